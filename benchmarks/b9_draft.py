@@ -15,7 +15,7 @@ from pathlib import Path
 import offsetwise
 from offsetwise import files, workflow
 from offsetwise.model import Snapshot, Target
-from offsetwise.plan.digest import digest
+from offsetwise.model.digest import digest
 from offsetwise.plan.draft import draft
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.request import DraftRequest

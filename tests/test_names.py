@@ -56,7 +56,7 @@ REGISTERS = {
         packages={kind: package for name, package in STREAMS.items() for kind in spec_of_stream(name).kinds},
         drawers=dict.fromkeys(
             ("kinesis", "dynamodb-streams"),
-            ("engines.flink.kinesis", "engines.kcl.kinesis", "engines.spark.kinesis", *_TARGETS_OF_SHARDS),
+            ("engines.flink.kinesis", "engines.kcl", "engines.spark.kinesis", *_TARGETS_OF_SHARDS),
         ),
         allowed={
             ("config.sections", "kafka"): "what files of format version 1 hold, which name no stream",
@@ -74,6 +74,8 @@ REGISTERS = {
             ("targets.group.requests", "dynamic-kafka"): "as above: the same folder",
             ("targets.reviewed_cluster", "kafka"): "which cluster a connection of Kafka leads to",
             ("targets.reviewed_cluster", "dynamic-kafka"): "as above: the same folder",
+            ("targets.spark.moving", "kinesis"): "how much the shards hold that a connector of Spark's begins at now",
+            ("targets.spark.moving", "dynamodb-streams"): "as above: the same folder",
             ("targets.transactions.kafka", "kafka"): "transactions are Kafka's own",
             ("targets.transactions.kafka", "dynamic-kafka"): "as above: the same folder",
         },

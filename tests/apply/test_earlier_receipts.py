@@ -22,7 +22,7 @@ from offsetwise.apply.writing import Standing
 from offsetwise.approval import ApprovalFile, Policy, read_public_key
 from offsetwise.errors import NotApprovedError
 from offsetwise.model import GroupOffset, StepState, Turnout
-from offsetwise.plan.digest import digest
+from offsetwise.model.digest import digest
 from offsetwise.position import offset_of
 from tests.apply.plans import PENDING, SEEDED, STARTING
 from tests.apply.worlds import BEFORE, GROUP, TO_GROUP, Stage, stage

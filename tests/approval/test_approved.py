@@ -19,7 +19,7 @@ from offsetwise import files
 from offsetwise.approval import ApprovalFile, Policy, PrivateKey, Verdict, approved, demo, keygen
 from offsetwise.errors import NotApprovedError
 from offsetwise.model import Approver, Plan
-from offsetwise.plan.digest import digest
+from offsetwise.model.digest import digest
 from tests.approval.signed import (
     ALICE,
     EVE,

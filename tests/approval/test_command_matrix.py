@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from offsetwise.approval import ApprovalFile, PrivateKey, Verdict, vouch, write_keys
-from offsetwise.plan.digest import digest
+from offsetwise.model.digest import digest
 from tests.approval.signed import ALICE, EVE, FILE, MALLORY, RITA, forged, said
 from tests.approval.test_apply_asks import MIGRATION, apply
 from tests.approval.test_vouching import CONSOLE, ISSUER, OTHER

@@ -15,7 +15,7 @@ from securesystemslib.signer import SSlibKey
 from offsetwise import files
 from offsetwise.approval import PAYLOAD_TYPE, Verdict, demo, keygen
 from offsetwise.errors import FileError, NotApprovedError, UsageError, VersionError
-from offsetwise.plan.digest import digest
+from offsetwise.model.digest import digest
 from tests.approval.signed import ALICE, EVE, FILE, NOW, PLAN, RITA, judged, said, trusting
 
 

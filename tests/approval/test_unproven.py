@@ -18,7 +18,7 @@ from offsetwise.approval.signing import LIFETIME
 from offsetwise.approval.unproven import accepted, named
 from offsetwise.errors import NotApprovedError, OffsetwiseError, PlanError, UsageError
 from offsetwise.model import AcceptedUnproven, LogRange, Override, Plan, PlannedPosition, RestartPoint, TopicPartition
-from offsetwise.plan.digest import digest
+from offsetwise.model.digest import digest
 from offsetwise.plan.draft import totals_of
 from tests.approval.signed import ALICE, EVE, MALLORY, NOW, RITA, edited, judged, sealed
 from tests.plans import plan_of, planned

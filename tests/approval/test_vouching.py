@@ -25,7 +25,7 @@ from offsetwise.approval.envelope import Statement, seal
 from offsetwise.approval.policy import combined
 from offsetwise.config import ApprovalSettings, TrustedKey
 from offsetwise.errors import NotApprovedError, UsageError
-from offsetwise.plan.digest import digest
+from offsetwise.model.digest import digest
 from tests.approval.signed import ALICE, FILE, NOW, RALPH, RITA, edited, judged, said, trusting
 
 ISSUER = "https://login.example.org"

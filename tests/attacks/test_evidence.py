@@ -21,7 +21,7 @@ from offsetwise.apply.receipts import read_receipt
 from offsetwise.apply.run import Applied, apply, dry_run
 from offsetwise.errors import ApplyError, FileError, NotApprovedError, OffsetwiseError
 from offsetwise.model import Plan, Receipt, ReceiptStep, StepState, Target, TopicPartition, WrittenFile, WrittenOffset
-from offsetwise.plan.digest import digest as digest_of
+from offsetwise.model.digest import digest as digest_of
 from offsetwise.position import offset_of
 from tests.apply.faults import UnsyncedDisk
 from tests.apply.plans import COPY, IN_PLACE, SAVEPOINT, SEEDED, STARTING, aged, files_of, tree_hash

@@ -15,8 +15,8 @@ from offsetwise import approval
 from offsetwise.config import ClusterConfig
 from offsetwise.lab import Lab
 from offsetwise.model import IsolationLevel, LogRange
+from offsetwise.ports.windows import Wanted
 from offsetwise.streams.kafka.matching import TopicCopies
-from offsetwise.translation.record_windows import Wanted
 from tests.commands import Ran, call
 from tests.integration.flink_cluster import wait_until
 from tests.integration.groups import member

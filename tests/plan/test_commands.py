@@ -14,7 +14,7 @@ import pytest
 
 from offsetwise import files, workflow
 from offsetwise.model import Cluster, LogRange, Plan
-from offsetwise.plan.digest import digest
+from offsetwise.model.digest import digest
 from offsetwise.plan.drift import Drift, DriftKind
 from offsetwise.plan.drift import drift as drift_of
 from tests.commands import COMMAND, Ran, call

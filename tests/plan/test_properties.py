@@ -12,7 +12,7 @@ from offsetwise import files
 from offsetwise.config import JobTraits
 from offsetwise.errors import OffsetwiseError, PlanError
 from offsetwise.model import Exactness, LogRange, Plan, RestartPoint, Start, TopicPartition
-from offsetwise.plan.digest import digest
+from offsetwise.model.digest import digest
 from offsetwise.plan.draft import totals_of
 from offsetwise.plan.reading import read_plan
 from tests.plan.scene import COPY, ETL, EVERY, STARTING, comparison, drafted, override, rows

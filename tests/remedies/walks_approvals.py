@@ -22,7 +22,7 @@ from offsetwise.approval.key_files import (
 from offsetwise.approval.keys import read_private, read_public
 from offsetwise.approval.vouching import vouch
 from offsetwise.config import TrustedKey
-from offsetwise.plan.digest import digest
+from offsetwise.model.digest import digest
 from tests.approval.signed import (
     ALICE,
     FILE,

@@ -23,6 +23,7 @@ from offsetwise.config import ClusterConfig, load_migration
 from offsetwise.config.migration import Migration
 from offsetwise.errors import OffsetwiseError
 from offsetwise.plan import exports
+from offsetwise.ports.windows import Failure
 from offsetwise.streams.kafka.client import Client
 from offsetwise.streams.kafka.wire import configuration
 from offsetwise.streams.kinesis import client as kinesis
@@ -30,7 +31,6 @@ from offsetwise.streams.kinesis.matching.search import _refuse
 from offsetwise.streams.kinesis.reader import look_at_transactions
 from offsetwise.targets.group.kafka import _reply
 from offsetwise.targets.starting_position.spec import starting_position
-from offsetwise.translation.record_windows import Failure
 from tests.apply.kinesis_plans import CHAIN, shard_plan
 from tests.engines.test_kinesis import DATA
 from tests.remedies.walk import Scene, Steps, corrected, edited, walk

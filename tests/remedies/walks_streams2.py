@@ -169,7 +169,7 @@ def stream_not_asked(scene: Scene) -> Steps:
     return Steps(lambda: compared(path), lambda: scene.patch.setenv("AWS_ACCESS_KEY_ID", "test"))
 
 
-@walk(FINDINGS + "lease_drift", "let the one that is behind read on")
+@walk("engines/kcl/findings.py::lease_drift", "let the one that is behind read on")
 def lease_drift(scene: Scene) -> Steps:
     stream = made(scene)
     path = stream.migration(scene.folder, lease(0, "5"), lease(1, "9"))

@@ -18,8 +18,8 @@ from offsetwise.approval import unproven
 from offsetwise.approval.key_files import read_approval
 from offsetwise.approval.signing import LIFETIME
 from offsetwise.errors import NotApprovedError, UsageError
+from offsetwise.model.digest import digest
 from offsetwise.plan import exports
-from offsetwise.plan.digest import digest
 from offsetwise.plan.drift import Drift
 from offsetwise.plan.reading import plan_bytes, read_plan
 from offsetwise.progress import Progress, unheard

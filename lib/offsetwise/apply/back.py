@@ -21,7 +21,7 @@ from offsetwise.approval.policy import CLOCK_SKEW_S
 from offsetwise.config import Migration
 from offsetwise.errors import ApplyError, FileError, NotApprovedError, OffsetwiseError
 from offsetwise.model import Cluster, Plan, ReceiptStep, StepState
-from offsetwise.plan.digest import digest as digest_of
+from offsetwise.model.digest import digest as digest_of
 from offsetwise.plan.evidence import changed
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.target import Where, spec_of

@@ -31,7 +31,7 @@ from offsetwise.approval import ApprovalFile, Policy, approved
 from offsetwise.config import Migration
 from offsetwise.errors import ApplyError, NotApprovedError, OffsetwiseError, OutputError, PlanError
 from offsetwise.model import Approver, Outcome, Plan, Receipt, ReceiptStep, time_of
-from offsetwise.plan.digest import digest as digest_of
+from offsetwise.model.digest import digest as digest_of
 from offsetwise.plan.evidence import plan_of, require_agreeing
 from offsetwise.plan.target import spec_of
 

@@ -22,7 +22,7 @@ from offsetwise.approval.policy import CLOCK_SKEW_S, MAX_LIFETIME_S, Policy
 from offsetwise.approval.unproven import why_not
 from offsetwise.errors import FileError, NotApprovedError
 from offsetwise.model import Approver, Plan
-from offsetwise.plan.digest import digest as digest_of
+from offsetwise.model.digest import digest as digest_of
 from offsetwise.wording import many
 
 MAX_FILES: Final = 100

@@ -12,7 +12,7 @@ from offsetwise.approval.keys import PrivateKey
 from offsetwise.approval.unproven import require_acceptable
 from offsetwise.errors import NotApprovedError, UsageError
 from offsetwise.model import AcceptedUnproven
-from offsetwise.plan.digest import digest as digest_of
+from offsetwise.model.digest import digest as digest_of
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.refusals import require_proofs
 

@@ -10,9 +10,9 @@ from typing import Final, Protocol, TypeVar
 
 from offsetwise.comparison import Learnt, Scene
 from offsetwise.model import AnyPosition, BelongsTo, TopicState
+from offsetwise.ports.windows import Wanted, Window
 from offsetwise.progress import Progress
 from offsetwise.registry import STREAMS
-from offsetwise.translation.record_windows import Wanted, Window
 from offsetwise.translation.resolve import Position
 
 SALT_BYTES: Final = 16

@@ -16,7 +16,7 @@ from typing import Final
 from offsetwise import files
 from offsetwise.errors import FileError
 from offsetwise.model import Plan, Receipt, ReceiptStep
-from offsetwise.plan.digest import digest as digest_of
+from offsetwise.model.digest import digest as digest_of
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.target import spec_of
 from offsetwise.wording import many

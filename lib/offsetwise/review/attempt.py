@@ -13,7 +13,7 @@ from typing import Final
 from offsetwise.approval import PrivateKey, read_private_key
 from offsetwise.errors import NotApprovedError, PlanError
 from offsetwise.model import Plan
-from offsetwise.plan.digest import digest as digest_of
+from offsetwise.model.digest import digest as digest_of
 from offsetwise.plan.reading import read_plan
 from offsetwise.review.access import Access
 from offsetwise.review.allowing import Verb, not_signed_in, why_not

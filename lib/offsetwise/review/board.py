@@ -17,7 +17,7 @@ from offsetwise import files
 from offsetwise.approval import ApprovalFile, PrivateKey, Verdict
 from offsetwise.errors import ConfigError, FileError, OffsetwiseError, StoreError
 from offsetwise.model import AcceptedUnproven, Plan, Receipt
-from offsetwise.plan.digest import digest as digest_of
+from offsetwise.model.digest import digest as digest_of
 from offsetwise.plan.drift import Drift
 from offsetwise.plan.reading import read_plan
 from offsetwise.review import deciding, drafting, remarks

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt, ValidationError
 from offsetwise import files, strict_json
 from offsetwise.errors import FileError
 from offsetwise.model import MAX_TIME_MS, Plan
-from offsetwise.plan.digest import digest as digest_of
+from offsetwise.model.digest import digest as digest_of
 from offsetwise.plan.reading import read_plan
 from offsetwise.store.review_rows import CommentRow, EditorRow, Who
 from offsetwise.workflow import Observed

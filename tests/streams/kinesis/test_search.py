@@ -9,12 +9,12 @@ import pytest
 
 from offsetwise.config import ContentSettings
 from offsetwise.model import Exactness, PartitionState, ShardRange, TopicState
+from offsetwise.ports.windows import Wanted, Window
 from offsetwise.progress import unheard
 from offsetwise.streams.kinesis.matching.copies import StreamCopies
 from offsetwise.streams.kinesis.matching.search import Search, Streams
 from offsetwise.streams.kinesis.matching.telling import why_not
 from offsetwise.streams.kinesis.spec import after
-from offsetwise.translation.record_windows import Wanted, Window
 
 COUNT, READ = 400, 200
 KEYS = 2**128

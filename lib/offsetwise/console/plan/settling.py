@@ -20,7 +20,7 @@ from offsetwise.console.widgets.blocks import Offer
 from offsetwise.console.widgets.escaping import cell, markdown
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.model import Plan, Settlement, Subject, Target
-from offsetwise.plan.digest import digest
+from offsetwise.model.digest import digest
 from offsetwise.plan.request import DraftRequest, SettlementChoice
 from offsetwise.plan.target import Spec, specs
 from offsetwise.review.sheet import Sheet

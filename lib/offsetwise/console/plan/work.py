@@ -11,7 +11,7 @@ from offsetwise.console.answers import Answers
 from offsetwise.console.widgets.cached import cached
 from offsetwise.errors import ConfigError, PlanError
 from offsetwise.model import Override, Plan, Start, Subject, TopicPartition
-from offsetwise.plan.digest import digest
+from offsetwise.model.digest import digest
 from offsetwise.plan.request import DraftRequest, SettlementChoice, StartChoice
 from offsetwise.workflow import Observed
 

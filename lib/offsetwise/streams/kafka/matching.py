@@ -11,11 +11,11 @@ from offsetwise.comparison.matching import Identified, Run
 from offsetwise.config import ClusterConfig, client_properties
 from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachableError
 from offsetwise.model import IsolationLevel, LogRange, TopicPartition, TopicState
+from offsetwise.ports.windows import Wanted, Window
 from offsetwise.position import offset_of
 from offsetwise.streams.kafka.client import consumer_configuration
 from offsetwise.streams.kafka.ranges import Failure, Range, Reader, Unread
 from offsetwise.streams.kafka.snapshot import offsets_for_times
-from offsetwise.translation.record_windows import Wanted, Window
 
 _AT_FIRST: Final = 1_000
 """Offsets of each partition that are read at first; ever more follow, as long as their bytes allow it."""

@@ -8,7 +8,6 @@ from typing import Final
 from offsetwise.findings.case import Case, MigrationCase
 from offsetwise.findings.register import Stage, finding
 from offsetwise.model import AnyPosition, Problem, Severity, TopicPartition, TopicState
-from offsetwise.position import in_partitions
 from offsetwise.streams.kinesis.spec import (
     Evidence,
     ShardPlace,
@@ -359,46 +358,6 @@ def _expired(case: Case, topic: TopicState, place: ShardPlace, start: AnyPositio
             f"{place} is of a record that arrived at {moment(found.arrived_s if found else 0)}, and the stream retains "
             f"{int(retention_ms) // 3_600_000:,} hours: what arrived behind it until then may be gone."
         )
-
-
-@finding(
-    code="LEASE_DRIFT",
-    severity=Severity.WARNS,
-    title="The application and the checkpoint are at different places",
-    remedy="Stop both, let the one that is behind read on, and compare again; or find out which of both is right, and "
-    "draft the plan from that one.",
-    rank=430,
-    stage=Stage.MIGRATION,
-)
-def lease_drift(case: MigrationCase) -> Iterator[str]:
-    """An application of the KCL and a checkpoint of the same stream have not processed the same records."""
-    there = {at.topic_partition: at.offset for at in case.beside}
-    known = ((row.topic_partition, row.old_offset) for row in case.rows if row.old_offset is not None)
-    here = dict(part for at, position in known for part in in_partitions(at, position))
-    apart = [
-        f"{partition} is {_apart(position, other)}"
-        for partition, position in sorted(here.items(), key=lambda each: each[0])
-        if (other := there.get(partition)) is not None and position != other
-    ]
-    if apart:
-        more = f", and {many(len(apart) - _NAMED, 'more shard')}" if len(apart) > _NAMED else ""
-        yield (
-            f"Application {case.application!r} is elsewhere than the checkpoint in {many(len(apart), 'shard')}: "
-            f"{'; '.join(apart[:_NAMED])}{more}."
-        )
-
-
-def _apart(here: AnyPosition | None, there: AnyPosition) -> str:
-    """Say how far an application is from a position; seconds as both numbers tell them."""
-    mine, its = (
-        evidence_of(at.sequence) if isinstance(at, ShardPlace) and at.sequence is not None else None
-        for at in (here, there)
-    )
-    told = f"at {there} there and {here} here"
-    if mine is None or its is None:
-        return told
-    seconds = its.arrived_s - mine.arrived_s
-    return f"{told}, {many(abs(seconds), 'second')} {'behind' if seconds < 0 else 'ahead'}"
 
 
 def born_otherwise(shard: str, position: ShardPlace, first: str | None) -> Iterator[Problem]:

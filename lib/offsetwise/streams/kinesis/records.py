@@ -15,8 +15,8 @@ from hashlib import md5, sha256
 from threading import Lock
 from typing import Any, Final
 
+from offsetwise.ports.windows import Failure, Wanted, Window
 from offsetwise.streams.kinesis.spec import SHARD_END, TRIM_HORIZON, Place, ShardPlace, at, at_time, shard_id
-from offsetwise.translation.record_windows import Failure, Wanted, Window
 
 AT_ONCE: Final = 16
 """Shards that are read at the same time in one process."""

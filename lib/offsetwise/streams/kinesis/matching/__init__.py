@@ -13,13 +13,13 @@ from offsetwise.comparison.matching import Identified, Matched, Run
 from offsetwise.comparison.matching import copies_of as copies_in
 from offsetwise.config import ClusterConfig
 from offsetwise.model import BelongsTo, Cluster, TopicState, Writers
+from offsetwise.ports.windows import Wanted, Window
 from offsetwise.progress import Progress
 from offsetwise.streams.kinesis.client import access_of
 from offsetwise.streams.kinesis.matching.copies import StreamCopies
 from offsetwise.streams.kinesis.matching.search import Search, Streams
 from offsetwise.streams.kinesis.matching.telling import learnt_of, nowhere
 from offsetwise.streams.kinesis.records import AT_ONCE, identified, read_windows
-from offsetwise.translation.record_windows import Wanted, Window
 from offsetwise.translation.resolve import Position, Told
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from offsetwise.model import ShardRange
+from offsetwise.ports.windows import Wanted, Window
 from offsetwise.streams.kinesis.spec import SHARD_END, TRIM_HORIZON, ShardPlace, after, at_time
-from offsetwise.translation.record_windows import Wanted, Window
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from offsetwise.config import ContentSettings
 from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachableError
 from offsetwise.model import Cluster, ShardRange, TopicState, epoch_ms
 from offsetwise.ports.stream import spec_of
+from offsetwise.ports.windows import Failure, Wanted, Window
 from offsetwise.progress import Progress
 from offsetwise.streams.kinesis.spec import (
     AT_UNKNOWN_TIME,
@@ -25,7 +26,6 @@ from offsetwise.streams.kinesis.spec import (
     shard_id,
 )
 from offsetwise.translation.hash_keys import ShardWindow, is_explicit, met
-from offsetwise.translation.record_windows import Failure, Wanted, Window
 from offsetwise.translation.resolve import Position
 from offsetwise.translation.search import GROWTH, ROUNDS, SMALL_LOGS
 from offsetwise.translation.shards import ShardCut, match
