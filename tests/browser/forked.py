@@ -13,7 +13,10 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Final
+
+import pytest
 
 _CONTEXT: Final = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["tests.browser.imported"])
@@ -24,7 +27,10 @@ class Forked:
 
     def __init__(self, module: str, arguments: Sequence[str], *, log: Path, env: Mapping[str, str], cwd: Path) -> None:
         self._process = _CONTEXT.Process(target=_run, args=(module, (*arguments,), log, dict(env), cwd))
-        self._process.start()
+        with pytest.MonkeyPatch.context() as patch:
+            # A page that was tested in this process is its main module, which a new process would run.
+            patch.setitem(sys.modules, "__main__", ModuleType("__main__"))
+            self._process.start()
 
     @property
     def pid(self) -> int:
