@@ -107,13 +107,16 @@ class TestApply:
             assert f"{position.new_offset:,}" in ran.out
         assert "Nothing was written: this is a dry run." in ran.out
 
-    def test_without_execute_reads_no_key_and_no_approval(self, desk: Desk) -> None:
+    def test_without_execute_reads_no_key_and_only_the_approvals_that_are_named(self, desk: Desk) -> None:
         gone = desk.folder / "gone"
         trusted = {"file": str(gone), "issuer": "i", "subject": "s"}
         body = yaml.safe_load(desk.migration.read_text()) | {"approval": {"trusted_keys": [trusted]}}
         desk.migration.write_text(yaml.safe_dump(body))
 
-        assert desk.apply("--approval", gone, "--trust", gone, approved=False).code == 0
+        assert desk.apply(approved=False).code == 0
+        assert desk.apply("--approval", gone, "--trust", gone, approved=False).code == 4, (
+            "they may accept what is unproven"
+        )
         assert desk.apply("--execute").code == 4, "writing needs them"
 
     def test_without_execute_says_where_an_earlier_call_stopped(self, desk: Desk) -> None:

@@ -257,6 +257,11 @@ class TestAPlaceThatMaySkipCopiesFurtherDown:
         assert (made.skip, made.replay, made.foreign_below) == (0, None, None)
         assert (made.raw_skip, made.raw_replay) == (None, None), "what the raw number skips is not known to be nothing"
 
+    def test_what_is_below_may_be_read_twice_where_all_that_lies_ahead_was_counted(self) -> None:
+        counted = replace(self.LOCATED, ahead=self.EXAMINED, unfound=True, replay=2)
+
+        assert settled(counted, 949_000).replay == 1_002
+
     def test_is_bounded_on_one_side_only_where_no_time_says_where_other_copies_lie(self) -> None:
         made = settled(replace(self.LOCATED, unread_since=None, raw_skip=3, raw_replay=0), 0)
 
