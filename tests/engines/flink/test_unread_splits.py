@@ -8,12 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from offsetwise import workflow
-from offsetwise.config import load_migration
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.errors import OffsetwiseError
-from offsetwise.model import Target
-from offsetwise.plan.request import DraftRequest
 from tests.commands import call
 from tests.engines.flink.files import (
     NO_STOP,
@@ -21,6 +16,7 @@ from tests.engines.flink.files import (
     Op,
     enumerator_v2,
     enumerator_v3,
+    kafka_source,
     metadata,
     positions,
     reader_element,
@@ -28,7 +24,6 @@ from tests.engines.flink.files import (
     subtask,
 )
 from tests.engines.spark.folders import SAMPLES, write
-from tests.subjects import checkpoint
 from tests.test_flink_compared import SAMPLE
 
 CASE = Path(__file__).parents[2] / "data" / "cases" / "flink-40469-reader-lost-split" / "idle-reader-and-lost-split"
@@ -108,37 +103,53 @@ def test_a_split_that_was_read_to_its_end_is_not_lost() -> None:
     assert codes(read) == []
 
 
-def test_an_empty_state_of_the_legacy_consumer_begins_at_earliest_and_blocks() -> None:
-    empty = subtask(0, state("topic-partition-offset-states", [], mode=1))
-    read = Folder(data=metadata(Op(subtasks=[empty]))).read()
+def legacy(subtasks: int, *, mode: int = 1) -> Op:
+    """Return a legacy consumer whose subtasks keep an empty list each: mode 0 splits the list, 1 gives all to each."""
+    empty = [subtask(index, state("topic-partition-offset-states", [], mode=mode)) for index in range(subtasks)]
+    return Op(uid="legacy", subtasks=empty, parallelism=subtasks)
 
-    assert codes(read) == ["NO_POSITION"]
+
+@pytest.mark.parametrize("mode", [0, 1])
+@pytest.mark.parametrize("subtasks", [1, 2, 5])
+@pytest.mark.parametrize("beside", [(), (kafka_source({0: 100, 1: 20}),)], ids=["alone", "beside another source"])
+def test_an_empty_state_of_the_legacy_consumer_begins_at_earliest_and_blocks(
+    beside: tuple[Op, ...], subtasks: int, mode: int
+) -> None:
+    read = Folder(data=metadata(legacy(subtasks, mode=mode), *beside)).read()
+
+    assert [each.code for each in read.problems] == ["NO_POSITION"]
     assert "begins every partition of its topics at earliest" in read.problems[0].message
+    assert len(positions(read)) == 2 * len(beside)
 
 
+@pytest.mark.parametrize("target", ["flink-savepoint", "consumer-group:moved", "starting-offsets"])
 @pytest.mark.parametrize(
-    "data",
-    [source([[0], []], {0, 1}), source([[]], {0, 1})],
-    ids=["one lost", "all lost"],
+    ("data", "told"),
+    [
+        (source([[0], []], {0, 1}), "no reader keeps a position"),
+        (source([[]], {0, 1}), "no reader keeps a position"),
+        (metadata(legacy(2)), "begins every partition of its topics at earliest"),
+    ],
+    ids=["one lost", "all lost", "an empty state of the legacy consumer"],
 )
-def test_there_is_no_plan_for_a_savepoint_that_loses_a_partition(data: bytes, tmp_path: Path) -> None:
+def test_there_is_no_plan_for_a_savepoint_that_loses_a_partition(
+    data: bytes, told: str, target: str, tmp_path: Path
+) -> None:
     write({"savepoints/savepoint-1/_metadata": data}, tmp_path)
     text = (SAMPLE / "migration.yaml").read_text().replace("./checkpoints/orders", "./savepoints/savepoint-1")
     (tmp_path / "migration.yaml").write_text(text.replace("- ./checkpoints\n", "- ./savepoints\n- ./checkpoints\n"))
-    migration, subject = load_migration(tmp_path / "migration.yaml"), checkpoint("orders")
-    snapshots = workflow.load_snapshots(SAMPLE / "old.json", SAMPLE / "new.json")
 
-    def drafted() -> object:
-        return workflow.draft(
-            migration,
-            subject,
-            DraftRequest(targets=(Target(kind="flink-savepoint"),), author="ada"),
-            observed=workflow.observe(migration, subject, snapshots=snapshots),
-            drafted_at="2026-11-25T00:00:00Z",
-        )
+    given = ("--migration", tmp_path / "migration.yaml")
+    snapshots = ("--snapshots", SAMPLE / "old.json", SAMPLE / "new.json")
 
-    with pytest.raises(OffsetwiseError, match="no reader keeps a position"):
-        drafted()
+    compared = call("compare", *given, "--checkpoint", "orders", *snapshots, "--no-content", "--json")
+    (tmp_path / "comparison.json").write_text(compared.out)
+    drafted = ("--target", target, "--author", "ada", "--out", tmp_path / "plan.json", "--json")
+    ran = call("draft", *given, "--comparison", tmp_path / "comparison.json", *snapshots, *drafted)
+
+    refused = ran if compared.code == 0 else compared
+    assert told in refused.refused()["problem"], "the source's reason, not the sink's"
+    assert not (tmp_path / "plan.json").exists()
 
 
 @pytest.mark.parametrize("name", ["flink-1.20-inline", "flink-1.20-snappy"])
