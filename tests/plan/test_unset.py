@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from offsetwise import files
 from offsetwise.config import JobTraits, Migration, load_migration
@@ -102,6 +104,37 @@ def test_a_decision_about_a_partition_comes_before_leaving_the_others(unset: Uns
 
     assert {one.partition: one.new_offset for one in plan.positions}[1] == (42 if decided == "override" else 10)
     assert plan.left_unset == ()
+
+
+@given(
+    st.lists(st.sampled_from(["committed", "none", "decided"]), max_size=7),
+    st.sampled_from([None, *OffsetReset]),
+    st.sampled_from([None, Unset.LEAVE]),
+)
+def test_of_any_group_each_partition_without_a_commit_is_decided_stated_left_or_refused(
+    kinds: list[str], reset: OffsetReset | None, unset: Unset | None
+) -> None:
+    changes = [{} if kind == "committed" else UNSET for kind in kinds]
+    open_, decided = ({at for at, each in enumerate(kinds, start=1) if each == kind} for kind in ("none", "decided"))
+    overrides = tuple((TopicPartition("orders", number), override(42)) for number in decided)
+    begins = {OffsetReset.EARLIEST: 10, OffsetReset.LATEST: 60}.get(reset or OffsetReset.NONE)
+
+    def made() -> Plan:
+        compared = grouped(*rows({}, *changes))
+        return drafted(compared, ETL, with_migration=stated(reset), overrides=overrides, unset=unset)
+
+    if open_ and unset is None and begins is None:
+        with pytest.raises(PlanError, match=f"NO_COMMIT: orders-{min(open_)}"):
+            made()
+        return
+    plan = made()
+
+    written = {one.partition: one.new_offset for one in plan.positions}
+    left = {one.partition for one in plan.left_unset}
+    assert left == (open_ if unset is Unset.LEAVE else set())
+    assert written.keys() == {0, *range(1, len(kinds) + 1)} - left
+    assert all(written[number] == begins for number in open_ - left)
+    assert all(written[number] == 42 for number in decided)
 
 
 def test_a_job_of_another_engine_leaves_nothing_unset() -> None:
