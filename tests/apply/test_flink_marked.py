@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,12 +13,15 @@ from offsetwise.apply.run import apply, dry_run
 from offsetwise.apply.verification import LiveEyes, verify
 from offsetwise.apply.writing import Standing
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.errors import StalePlanError
+from offsetwise.errors import PlanError, StalePlanError
 from offsetwise.model import MarkedTransaction, SeenTransaction, SinkRequirement, Target, Turnout
 from offsetwise.transactions.decisions import Decision, SinkTransaction
 from offsetwise.transactions.report import SinkTransactions
 from tests.apply.plans import SAVEPOINT, context, files_of, flink_savepoint, tree_hash
 from tests.apply.worlds import Stage, stage
+from tests.plan.test_sinks import HELD, OTHER, said
+from tests.plan.test_sinks import plan as drafted_anew
+from tests.plan.test_sinks import row as marked
 
 SAMPLE = "flink-2.3-pending-transaction"
 WITHOUT = Target(kind="flink-savepoint-without-sources")
@@ -51,7 +55,13 @@ _SAMPLE = Path(__file__).parents[1] / "data" / "checkpoints" / SAMPLE
 MARK = marks()
 
 
-def staged(folder: Path, target: Target, now: SinkTransaction | None = None, cluster_id: str = "id-sink") -> Stage:
+def staged(
+    folder: Path,
+    target: Target,
+    now: SinkTransaction | None = None,
+    cluster_id: str = "id-sink",
+    since: Sequence[SinkTransaction] = (),
+) -> Stage:
     """Stage a plan that marks the one transaction, beside a cluster of the sink that says something of it."""
     made = stage(folder, target, sample=SAMPLE)
     seen = SeenTransaction(
@@ -65,7 +75,7 @@ def staged(folder: Path, target: Target, now: SinkTransaction | None = None, clu
     sink = SinkRequirement(name="old", cluster_id="id-sink", states=(seen,))
     made.plan = replace(made.plan, marks=(MARK,), requirements=replace(made.plan.requirements, sink=sink))
     found = SinkTransactions(
-        taken_at="2026-11-21T12:00:00.000Z", cluster_id=cluster_id, complete=True, transactions=(now or row(),)
+        taken_at="2026-11-21T12:00:00.000Z", cluster_id=cluster_id, complete=True, transactions=(now or row(), *since)
     )
     made.world.sink = lambda: found
     return made
@@ -119,6 +129,37 @@ def test_29_a_transaction_that_is_no_longer_settled_stops_everything(
         apply(made.order(), made.receipt, made.tools())
 
     assert told in caught.value.problem
+    assert tree_hash(tmp_path) == before
+
+
+def later(decision: Decision, *, held: bool) -> SinkTransaction:
+    """Return a transaction that nobody knew of when the plan was signed."""
+    changes = {"transactional_id": "tx-0-9", "producer_id": 99, "epoch": 0, "held": held, "held_state": None}
+    return replace(row(decision, "Ongoing"), **changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("held", [False, True], ids=["not held", "held"])
+@pytest.mark.parametrize("decision", Decision)
+def test_what_a_draft_of_the_same_marks_is_refused_for_makes_a_signed_plan_stale(
+    tmp_path: Path, decision: Decision, held: bool
+) -> None:
+    since = later(decision, held=held)
+    fresh = ""
+    try:
+        drafted_anew(said(marked(HELD), marked(OTHER), since))
+    except PlanError as refused:
+        fresh = refused.problem
+    made = staged(tmp_path, SAVEPOINT, since=(since,))
+    before = tree_hash(tmp_path)
+
+    if not fresh:
+        assert Path(apply(made.order(), made.receipt, made.tools()).receipt.steps[0].place).is_dir()
+        return
+    assert dry_run(made.order(approved=False), made.tools()).failed
+    with pytest.raises(StalePlanError, match="tx-0-9") as caught:
+        apply(made.order(), made.receipt, made.tools())
+    assert str(decision) in caught.value.problem
+    assert str(decision) in fresh
     assert tree_hash(tmp_path) == before
 
 

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from offsetwise.model import NamingStrategy, Transaction
 from offsetwise.position import TopicPartition
@@ -123,6 +125,28 @@ def test_what_the_checkpoint_holds(strategy: NamingStrategy | None, answer: Answ
 
     assert (row.decision.value, row.held_state, why in row.reason) == (decision, "received", True), row.reason
     assert row.broker_state == (answer.state if isinstance(answer, Described) else None)
+
+
+@given(
+    st.sampled_from([None, *NamingStrategy]),
+    st.sampled_from(["received", "retried"]),
+    st.sampled_from(["Ongoing", "PrepareCommit", "CompleteCommit", "Empty"]),
+    st.integers(NOW_MS - 60_000, NOW_MS),
+    st.sampled_from([99, 100]),
+    st.integers(3, 6),
+)
+def test_nothing_that_began_after_the_checkpoint_was_written_is_committed(
+    strategy: NamingStrategy | None, held_state: str, state: str, start_ms: int, producer_id: int, epoch: int
+) -> None:
+    """A young cluster in the place of the sink's may count its producers and epochs to the same numbers."""
+    held = holding(NAME, strategy=strategy, state=held_state)
+    row = decided(held, {NAME: said(state, producer_id, epoch, start_ms=start_ms)})[NAME, True]
+
+    assert held.written_ms is not None
+    mine = (state, producer_id, epoch) == ("Ongoing", 100, 4) and start_ms <= held.written_ms
+    assert (row.decision is Decision.COMMIT) is mine
+    if (state, producer_id, epoch) == ("Ongoing", 100, 4) and not mine:
+        assert row.decision in (Decision.UNKNOWN, Decision.WRONG_CLUSTER)
 
 
 def test_one_id_that_is_held_with_two_producers_is_decided_by_each_and_at_the_last_epoch_too() -> None:
