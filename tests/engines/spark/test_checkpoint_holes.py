@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
@@ -101,6 +102,17 @@ GONE = '{"orders":{"0":200}}'
 WITH_LEGACY = '{"orders":{"0":150},"legacy":{"0":155,"1":7}}'
 
 
+PARTITIONS = [(topic, number) for topic in ("orders", "legacy", "a-1") for number in range(2)]
+
+
+def _line(offsets: dict[tuple[str, int], int]) -> str:
+    """Return the line of a source, by topic and partition."""
+    topics: dict[str, dict[str, int]] = {}
+    for (topic, number), offset in offsets.items():
+        topics.setdefault(topic, {})[str(number)] = offset
+    return json.dumps(topics, separators=(",", ":"))
+
+
 class TestATopicThatLeft:
     def test_a_pending_batch_that_lacks_it_blocks_and_is_not_to_be_committed(self) -> None:
         read = read_checkpoint(str(CASES / "spark-topic-gone-pending"))
@@ -120,6 +132,31 @@ class TestATopicThatLeft:
         assert _codes(read) == ["TOPIC_LEFT"]
         assert "legacy-0 (at 155), legacy-1 (at 7), where batch 3 ended" in _said(read, "TOPIC_LEFT")[0]
         assert _offsets(read) == [("orders", 0, 200, None)]
+
+    @pytest.mark.parametrize("committed", [False, True], ids=["pending", "committed"])
+    def test_is_named_partition_by_partition_exactly_where_the_last_batch_lacks_it(self, *, committed: bool) -> None:
+        chosen = random.Random(f"left {committed}")
+        code, other = ("TOPIC_LEFT", "TOPIC_DROPPED") if committed else ("TOPIC_DROPPED", "TOPIC_LEFT")
+        wrong, several = [], 0
+        for _ in range(200):
+            before, now = ({at: chosen.randrange(900) for at in PARTITIONS if chosen.random() < 0.6} for _ in range(2))
+            if not before or not now:
+                continue
+            read = _read(checkpoint({3: _line(before), 4: _line(now)}, (3, 4) if committed else (3,)))
+
+            said = {problem.code: problem.message for problem in read.problems}
+            gone = before.keys() - now.keys()
+            named = {at for at, end in before.items() if f"{at[0]}-{at[1]} (at {end})" in said.get(code, "")}
+            if (
+                named != gone
+                or other in said
+                or (code in said) != bool(gone)
+                or (gone and "runs again" in read.restart)
+            ):
+                wrong.append((before, now, said))
+            several += len(gone) > 1
+        assert wrong == []
+        assert several > 50
 
     def test_single_partitions_are_named(self) -> None:
         read = _read(checkpoint({3: orders(1, 2), 4: '{"orders":{"0":200}}'}, (3,)))
