@@ -5,6 +5,7 @@ import copy
 import functools
 import json
 import os
+import random
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -50,9 +51,33 @@ from offsetwise.model import (
     TopicState,
 )
 from tests.checkpoints import changed
+from tests.commands import call
 from tests.findings.cases import ROW
 
 SAMPLE = Path(ow.__file__).parent / "sample"
+FLINK = SAMPLE.with_name("sample_flink")
+APPLIED = Path(__file__).parent / "data" / "receipts" / "copy"
+FILE = "FILE"
+"""Stands for the file in a command that reads it."""
+MINE = ("--migration", SAMPLE / "migration.yaml")
+DRAFTED = ("--target", "spark-checkpoint", "--author", "ada", "--out", "plan.json")
+COMMANDS: dict[str, tuple[Path, tuple[str | Path, ...]]] = {
+    "comparison": (
+        SAMPLE / "comparison-payments.json",
+        ("draft", *MINE, "--comparison", FILE, "--snapshots", SAMPLE / "old.json", SAMPLE / "new.json", *DRAFTED),
+    ),
+    "snapshot": (
+        SAMPLE / "old.json",
+        ("compare", *MINE, "--checkpoint", "payments", "--no-content", "--snapshots", FILE, SAMPLE / "new.json"),
+    ),
+    "plan": (APPLIED / "plan.json", ("apply", FILE, *MINE)),
+    "receipt": (APPLIED / "receipt.json", ("verify", FILE, *MINE)),
+    "sink-snapshot": (
+        FLINK / "sink.json",
+        ("transactions", "order-audit", "--migration", FLINK / "migration.yaml", "--snapshot", FILE),
+    ),
+}
+"""By kind of file: one, and a command that reads it."""
 BEYOND_FLOAT = 9_007_199_254_740_993
 """2^53 + 1: the first integer a JSON reader with floats gets wrong."""
 
@@ -355,6 +380,21 @@ class TestHalfOfACharacter:
 
         assert len(texts) > 100
         assert taken == []
+
+    @pytest.mark.parametrize("kind", ["comparison", "snapshot", "plan", "receipt", "sink-snapshot"])
+    def test_every_command_that_reads_one_says_what_is_wrong_with_its_input(self, kind: str, tmp_path: Path) -> None:
+        file, command = COMMANDS[kind]
+        whole = json.loads(file.read_text(encoding="utf-8"))
+        for path in random.Random(kind).sample([*_texts(whole)], 8):
+            damaged = copy.deepcopy(whole)
+            parent = functools.reduce(lambda inner, key: inner[key], path[:-1], damaged)
+            parent[path[-1]] += "\ud83d"
+            (tmp_path / file.name).write_text(json.dumps(damaged), encoding="utf-8")
+
+            ran = call(*(tmp_path / file.name if each == FILE else each for each in command), "--json")
+
+            assert ran.refused()["error"] in ("FileError", "PlanError", "VersionError"), path
+            assert "defect" not in ran.err
 
     def test_bytes_of_a_name_that_is_no_text_are_written_and_read_again(self) -> None:
         whole = json.loads((SAMPLE / "comparison-payments.json").read_text(encoding="utf-8"))
