@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from offsetwise.config import ClusterConfig
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.engines.discovery import find_checkpoints
 from offsetwise.errors import (
@@ -24,6 +25,8 @@ from offsetwise.errors import (
 )
 from offsetwise.storage.dynamodb import SEGMENTS, tables_at
 from offsetwise.storage.folders import open_tree
+from offsetwise.targets.kcl.spec import read_leases
+from offsetwise.targets.kcl.table import LeaseTable
 from offsetwise.workflow import inspect
 from tests.engines.test_kinesis import COMMITTER, DATA, EXPECTED, TABLE, rows
 
@@ -203,6 +206,25 @@ def test_a_table_of_many_pages_is_read_whole_and_in_order(dynamodb: Any, moto: s
     assert {each["TotalSegments"] for each in others} == {SEGMENTS}
     assert 300 / PAGE <= len(others) <= 300 / PAGE + 2 * SEGMENTS
     assert tables_at(uri) == tables_at(uri)
+
+
+@pytest.mark.parametrize("pages", [0, 1, 6, 30])
+def test_what_is_written_to_is_read_as_it_was_inspected(
+    pages: int, dynamodb: Any, moto: str, scans: list[Scan]
+) -> None:
+    count = pages * PAGE + 1
+    table = put_leases(dynamodb, count)
+    cluster = ClusterConfig.model_construct(
+        name="a", alias="a", stream="kinesis", properties={"region": "us-east-1", "dynamodb_endpoint": moto}
+    )
+
+    read = read_leases(LeaseTable(cluster, table))
+
+    assert list(read.places) == [each[1] for each in rows(read_checkpoint(live(moto, table)))]
+    assert len(read.places) == count
+    applying, inspecting = scans[: len(scans) // 2], scans[len(scans) // 2 :]
+    assert {each.get("TotalSegments") for each in applying} == {each.get("TotalSegments") for each in inspecting}
+    assert ({SEGMENTS} <= {each.get("TotalSegments") for each in applying}) is (pages > 0)
 
 
 def test_a_table_that_is_not_there_is_said(dynamodb: Any, moto: str) -> None:  # noqa: ARG001 - the credentials
