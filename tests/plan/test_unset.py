@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import offsetwise as ow
 from offsetwise import files
 from offsetwise.config import JobTraits, Migration, load_migration
 from offsetwise.config.sections import GroupConfig
@@ -31,6 +32,7 @@ from offsetwise.plan.exports import planned_offsets
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.request import StartChoice, Unset
 from offsetwise.translation.resolve import Position, Told, resolve
+from tests.commands import call
 from tests.plan.scene import COPY, ETL, STARTING, comparison, drafted, grouped, migration, override, rows, snapshot
 
 NEW = LogRange(log_start=10, lso=60, hw=60)
@@ -206,6 +208,44 @@ def test_an_unedited_start_depends_on_the_setting() -> None:
 
     assert plan.prediction.effect == "unknown"
     assert "auto.offset.reset" in plan.prediction.told
+
+
+@pytest.mark.parametrize("reset", [None, "earliest", "latest", "none"])
+@pytest.mark.parametrize("unset", [None, "leave"])
+def test_the_command_and_python_decide_alike(unset: str | None, reset: str | None, tmp_path: Path) -> None:
+    made = grouped(*rows({}, UNSET))
+    written = {"comparison": made} | {side: snapshot(side, made.partitions) for side in Cluster}
+    paths = {name: tmp_path / f"{name}.json" for name in written}
+    for name, content in written.items():
+        paths[name].write_text(files.dump(content))
+    job = "" if reset is None else f", job: {{auto_offset_reset: {reset}}}"
+    (tmp_path / "m.yaml").write_text(
+        "name: m\nsource: {name: old, properties: {bootstrap.servers: 'a:1'}}\n"
+        f"target: {{name: new, properties: {{bootstrap.servers: 'b:1'}}}}\ngroups: [{{name: etl{job}}}]\n"
+    )
+    compared = ow.Comparison.load(*paths.values())
+    group = ow.Migration.load(tmp_path / "m.yaml").group("etl")
+
+    ran = call(
+        *("draft", "--migration", tmp_path / "m.yaml", "--comparison", paths["comparison"]),
+        *("--snapshots", paths[Cluster.OLD], paths[Cluster.NEW], "--target", "consumer-group:etl", "--author", "ada"),
+        *(() if unset is None else ("--unset", unset)),
+        *("--out", tmp_path / "plan.json", "--json"),
+    )
+
+    def of_python() -> ow.Plan:
+        given = None if unset is None else Unset(unset)
+        return group.draft(ow.targets.ConsumerGroup("etl"), author="ada", comparison=compared, unset=given)
+
+    if unset is None and reset in (None, "none"):
+        assert "NO_COMMIT: orders-1" in ran.refused()["problem"]
+        with pytest.raises(PlanError, match="NO_COMMIT: orders-1"):
+            of_python()
+        return
+    by_command, by_python = read_plan((tmp_path / "plan.json").read_bytes(), subject="plan"), of_python().document
+    assert (by_command.positions, by_command.left_unset) == (by_python.positions, by_python.left_unset)
+    begins = {} if unset else {1: 10 if reset == "earliest" else 60}
+    assert {one.partition: one.new_offset for one in by_command.positions} == {0: 950} | begins
 
 
 class TestTheMigrationFile:
