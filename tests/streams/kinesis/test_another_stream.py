@@ -279,9 +279,23 @@ def test_a_start_with_nothing_but_the_new_name_is_foretold_for_each_engine(copy:
         assert "'chain-copy'" not in same.message
 
 
+def test_the_bundled_sample_says_what_a_start_with_nothing_but_the_new_name_does() -> None:
+    folder = Path(ow.__file__).parent / "sample_kinesis"
+    migration = ow.Migration.load(folder / "migration.yaml")
+    for path in folder.glob("comparison-*.json"):
+        made = ow.Comparison.load(path, folder / "old.json", folder / "new.json")
+        checkpoint = migration.checkpoint(path.stem.removeprefix("comparison-"))
+
+        (found,) = (each for each in made.observed.comparison.findings if each.code == "OTHER_STREAM_UNEDITED")
+        (told,) = other_stream_unedited(case_of(made, checkpoint.inspect()))
+        assert found.message == told.message
+
+
 def case_of(made: ow.Comparison, checkpoint: Checkpoint) -> MigrationCase:
     """Give the case of the comparison, as if its job had this checkpoint."""
     observed = made.observed
+    names = {row.topic: row.new_topic for row in observed.comparison.partitions}
+    there = {each.name: each for each in observed.new.topics}
     return MigrationCase(
         old=observed.old,
         new=observed.new,
@@ -289,7 +303,7 @@ def case_of(made: ow.Comparison, checkpoint: Checkpoint) -> MigrationCase:
         belongs_to=observed.comparison.belongs_to,
         job=Job(),
         link=Link.OTHER,
-        topics=(TopicPair(old_name=OLD, old=None, new=next(each for each in observed.new.topics if each.name == NEW)),),
+        topics=tuple(TopicPair(old_name=old, old=None, new=there[new]) for old, new in names.items()),
         rows=observed.comparison.partitions,
         now_ms=0,
         kinds={"kinesis"},
