@@ -203,6 +203,36 @@ def test_a_lease_without_a_sub_sequence_number_has_its_position() -> None:
     assert "CHECKPOINT_DAMAGED" not in codes(found)
 
 
+OTHERS: dict[str, dict[str, str]] = {
+    "vmware-go-kcl": {"ShardID": "shardId-000000000000", "Checkpoint": FIRST.removeprefix("seq:"), "AssignedTo": "w"},
+    "kinsumer": {"Shard": "shardId-000000000000", "SequenceNumber": FIRST.removeprefix("seq:"), "OwnerName": "w"},
+    "kinesis-consumer": {"namespace": "app", "shard_id": "shardId-000000000000", "sequence_number": "49"},
+    "spring-cloud-stream": {"metadataKey": "app:orders:shardId-000000000000", "metadataValue": "49"},
+}
+"""An item of the table in which another client of Kinesis keeps its positions."""
+
+
+@pytest.mark.parametrize("form", ["scan", "export", "csv"])
+@pytest.mark.parametrize("client", OTHERS)
+def test_a_table_of_another_client_is_named_by_what_it_has_and_is_no_damage(
+    client: str, form: str, tmp_path: Path
+) -> None:
+    item = {name: {"S": value} for name, value in OTHERS[client].items()}
+    file = tmp_path / f"{client}.{'csv' if form == 'csv' else 'json'}"
+    texts = {
+        "scan": json.dumps({"Items": [item]}),
+        "export": json.dumps({"Item": item}),
+        "csv": as_csv([item], "a list", typed=False),
+    }
+    file.write_text(texts[form])
+
+    refused = call("inspect", file, "--json").refused()
+
+    assert refused["error"] == "NotACheckpointError"
+    assert "expected a lease table of the KCL, keyed by leaseKey" in refused["problem"]
+    assert [name for name in item if name not in refused["problem"]] == []
+
+
 @pytest.mark.parametrize("lost", [0, 1])
 def test_the_ends_of_a_batch_that_are_lost_are_damage_and_the_batch_is_read_again(lost: int, tmp_path: Path) -> None:
     folder = CASES / "qubole-57-shard-commit-lost" / "qub1"
