@@ -91,7 +91,7 @@ def check_state(checkpoint: Checkpoint) -> tuple[str, int]:
     if not spark_details(checkpoint).state:
         raise CheckpointError(
             f"{checkpoint.uri}: expected state of a stateful operator, found none. There are no rows to count.",
-            fix="Nothing is missing: the query keeps no state.",
+            fix="Count the rows of a query that keeps state; this one loses nothing without.",
         )
     batch = checkpoint.details.last_committed_batch
     if batch is None:

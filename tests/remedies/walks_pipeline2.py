@@ -1,0 +1,162 @@
+"""Remedies of what is looked at before Spark is started, and of the answers that its workers never give."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
+
+import pyspark
+
+from offsetwise import jars
+from offsetwise.engines import rows
+from offsetwise.engines.spark.checkpoint import read_checkpoint
+from offsetwise.lab.state import StateFile
+from offsetwise.pipeline import fleet_rows, launching, session
+from offsetwise.pipeline.client_windows import read_answer
+from offsetwise.pipeline.state import PROVIDER, check_state
+from offsetwise.pipeline.state_path import spark_path
+from offsetwise.translation.worker import written
+from offsetwise.workflow import sample
+from tests.checkpoints import changed
+from tests.pipeline.test_answers import ANSWER, TASK
+from tests.remedies.walk import Scene, Steps, corrected, walk
+from tests.test_jars import NO_NETWORK
+
+NAME = f"spark-kafka-{pyspark.__version__}"
+STATE = "pipeline/state.py::check_state"
+
+
+def _orders() -> str:
+    return sample().checkpoint("orders").uri
+
+
+corrected(
+    STATE,
+    "Count the rows of a query that keeps state",
+    "no_state",
+    lambda: check_state(read_checkpoint(sample().checkpoint("payments").uri)),
+    lambda: check_state(read_checkpoint(_orders())),
+)
+corrected(
+    STATE,
+    "Let the query commit a batch first",
+    "no_batch",
+    lambda: check_state(changed(read_checkpoint(_orders()), last_committed_batch=None)),
+    lambda: check_state(read_checkpoint(_orders())),
+)
+corrected(
+    STATE,
+    "Read it with the Spark distribution",
+    "another_store",
+    lambda: check_state(changed(read_checkpoint(_orders()), configuration=((PROVIDER, "org.example.Store"),))),
+    lambda: None,  # no Spark of this product: the distribution's own
+)
+
+
+@walk("pipeline/state_path.py::spark_path", "Copy the checkpoint to a folder whose path")
+def special_characters(scene: Scene) -> Steps:
+    uris = [shutil.copytree(_orders(), scene.folder / "a b#c")]
+    return Steps(
+        lambda: spark_path(str(uris[-1])),
+        lambda: uris.append(shutil.copytree(uris[0], scene.folder / "orders")),
+    )
+
+
+@walk("pipeline/state_path.py::_refuse_links_out", "replace the link by what it names")
+def link_replaced(scene: Scene) -> Steps:
+    root, outside = scene.folder / "root", scene.folder / "outside"
+    (root / "orders").mkdir(parents=True)
+    outside.mkdir()
+    link = root / "orders" / "state"
+    link.symlink_to(outside)
+
+    def replaced() -> None:
+        link.unlink()
+        shutil.copytree(outside, link)
+
+    return Steps(lambda: spark_path(str(root / "orders"), roots=(str(root),)), replaced)
+
+
+@walk("pipeline/session.py::_java", "point JAVA_HOME to one")
+def java(scene: Scene) -> Steps:
+    found = Path(os.path.realpath(shutil.which("java") or "")).parents[1]
+    scene.patch.setenv("JAVA_HOME", str(scene.folder))
+    return Steps(session._java, lambda: scene.patch.setenv("JAVA_HOME", str(found)))
+
+
+def _cached(scene: Scene) -> Path:
+    """Copy the jars of the connector into a cache of the scene, and let what is fetched come from the first one."""
+    known = jars.locked_jars(NAME, java=session._java)
+    scene.patch.setenv("XDG_CACHE_HOME", str(scene.folder / "cache"))
+    folder = jars.cache_folder() / known.name
+    shutil.copytree(known, folder)
+    scene.patch.setattr(jars, "resolve", lambda _, work, *__, **___: shutil.copytree(known, work / "jars"))
+    return folder
+
+
+@walk("jars.py::_compare", "the jars are fetched anew")
+def changed_jar(scene: Scene) -> Steps:
+    folder = _cached(scene)
+    first = min(folder.iterdir())
+    first.write_bytes(first.read_bytes() + b"\n")
+    return Steps(lambda: jars.locked_jars(NAME, java=session._java), lambda: shutil.rmtree(folder))
+
+
+@walk("pipeline/launching.py::connector_jars", "Offline, put the connector's jars into spark.jars")
+def changed_connector(scene: Scene) -> Steps:
+    folder = _cached(scene)
+    (folder / "more.jar").write_bytes(b"")
+    return Steps(lambda: launching.connector_jars(session._java), lambda: shutil.rmtree(folder))
+
+
+@walk("pipeline/launching.py::connector_jars", "Install one of these PySparks")
+def other_pyspark(scene: Scene) -> Steps:
+    installed = pyspark.__version__
+    scene.patch.setattr(pyspark, "__version__", "3.5.0")
+    return Steps(
+        lambda: launching.connector_jars(session._java),
+        lambda: scene.patch.setattr(pyspark, "__version__", installed),
+    )
+
+
+@walk("jars.py::resolve", "Check that this machine reaches Maven Central")
+def no_network(scene: Scene) -> Steps:
+    known = jars.locked_jars(NAME, java=session._java)
+    scene.patch.setenv("XDG_CACHE_HOME", str(scene.folder / "cache"))
+    scene.patch.setenv("JAVA_TOOL_OPTIONS", NO_NETWORK)
+
+    def reached() -> None:
+        scene.patch.delenv("JAVA_TOOL_OPTIONS")
+        scene.patch.setattr(jars, "resolve", lambda _, work, *__, **___: shutil.copytree(known, work / "jars"))
+
+    return Steps(lambda: jars.locked_jars(NAME, java=session._java), reached)
+
+
+@walk("jars.py::_ivy_jar", "Install the full pyspark package")
+def client_only(scene: Scene) -> Steps:
+    scene.patch.setattr(jars, "find_spec", lambda _: SimpleNamespace(origin=str(scene.folder / "__init__.py")))
+    return Steps(jars._ivy_jar, lambda: scene.patch.setattr(jars, "find_spec", find_spec))
+
+
+@walk("pipeline/fleet_rows.py::_strange", "nothing of another release of Offsetwise is on its workers")
+def another_release(_: Scene) -> Steps:
+    checkpoint = read_checkpoint(_orders())
+    answers = [b"\x80pickled by another release"]
+    return Steps(
+        lambda: fleet_rows.decode(answers[-1], subject="orders"), lambda: answers.append(rows.encode(checkpoint))
+    )
+
+
+@walk("pipeline/client_windows.py::strange", "nothing of another release of Offsetwise is on its workers")
+def another_answer(_: Scene) -> Steps:
+    answers = ["the answer of another release"]
+    return Steps(lambda: read_answer(answers[-1], "token", TASK), lambda: answers.append(written(ANSWER, "token")))
+
+
+@walk("lab/state.py::StateFile.read", "End what is left of it by hand, remove")
+def unreadable_lab(scene: Scene) -> Steps:
+    path = scene.write("lab/state.json", "{")
+    return Steps(StateFile(path).read, lambda: shutil.rmtree(path.parent))
