@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,13 +12,19 @@ from types import SimpleNamespace
 import pyspark
 
 from offsetwise import jars
-from offsetwise.engines import rows
+from offsetwise.config import Migration
+from offsetwise.engines import discovery, rows
 from offsetwise.engines.spark.checkpoint import read_checkpoint
-from offsetwise.lab.state import StateFile
+from offsetwise.lab.brokers import free_ports
+from offsetwise.lab.cluster import Lab
+from offsetwise.lab.processes import Process
+from offsetwise.lab.state import Service, StateFile
 from offsetwise.pipeline import fleet_rows, launching, session
 from offsetwise.pipeline.client_windows import read_answer
 from offsetwise.pipeline.state import PROVIDER, check_state
 from offsetwise.pipeline.state_path import spark_path
+from offsetwise.pipeline.whole_fleet import read_fleet
+from offsetwise.progress import unheard
 from offsetwise.translation.worker import written
 from offsetwise.workflow import sample
 from tests.checkpoints import changed
@@ -160,3 +167,31 @@ def another_answer(_: Scene) -> Steps:
 def unreadable_lab(scene: Scene) -> Steps:
     path = scene.write("lab/state.json", "{")
     return Steps(StateFile(path).read, lambda: shutil.rmtree(path.parent))
+
+
+@walk("pipeline/whole_fleet.py::_incomplete", "Name narrower folders in checkpoint_roots")
+def too_many_folders(scene: Scene) -> Steps:
+    scene.patch.setattr(discovery, "MAX_FOLDERS", 3)
+    for number in range(5):
+        (scene.folder / "root" / str(number)).mkdir(parents=True)
+    roots = [scene.folder / "root"]
+
+    def fleet() -> object:
+        body = {side: {"properties": {"bootstrap.servers": f"{side}:1"}} for side in ("source", "target")}
+        named = {"name": "m", "checkpoint_roots": [str(roots[-1])]}
+        return read_fleet(Migration.model_validate(body | named), unheard, in_process=100).troubles
+
+    return Steps(fleet, lambda: roots.append(scene.folder / "root" / "0"))
+
+
+@walk("lab/cluster.py::Lab._ports", "End that process, or remove")
+def taken_port(scene: Scene) -> Steps:
+    other = socket.create_server(("127.0.0.1", 0))
+    (controller_port,) = free_ports(1)
+    before = Service(
+        name="old",
+        process=Process(pid=1, started="before"),
+        port=other.getsockname()[1],
+        controller_port=controller_port,
+    )
+    return Steps(lambda: Lab.at(scene.folder)._ports("old", before), other.close)
