@@ -15,19 +15,21 @@ LAB: Final = "lab"
 """The group of all tests that use the lab: two processes would start two, and one machine carries two slowly."""
 KINESIS: Final = "kinesis"
 """The group of all tests on servers of Kinesis and DynamoDB, which start slowly and are shared."""
+_LONG: Final = {LAB: 0, KINESIS: 1}
+"""The groups that take longest, in the order in which they begin: what begins last would end alone."""
 _SERVERS: Final = frozenset({"kinesis_mock", "kinesalite", "dynamodb_local"})
 REAL: Final = frozenset({LAB, "own_lab", "secured", "browser", *_SERVERS})
 """The fixtures that stand for real clusters, servers and a real browser."""
 
 
 def mark(items: list[pytest.Item]) -> None:
-    """Give each test the group that xdist keeps in one process, mark what is proof, and begin with the lab."""
+    """Give each test the group that xdist keeps in one process, mark what is proof, and begin with the longest."""
     for item in items:
         if (group := group_of(item)) is not None:
             item.add_marker(pytest.mark.xdist_group(group))
         if not REAL.isdisjoint(fixtures(item)):
             item.add_marker(pytest.mark.proof)
-    items.sort(key=lambda item: LAB not in fixtures(item))
+    items.sort(key=lambda item: _LONG.get(group_of(item) or "", len(_LONG)))
 
 
 def group_of(item: pytest.Item) -> str | None:
