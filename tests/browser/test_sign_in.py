@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, BrowserContext, expect
 from tests.browser.conftest import CLI, SCREENSHOTS, console, settle
 from tests.browser.oidc import Provider, provider
 from tests.browser.signing import sign_in, write_secrets
+from tests.integration.flink_cluster import wait_until
 
 PEOPLE: dict[str, dict[str, Any]] = {
     "vera": {"name": "Vera <b>Viewer</b>", "groups": ["staff"]},
@@ -81,7 +82,7 @@ def test_a_person_signs_in_follows_a_link_and_signs_out(context: BrowserContext,
 
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_text("This console is for people who sign in.")).to_be_visible()
-    assert "/logout" in guarded.provider.asked
+    wait_until(lambda: "/logout" in guarded.provider.asked, "the provider is told")  # the page may be seen before
     page.goto(f"{guarded.address}/compare?row=orders-1")
     settle(page)
     expect(page.get_by_text("This console is for people who sign in.")).to_be_visible()
