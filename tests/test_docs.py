@@ -286,12 +286,3 @@ def test_places_that_contributors_are_led_to_exist() -> None:
     told = _text(ROOT / "CONTRIBUTING.md") + _text(ARCHITECTURE)
     for name in re.findall(r"`((?:lib|tests|tools|pages|docs|locks)/[^`\s<>*]*)`", told):
         assert (ROOT / name).exists(), name
-
-
-def test_the_tests_that_the_page_of_the_gates_names_for_wrong_answers_exist() -> None:
-    part = _text(ROOT / "docs" / "gates.md").partition("## Wrong answers")[2].partition("\n## ")[0]
-    named = re.findall(r"`([a-z_0-9/]+\.py)(?:::(test_\w+))?`", part)
-
-    assert len(named) > 50
-    for file, test in named:
-        assert f"def {test}" in _text(ROOT / "tests" / file), (file, test)

@@ -14,8 +14,8 @@ from typing import Final, TypeVar
 
 import pytest
 
-PAGE: Final = Path(__file__).parents[2] / "docs" / "gates.md"
-_BEGIN, _END = "<!-- attacks: begin -->\n", "<!-- attacks: end -->\n"
+from tests.gates_page import PAGE, section
+
 _COUNTS: Final = {"A": 27, "B": 19, "C": 10, "D": 19, "E": 11}
 IDS: Final = tuple(f"{family}{number}" for family, count in _COUNTS.items() for number in range(1, count + 1))
 """Every row there is."""
@@ -89,8 +89,8 @@ def _escaped(cell: str) -> str:
 
 def page_with(table_: str) -> str:
     """Give the page with this table in the place of its own."""
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(_BEGIN)
-    return f"{before}{_BEGIN}{table_}{_END}{rest.partition(_END)[2]}"
+    before, _, after = section("attacks")
+    return f"{before}{table_}{after}"
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.attacks.rows import IDS, PAGE, page_with, rows, table
+from tests.attacks.rows import IDS, page_with, rows, table
+from tests.gates_page import PAGE
 
 
 def test_every_row_of_the_report_has_exactly_one_test() -> None:
