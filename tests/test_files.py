@@ -382,7 +382,10 @@ class TestHalfOfACharacter:
         assert taken == []
 
     @pytest.mark.parametrize("kind", ["comparison", "snapshot", "plan", "receipt", "sink-snapshot"])
-    def test_every_command_that_reads_one_says_what_is_wrong_with_its_input(self, kind: str, tmp_path: Path) -> None:
+    def test_every_command_that_reads_one_says_what_is_wrong_with_its_input(
+        self, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
         file, command = COMMANDS[kind]
         whole = json.loads(file.read_text(encoding="utf-8"))
         for path in random.Random(kind).sample([*_texts(whole)], 8):
