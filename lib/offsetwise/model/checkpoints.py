@@ -62,7 +62,7 @@ class CheckpointSource:
     """Spark: the position as text or, in a v2 offset log, the name of the source. Flink: the uid or, where there is
     none or it could not stand in a plan, the operator's id."""
     kind: str
-    """`kafka`, `dynamic-kafka` (Flink, several clusters), one of another stream (`streams.spec.Spec.kinds`), or
+    """`kafka`, `dynamic-kafka` (Flink, several clusters), one of another stream (`ports.stream.Spec.kinds`), or
     `other`: its offsets are not read."""
     positions: tuple[SourcePosition, ...] = ()
     raw: str | None = None

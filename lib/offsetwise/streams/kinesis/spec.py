@@ -255,7 +255,7 @@ def stream_name(stream: str) -> str | None:
 
 
 def as_partition(at: ShardPosition, stream: str | None) -> SourcePosition | None:
-    """Give a shard's position by the stream's name and the shard's number; see `streams.spec.AsPartition`."""
+    """Give a shard's position by the stream's name and the shard's number; see `ports.stream.AsPartition`."""
     name, number = stream_name(at.stream or stream or ""), shard_number(at.shard)
     if name is None or number is None:
         return None
