@@ -8,7 +8,8 @@ from shlex import quote
 from offsetwise.findings.case import MigrationCase
 from offsetwise.findings.register import Stage, finding
 from offsetwise.model import Checkpoint, GroupOffset, Severity, Transaction, epoch_ms
-from offsetwise.transactions.decisions import Decision
+from offsetwise.transactions.decisions import Decision, SinkTransaction
+from offsetwise.transactions.report import SinkAnswer
 from offsetwise.transactions.timing import DEFAULT_TIMEOUT_MS, PREPARED
 from offsetwise.wording import duration, many, utc
 
@@ -66,13 +67,18 @@ def group_behind(case: MigrationCase) -> Iterator[str]:
 )
 def transaction_expired(case: MigrationCase) -> Iterator[tuple[str, str]]:
     """Transactions that the checkpoint holds open have run out, unless they were committed before."""
-    deadlines = [(each, _deadline(each, case)) for each in open_transactions(case.checkpoint)]
+    rows = {} if case.sink is None else _by_producer(case.sink)
+    seen_ms = None if case.sink is None else case.sink.timeout_ms
+    timeout_ms = seen_ms or case.job.transaction_timeout_ms
+    deadlines = [
+        (each, _deadline(each, rows.get((each.transactional_id, each.producer_id, each.epoch)), case, timeout_ms))
+        for each in open_transactions(case.checkpoint)
+    ]
     expired = [(each, deadline) for each, deadline in deadlines if deadline is not None and deadline <= case.now_ms]
     if not expired:
         return
     last = max(deadline for _, deadline in expired)
     names, command = ask_about([each for each, _ in expired], case.job.sink_servers)
-    seen_ms = None if case.sink is None else case.sink.timeout_ms
     yield (
         f"{names} ran out by {utc(last)}, {duration(case.now_ms - last)} before the clusters were read "
         f"({timeout_told(case.job.transaction_timeout_ms, seen_ms)}): what was not committed until then is lost.",
@@ -101,19 +107,20 @@ def deadline_of(checkpoint: Checkpoint | None, timeout_ms: int | None) -> int | 
     return max((each for each in latest if each is not None), default=None)
 
 
-def _deadline(held: Transaction, case: MigrationCase) -> int | None:
+def _by_producer(sink: SinkAnswer) -> dict[tuple[str | None, int | None, int | None], SinkTransaction]:
+    """Return the transactions of a sink by id, producer and epoch; of several of one key the first."""
+    return {(each.transactional_id, each.producer_id, each.epoch): each for each in reversed(sink.transactions)}
+
+
+def _deadline(
+    held: Transaction, row: SinkTransaction | None, case: MigrationCase, timeout_ms: int | None
+) -> int | None:
     """Return when the broker aborts a transaction of the checkpoint; None where it never does, or has committed it."""
-    sink, row = case.sink, None
-    if sink is not None:
-        key = (held.transactional_id, held.producer_id, held.epoch)
-        rows = (each for each in sink.transactions if (each.transactional_id, each.producer_id, each.epoch) == key)
-        row = next(rows, None)
     if row is not None and row.decision is Decision.SETTLED:
         return None
     if row is not None and row.decision in _OPEN:
         return None if row.deadline is None else epoch_ms(row.deadline)
-    seen_ms = None if sink is None else sink.timeout_ms
-    latest = _latest(held, case.checkpoint, seen_ms or case.job.transaction_timeout_ms)
+    latest = _latest(held, case.checkpoint, timeout_ms)
     lost = row is not None and row.decision is Decision.LOST
     return min(latest or case.now_ms, case.now_ms) if lost else latest
 
