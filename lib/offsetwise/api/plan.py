@@ -201,14 +201,13 @@ class Plan:
         """
         order, written = self._order(output), str(self._receipt(receipt))
         tools = live.tools_for(order.migration, progress)
-        if not execute and not approvals:
-            return run.dry_run(order, tools, written)
-        with run.telling_of_earlier(order, written):
-            order = replace(
-                order,
-                approvals=tuple(read_approval(Path(path)) for path in approvals),
-                policy=approval.policy_for(order.migration.approval, tuple(map(Path, trust))),
-            )
+        if execute or approvals:
+            with run.telling_of_earlier(order, written):
+                order = replace(
+                    order,
+                    approvals=tuple(read_approval(Path(path)) for path in approvals),
+                    policy=approval.policy_for(order.migration.approval, tuple(map(Path, trust))),
+                )
         if not execute:
             return run.dry_run(order, tools, written)
         done = run.apply(order, written, tools)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Final
 
 from offsetwise.apply.recheck.proofs import Held
 from offsetwise.errors import NotApprovedError
 from offsetwise.model import Approver, Outcome, TopicPartition
 from offsetwise.wording import many
+
+_NAMED: Final = 5
+"""Positions that a refusal names."""
 
 
 def accepted(held: Sequence[Held], approvers: Sequence[Approver], required: int) -> tuple[Held, ...]:
@@ -47,9 +51,6 @@ def require_needed(digest: str, held: Sequence[Held], approvers: Sequence[Approv
                 f"proof was made again: {names}. Nothing was written.",
                 fix=f"Let {approver.subject} sign the plan again, and accept only what the dry run cannot prove.",
             )
-
-
-_NAMED = 5
 
 
 def _judged(each: Held, approvers: Sequence[Approver], required: int) -> Held:
