@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from offsetwise.ports.stream import position, stream_of
 from offsetwise.registry import STREAMS
+from offsetwise.streams.kinesis.numbers import evidence_of
 from offsetwise.streams.kinesis.spec import (
     LATEST,
     SHARD_END,
@@ -19,7 +20,6 @@ from offsetwise.streams.kinesis.spec import (
     after,
     at,
     at_time,
-    evidence_of,
     parse,
     sequence_number,
 )

@@ -10,7 +10,8 @@ from offsetwise.findings.case import MigrationCase
 from offsetwise.model import AnyPosition, Severity
 from offsetwise.position import in_partitions
 from offsetwise.streams.kinesis.findings import held_by
-from offsetwise.streams.kinesis.spec import LATEST, ShardPlace, evidence_of, moment
+from offsetwise.streams.kinesis.numbers import evidence_of, moment
+from offsetwise.streams.kinesis.spec import LATEST, ShardPlace
 from offsetwise.wording import many
 
 _NAMED: Final = 4

@@ -29,6 +29,7 @@ from offsetwise.model import AnyPosition, Checkpoint, CheckpointSource, Problem
 from offsetwise.storage.dynamodb import Item, Table, tables_at, text_of, texts_of
 from offsetwise.storage.location import is_live
 from offsetwise.streams.kinesis.findings import state_empty, table_shared
+from offsetwise.streams.kinesis.numbers import evidence_of
 from offsetwise.streams.kinesis.shards import Shard, hash_key, problems_of, ranges_of
 from offsetwise.streams.kinesis.spec import (
     AT_UNKNOWN_TIME,
@@ -38,7 +39,6 @@ from offsetwise.streams.kinesis.spec import (
     Place,
     ShardPlace,
     after,
-    evidence_of,
     sequence_number,
 )
 from offsetwise.wording import many

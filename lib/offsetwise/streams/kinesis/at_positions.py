@@ -28,16 +28,8 @@ from offsetwise.streams.kinesis.findings import (
     inside_aggregate,
     not_of_this_stream,
 )
-from offsetwise.streams.kinesis.spec import (
-    AT_UNKNOWN_TIME,
-    LATEST,
-    SHARD_END,
-    Place,
-    ShardPlace,
-    at,
-    evidence_of,
-    shard_id,
-)
+from offsetwise.streams.kinesis.numbers import evidence_of
+from offsetwise.streams.kinesis.spec import AT_UNKNOWN_TIME, LATEST, SHARD_END, Place, ShardPlace, at, shard_id
 from offsetwise.streams.reader import Place as AtPlace
 from offsetwise.streams.reader import ReadAt, RecordAt
 

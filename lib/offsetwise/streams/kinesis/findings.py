@@ -8,14 +8,8 @@ from typing import Final
 from offsetwise.findings.case import Case, MigrationCase
 from offsetwise.findings.register import Stage, finding
 from offsetwise.model import AnyPosition, Problem, Severity, TopicPartition, TopicState
-from offsetwise.streams.kinesis.spec import (
-    Evidence,
-    ShardPlace,
-    evidence_of,
-    in_several,
-    moment,
-    sequence_number,
-)
+from offsetwise.streams.kinesis.numbers import Evidence, evidence_of, moment
+from offsetwise.streams.kinesis.spec import ShardPlace, in_several, sequence_number
 from offsetwise.wording import duration, many
 
 _NAMED: Final = 4

@@ -17,7 +17,8 @@ from offsetwise.streams.kinesis.findings import (
     sequence_layout,
     sequence_other_shard,
 )
-from offsetwise.streams.kinesis.spec import SHARD_END, Evidence, ShardPlace, evidence_of, shard_number
+from offsetwise.streams.kinesis.numbers import Evidence, evidence_of
+from offsetwise.streams.kinesis.spec import SHARD_END, ShardPlace, shard_number
 
 LAST_HASH_KEY: Final = 2**128 - 1
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -31,6 +30,7 @@ from offsetwise.model import (
 )
 from offsetwise.ports.stream import Spec, are_two
 from offsetwise.position import OpaquePosition
+from offsetwise.streams.kinesis.numbers import evidence_of, moment
 
 _NUMBER: Final = "(0|[1-9][0-9]{0,128})"
 """As the API writes sequence numbers."""
@@ -45,11 +45,6 @@ _OF_LEASE: Final = re.compile(r"[0-9]{12}:([^:]+):[0-9]+")
 """As the KCL calls a stream in a table of several: account, name, and when it was made."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
-_SECONDS: Final = 0xF_FFFF_FFFF
-_FIRST_ARRIVAL_S: Final = 1_384_300_800
-"""When the service began, November 2013."""
-_LAST_ARRIVAL_S: Final = 4_102_444_800
-"""The end of the year 2099."""
 _WHOLE: Final = 2**64
 """Above every sub-sequence number."""
 
@@ -115,8 +110,10 @@ class ShardPlace(OpaquePosition):
         return self.__eq__(other) or self.__gt__(other)
 
     def _order(self) -> tuple[int, int, int] | None:
-        if self.is_end or self.sequence is None:
-            return (1, 0, 0) if self.is_end else None
+        if self.is_end:
+            return (1, 0, 0)
+        if self.sequence is None:
+            return None
         inside = -1 if self.place is Place.AT else _WHOLE if self.sub is None else self.sub
         return (0, self.sequence, inside)
 
@@ -177,7 +174,8 @@ def parse(text: str, /) -> ShardPlace | None:
         return at(int(found[1]))
     if found := _AT_TIME.fullmatch(text):
         return at_time(int(found[1]))
-    return next((each for each in (TRIM_HORIZON, LATEST, AT_UNKNOWN_TIME, SHARD_END) if str(each) == text), None)
+    sentinels = (TRIM_HORIZON, LATEST, AT_UNKNOWN_TIME, SHARD_END)
+    return next((each for each in sentinels if str(each) == text), None)
 
 
 def sequence_number(text: str) -> int | None:
@@ -187,39 +185,6 @@ def sequence_number(text: str) -> int | None:
     (0, None, None, None)
     """
     return int(text) if _SEQUENCE.fullmatch(text) else None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """What a sequence number of layout 2 tells by itself: evidence, never proof of a place.
-
-    The layout of the times is kinesalite's and not documented by AWS; version and shard are the KCL's own
-    (`SequenceNumberValidator`).
-    """
-
-    shard: int
-    """The number in the shard's id."""
-    arrived_s: int
-    """When the record arrived, in seconds since the epoch."""
-    born_s: int
-    """When the shard was made, in seconds since the epoch."""
-
-
-def evidence_of(sequence: int) -> Evidence | None:
-    """Take a sequence number apart; None for one of another layout, as before 2014 and of emulators that count.
-
-    >>> evidence_of(49593949378240586316257100628612811999143984124999500050)
-    Evidence(shard=17, arrived_s=1554821832, born_s=1552896735)
-    >>> evidence_of(49537979178794861780081237450294896636708704732336619521) is None
-    True
-    """
-    if sequence >> 184 != 2 or sequence & 0xF != 2 or sequence >> 72 & 0xFF:
-        return None
-    born, shard_of_born = sequence >> 148 & _SECONDS, sequence >> 144 & 0xF
-    arrived, shard = sequence >> 36 & _SECONDS, sequence >> 4 & 0xFFFF_FFFF
-    if shard % 16 != shard_of_born or not _FIRST_ARRIVAL_S <= born <= arrived < _LAST_ARRIVAL_S:
-        return None
-    return Evidence(shard=shard, arrived_s=arrived, born_s=born)
 
 
 def shard_number(shard: str) -> int | None:
@@ -267,15 +232,6 @@ def tells(position: AnyPosition) -> str:
     sequence = position.sequence if isinstance(position, ShardPlace) else None
     found = None if sequence is None else evidence_of(sequence)
     return "" if found is None else moment(found.arrived_s)
-
-
-def moment(at_s: int) -> str:
-    """Print a time in seconds since the epoch.
-
-    >>> moment(1554821832)
-    '2019-04-09T14:57:12Z'
-    """
-    return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 PROPERTIES: Final = {

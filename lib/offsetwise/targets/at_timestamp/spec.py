@@ -17,7 +17,8 @@ from offsetwise.plan.recorded import made_text
 from offsetwise.plan.refusals import place_not_held, sources
 from offsetwise.plan.target import Spec, Where
 from offsetwise.plan.ways import Way
-from offsetwise.streams.kinesis.spec import SHARD_END, ShardPlace, evidence_of, moment, shard_id
+from offsetwise.streams.kinesis.numbers import evidence_of, moment
+from offsetwise.streams.kinesis.spec import SHARD_END, ShardPlace, shard_id
 from offsetwise.streams.kinesis.spec import SPEC as STREAM
 
 _NAME: Final = "at-timestamp"

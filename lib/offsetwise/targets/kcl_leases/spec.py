@@ -27,17 +27,9 @@ from offsetwise.plan.settings import Settings, settings_of
 from offsetwise.plan.target import Spec, Where
 from offsetwise.plan.ways import Way
 from offsetwise.streams.kinesis.findings import table_shared
+from offsetwise.streams.kinesis.numbers import Evidence, evidence_of, moment
 from offsetwise.streams.kinesis.spec import SPEC as STREAM
-from offsetwise.streams.kinesis.spec import (
-    TRIM_HORIZON,
-    Evidence,
-    Place,
-    ShardPlace,
-    evidence_of,
-    moment,
-    sequence_number,
-    shard_id,
-)
+from offsetwise.streams.kinesis.spec import TRIM_HORIZON, Place, ShardPlace, sequence_number, shard_id
 from offsetwise.streams.kinesis.tables import DynamoTable
 from offsetwise.targets.kcl.spec import CREATE, KCL_3, NAME_ANOTHER, NoTableError, read_leases
 from offsetwise.targets.kinesis.spec import is_to_another_stream
