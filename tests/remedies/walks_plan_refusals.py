@@ -14,9 +14,9 @@ from offsetwise.transactions.decisions import Decision
 from tests.findings.cases import ROW
 from tests.plan.scene import comparison, drafted
 from tests.remedies.walk import Scene, Steps, corrected, walk
-from tests.remedies.walks_engines2 import query_behind_a_split
+from tests.remedies.walks_engines import query_behind_a_split
 from tests.remedies.walks_repairs import GAP, folder_of, repair
-from tests.remedies.walks_streams2 import TRAITS, compared, draft, made, number
+from tests.remedies.walks_streams import TRAITS, compared, draft, made, number
 from tests.streams.kinesis.streams import lease
 from tests.streams.kinesis.test_aggregates import at, fill, packed
 from tests.streams.kinesis.test_another_stream import NEW, Copy, read_first

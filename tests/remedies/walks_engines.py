@@ -22,7 +22,7 @@ from tests.engines.spark.folders import FLINK_NAMES, SAMPLES, write
 from tests.engines.test_lease_tables import FIRST
 from tests.plan import test_sinks as of_plans
 from tests.remedies.walk import Scene, Steps, walk
-from tests.remedies.walks_streams2 import TRAITS, compared, draft, made
+from tests.remedies.walks_streams import TRAITS, compared, draft, made
 from tests.streams.kinesis.streams import STREAM, lease
 from tests.streams.kinesis.test_same_stream import DATA
 from tests.toys.engine.engine import TOY
