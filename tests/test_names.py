@@ -7,17 +7,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TypeGuard, get_type_hints
+from typing import TypeGuard
 
 import pytest
 
 from offsetwise.apply.writers import writer_module
 from offsetwise.apply.writing import Writer
-from offsetwise.cli.plans import draft
 from offsetwise.config import Migration
 from offsetwise.engines.registry import engines, registered
 from offsetwise.plan.strategies import ways_of
-from offsetwise.plan.target import spec_of, specs
+from offsetwise.plan.target import Role, target_type, target_types
 from offsetwise.ports.stream import spec_of as spec_of_stream
 from offsetwise.registry import STREAMS, TARGETS
 from tests.names import Register, decisions
@@ -28,7 +27,7 @@ def _drawers() -> dict[str, list[str]]:
     """Give what is an engine's and stands elsewhere: its part of the screens, and the targets that it alone writes."""
     made: dict[str, list[str]] = {}
     for engine in engines():
-        specs_ = [spec for spec in specs() if spec.ways and all(way.engine == engine.name for way in spec.ways)]
+        specs_ = [spec for spec in target_types() if spec.ways and all(way.engine == engine.name for way in spec.ways)]
         made[engine.name] = [
             f"targets.{engine.name}",
             *(TARGETS[spec.name].removeprefix("offsetwise.") for spec in specs_),
@@ -253,7 +252,7 @@ def test_no_writer_is_loaded_where_the_console_and_every_spec_are() -> None:
     writers = [module for module in SOURCES if module.startswith("offsetwise.targets.") and module.endswith(".writer")]
     program = (
         f"import importlib, sys; [importlib.import_module(name) for name in {modules}]; "
-        "from offsetwise.plan.target import specs; assert len(specs()) > 6; "
+        "from offsetwise.plan.target import target_types; assert len(target_types()) > 6; "
         f"print([name for name in {writers} if name in sys.modules])"
     )
 
@@ -264,7 +263,7 @@ def test_no_writer_is_loaded_where_the_console_and_every_spec_are() -> None:
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_every_target_has_a_spec_and_a_writer_of_its_own(name: str) -> None:
-    spec, module = spec_of(name), writer_module(name)
+    spec, module = target_type(name), writer_module(name)
     migration = Migration.model_validate(
         {side: {"properties": {"bootstrap.servers": f"{side}.invalid:9092"}} for side in ("source", "target")}
         | {"name": "m"}
@@ -273,13 +272,6 @@ def test_every_target_has_a_spec_and_a_writer_of_its_own(name: str) -> None:
     assert spec.name == name
     assert {way.target for way in spec.ways} <= {name}
     moved = {way.target for engine in registered() for way in ways_of(engine.name)}
-    assert (name in moved) != bool(spec.ends)
+    assert (name in moved) != (spec.role is Role.TRANSACTIONS)
     assert isinstance(module.writer(migration), Writer)
     assert callable(module.verify)
-
-
-def test_the_help_of_draft_names_every_target() -> None:
-    *names, last = [f"{spec.name}:NAME" if spec.takes_group else spec.name for spec in specs()]
-    help_ = get_type_hints(draft, include_extras=True)["target"].__metadata__[0].help
-
-    assert help_ == f"{', '.join(names)} or {last}; may be repeated."

@@ -13,7 +13,7 @@ from offsetwise.apply.writers import writer_module
 from offsetwise.apply.writing import Standing
 from offsetwise.config import JobTraits
 from offsetwise.model import Start, StepState, Turnout
-from offsetwise.plan.target import spec_of
+from offsetwise.plan.target import target_type
 from offsetwise.position import Position
 from offsetwise.streams.kinesis.numbers import evidence_of
 from offsetwise.streams.kinesis.spec import LATEST, SHARD_END, TRIM_HORIZON, after
@@ -56,7 +56,7 @@ def test_a_shard_that_is_read_to_its_end_does_not_count() -> None:
 def test_a_place_that_tells_no_time_is_refused(place: Position) -> None:
     plan = shard_plan(DATA / CHAIN, TARGET, stream="chain", move=lambda one: place if one.partition == 1 else None)
 
-    assert [each.code for each in spec_of(TARGET.kind).unfit(plan)] == ["PLACE_NOT_HELD"]
+    assert [each.code for each in target_type(TARGET.kind).unfit(plan)] == ["PLACE_NOT_HELD"]
 
 
 def test_a_shard_that_begins_at_its_oldest_record_is_refused() -> None:
@@ -64,11 +64,11 @@ def test_a_shard_that_begins_at_its_oldest_record_is_refused() -> None:
     first, *rest = plan.positions
     plan = replace(plan, positions=(replace(first, start=Start.EARLIEST), *rest))
 
-    assert [each.code for each in spec_of(TARGET.kind).unfit(plan)] == ["PLACE_NOT_HELD"]
+    assert [each.code for each in target_type(TARGET.kind).unfit(plan)] == ["PLACE_NOT_HELD"]
 
 
 @pytest.mark.parametrize(("tolerates", "wanted"), [(None, ["REPLAY_NOT_TOLERATED"]), (True, [])])
 def test_a_job_has_to_tolerate_replay(tolerates: bool | None, wanted: list[str]) -> None:
     job = JobTraits(tolerates_replay=tolerates)
 
-    assert [each.code for each in spec_of(TARGET.kind).against(comparison(), job, sink_rewound=False)] == wanted
+    assert [each.code for each in target_type(TARGET.kind).objections(comparison(), job, sink_rewound=False)] == wanted

@@ -32,7 +32,7 @@ from offsetwise.model import (
     WrittenLease,
 )
 from offsetwise.plan.evidence import require_agreeing
-from offsetwise.plan.target import spec_of
+from offsetwise.plan.target import target_type
 from offsetwise.position import Position
 from offsetwise.storage.dynamodb import Item
 from offsetwise.streams.kinesis.spec import LATEST, SHARD_END, TRIM_HORIZON, after, at, at_time
@@ -434,7 +434,7 @@ def test_a_table_that_is_not_there_is_said(dynamodb: Any, moto: str, tmp_path: P
 def test_a_place_that_no_lease_can_hold_is_refused(place: Position) -> None:
     plan = rewound(move=lambda one: place if one.partition == 1 else None)
 
-    assert [each.code for each in spec_of(TARGET.kind).unfit(plan)] == ["PLACE_NOT_HELD"]
+    assert [each.code for each in target_type(TARGET.kind).unfit(plan)] == ["PLACE_NOT_HELD"]
 
 
 @pytest.mark.parametrize("place", [TRIM_HORIZON, SHARD_END, after(7), after(7, 2)], ids=str)
@@ -465,7 +465,7 @@ def test_a_receipt_that_says_something_else_is_refused(
     step = apply(app, plan, tmp_path)
     other: WrittenLease = replace(step.leases[0], **change)
 
-    (told, *_) = spec_of(TARGET.kind).recorded(plan, DIGEST, replace(step, leases=(other, *step.leases[1:])))
+    (told, *_) = target_type(TARGET.kind).disagreements(plan, DIGEST, replace(step, leases=(other, *step.leases[1:])))
     assert told.startswith(wrong)
 
 
@@ -512,7 +512,7 @@ def test_the_application_of_another_stream_with_the_same_shards_is_refused(
 
     table = TableBefore(table=TABLE, leases=tuple(read_leases_of(app).items()))
     pinned = replace(plan, requirements=replace(plan.requirements, tables=(table,)))
-    (problem,) = spec_of(TARGET.kind).unfit(pinned)
+    (problem,) = target_type(TARGET.kind).unfit(pinned)
     assert problem.code == "TABLE_SHARED"
     assert f"its lease of shardId-{shard:012}" in problem.message
 

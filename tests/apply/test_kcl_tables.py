@@ -20,7 +20,7 @@ from offsetwise.plan.reading import contradictions
 from offsetwise.streams.kinesis.spec import SHARD_END
 from offsetwise.targets import KclLeases
 from offsetwise.targets.kcl.table import LeaseTable
-from offsetwise.targets.kcl_leases.spec import SPEC
+from offsetwise.targets.kcl_leases.spec import TYPE
 from offsetwise.targets.kcl_leases.writer import LeaseWriter
 from tests.apply.faults import UnsyncedDisk
 from tests.apply.kinesis_plans import CHAIN, shard_plan
@@ -66,7 +66,7 @@ def test_a_table_is_created_as_that_version_lays_it_out_and_deleted_again(
 ) -> None:
     plan = creating(kcl, dump)
     assert not list(contradictions(plan))
-    assert not list(SPEC.unfit(plan))
+    assert not list(TYPE.unfit(plan))
     shown = app.writer().prepare(plan, TARGET, context(tmp_path)).told
     assert shown.startswith(f"DynamoDB table {NEW}, layout of KCL {kcl}")
     assert not tables(app)
@@ -328,7 +328,7 @@ def test_what_does_not_fit_is_refused_when_it_is_drafted(
     before = TableBefore(table=NEW, leases=(), **table)
     plan = replace(plan, settings=settings, requirements=replace(plan.requirements, tables=(before,)))
 
-    found = [problem for problem in SPEC.unfit(plan) if problem.code == "LEASE_TABLE"]
+    found = [problem for problem in TYPE.unfit(plan) if problem.code == "LEASE_TABLE"]
     assert told in found[0].message
 
 
@@ -337,7 +337,7 @@ def test_a_new_lease_of_a_shard_whose_hash_keys_nobody_knows_is_refused_when_it_
     topics = tuple(replace(topic, shards=topic.shards[1:]) for topic in plan.requirements.new.topics)
     plan = replace(plan, requirements=replace(plan.requirements, new=replace(plan.requirements.new, topics=topics)))
 
-    assert [problem.code for problem in SPEC.unfit(plan)] == ["SHARDS_UNKNOWN"]
+    assert [problem.code for problem in TYPE.unfit(plan)] == ["SHARDS_UNKNOWN"]
 
 
 def test_a_receipt_that_says_another_version_is_refused(app: Application, tmp_path: Path) -> None:
@@ -345,4 +345,4 @@ def test_a_receipt_that_says_another_version_is_refused(app: Application, tmp_pa
     step = apply(app, plan, tmp_path)
     other = replace(step, table=replace(step.table, kcl="3"))  # type: ignore[type-var]
 
-    assert next(SPEC.recorded(plan, DIGEST, other)).startswith("it says that the table was created for KCL 3")
+    assert next(TYPE.disagreements(plan, DIGEST, other)).startswith("it says that the table was created for KCL 3")

@@ -15,7 +15,7 @@ from offsetwise.apply.writing import Standing
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.errors import ApplyError, StalePlanError
 from offsetwise.model import Finding, NewSavepoint, Plan, Severity, SourcePosition, StepState, Turnout
-from offsetwise.plan.target import spec_of
+from offsetwise.plan.target import target_type
 from offsetwise.position import Position
 from offsetwise.streams.kinesis.spec import after
 from offsetwise.targets import FlinkSavepointConverted
@@ -88,7 +88,7 @@ def test_a_place_that_the_new_source_cannot_hold_is_refused(
     (savepoint / "_metadata").write_bytes(with_legacy_position(data_of(LEGACY), text, sub))
     plan = shard_plan(aged(savepoint), TARGET)
 
-    assert [each.code for each in spec_of(TARGET.kind).unfit(plan)] == ["PLACE_NOT_HELD"]
+    assert [each.code for each in target_type(TARGET.kind).unfit(plan)] == ["PLACE_NOT_HELD"]
     with pytest.raises(ApplyError, match="cannot hold"):
         WRITER.prepare(plan, TARGET, context(tmp_path))
 
@@ -99,7 +99,7 @@ def test_a_stream_that_was_not_asked_has_no_arn_and_is_refused(savepoint: Path, 
     unasked = replace(new, topics=tuple(replace(each, id=None) for each in new.topics))
     other = replace(plan, requirements=replace(plan.requirements, new=unasked))
 
-    assert [each.code for each in spec_of(TARGET.kind).unfit(other)] == ["SHARDS_UNKNOWN"]
+    assert [each.code for each in target_type(TARGET.kind).unfit(other)] == ["SHARDS_UNKNOWN"]
     with pytest.raises(ApplyError, match="The ARN of stream 'lg' is not known"):
         WRITER.prepare(other, TARGET, context(tmp_path))
 
@@ -123,7 +123,7 @@ def test_a_person_names_the_arn_where_nobody_could_ask_the_stream(
     topics = tuple(replace(each, id=id_) for each in new.topics)
     plan = replace(plan, requirements=replace(plan.requirements, new=replace(new, topics=topics)))
 
-    assert [each.code for each in spec_of(TARGET.kind).unfit(plan)] == wanted
+    assert [each.code for each in target_type(TARGET.kind).unfit(plan)] == wanted
     if not wanted:
         out = made_at(plan, tmp_path) / "_metadata"
         assert source_of(out.read_bytes()) == source_of(data_of("converted-legacy-to-streams-source"))
@@ -135,7 +135,7 @@ def test_aggregates_are_refused_because_the_new_source_does_not_take_them_apart(
     )
     plan = shard_plan(savepoint, TARGET, findings=(found,))
 
-    (wrong,) = spec_of(TARGET.kind).unfit(plan)
+    (wrong,) = target_type(TARGET.kind).unfit(plan)
     assert (wrong.code, wrong.message) == (
         "AGGREGATED",
         "Aggregates. KinesisStreamsSource takes an aggregate for one record.",

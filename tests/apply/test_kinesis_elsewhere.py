@@ -10,7 +10,7 @@ import pytest
 from offsetwise.apply.writers import writer_module
 from offsetwise.errors import ApplyError, StalePlanError
 from offsetwise.model import Plan, Target
-from offsetwise.plan.target import spec_of
+from offsetwise.plan.target import target_type
 from offsetwise.streams.kinesis.spec import ShardPlace, in_shards
 from offsetwise.targets import FlinkSavepointConverted, KclLeases, SparkCopy
 from tests.apply.kinesis_plans import CHAIN, shard_plan
@@ -45,7 +45,7 @@ def elsewhere(plan: Plan) -> Plan:
 def test_a_copy_keeps_the_shards_of_its_own_stream(source: str, target: Target, tmp_path: Path) -> None:
     plan, before = elsewhere(shard_plan(DATA / source, target)), files_of(tmp_path)
 
-    found = [*spec_of(target.kind).unfit(plan)]
+    found = [*target_type(target.kind).unfit(plan)]
     assert {each.code for each in found} == {"PLACE_NOT_HELD"}
     assert all("its shards are those of the stream that" in each.message for each in found)
     with pytest.raises(ApplyError, match="Nothing was written"):

@@ -28,7 +28,7 @@ from offsetwise.model import (
     TopicPartition,
     Turnout,
 )
-from offsetwise.plan.target import spec_of
+from offsetwise.plan.target import target_type
 from offsetwise.position import Position
 from offsetwise.streams.kinesis.spec import LATEST, TRIM_HORIZON, after, at_time, in_shards
 from offsetwise.targets.flink.edit import Making, edit_source
@@ -294,8 +294,8 @@ def test_what_no_source_can_hold_or_would_never_read_is_refused(tmp_path: Path) 
     left = shard_plan(source, SAVEPOINT)
     left = replace(left, positions=left.positions[1:])
 
-    assert [each.code for each in spec_of(SAVEPOINT.kind).unfit(latest)] == ["PLACE_NOT_HELD"]
-    assert [each.code for each in spec_of(SAVEPOINT.kind).unfit(left)] == ["SHARDS_UNKNOWN"]
+    assert [each.code for each in target_type(SAVEPOINT.kind).unfit(latest)] == ["PLACE_NOT_HELD"]
+    assert [each.code for each in target_type(SAVEPOINT.kind).unfit(left)] == ["SHARDS_UNKNOWN"]
 
 
 def test_a_savepoint_that_is_another_one_since_is_stale(tmp_path: Path) -> None:

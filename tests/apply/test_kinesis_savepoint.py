@@ -12,10 +12,10 @@ from offsetwise.apply.verification.eyes import LiveEyes
 from offsetwise.apply.writers import writer_module
 from offsetwise.apply.writing import Standing
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.errors import ApplyError, OutputError, UsageError
+from offsetwise.errors import ApplyError, OutputError, PlanError
 from offsetwise.model import NewSavepoint, Plan, SourcePosition, Start, StepState, Turnout
-from offsetwise.plan import options
-from offsetwise.plan.target import spec_of
+from offsetwise.plan.settings import accepted
+from offsetwise.plan.target import target_type
 from offsetwise.position import Position
 from offsetwise.streams.kinesis.spec import AT_UNKNOWN_TIME, LATEST, SHARD_END, TRIM_HORIZON, after, at, at_time
 from offsetwise.targets import FlinkSavepointFromPositions
@@ -33,7 +33,7 @@ def plan(**changes: Any) -> Plan:
 
 
 def reasons(made: Plan) -> list[tuple[str, str]]:
-    return [(each.code, each.message) for each in spec_of(TARGET.kind).unfit(made)]
+    return [(each.code, each.message) for each in target_type(TARGET.kind).unfit(made)]
 
 
 def only(number: int, place: Position) -> Plan:
@@ -205,9 +205,13 @@ def test_what_it_is_made_for_must_be_possible(change: dict[str, object], found: 
     assert found in message
 
 
-def test_all_four_options_are_needed() -> None:
+def test_all_four_keys_are_needed() -> None:
     assert reasons(plan(savepoint=None)) == [("NEW_SAVEPOINT", "Of which source the savepoint is to be is not said.")]
-    assert options.savepoint(None, None, None, None) is None
-    assert options.savepoint(ASKED.uid, ASKED.stream_arn, 1, 128) == ASKED
-    with pytest.raises(UsageError, match="found none of --stream-arn and --max-parallelism"):
-        options.savepoint("src", None, 1, None)
+    takers = {TARGET.kind: target_type(TARGET.kind).parameters}
+    whole = {"uid": "src", "stream_arn": ASKED.stream_arn, "parallelism": "1", "max_parallelism": "128"}
+    accepted(takers, tuple(whole.items()))
+    for key in whole:
+        with pytest.raises(PlanError, match=f"found no {key}"):
+            accepted(takers, tuple((name, value) for name, value in whole.items() if name != key))
+    with pytest.raises(PlanError, match="found parallelism 129 and maximum parallelism 128"):
+        accepted(takers, tuple((whole | {"parallelism": "129"}).items()))

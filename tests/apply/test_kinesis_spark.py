@@ -30,7 +30,7 @@ from offsetwise.model import (
     Turnout,
 )
 from offsetwise.plan.evidence import require_step
-from offsetwise.plan.target import spec_of
+from offsetwise.plan.target import target_type
 from offsetwise.position import Position
 from offsetwise.streams.kinesis.spec import LATEST, SHARD_END, after, at_time, in_shards
 from tests.apply.kinesis_plans import halves, on_another, shard_plan, with_child
@@ -261,7 +261,7 @@ def test_what_the_connector_would_not_read_on_from_is_refused(
         findings=findings,
     )
 
-    assert [each.code for each in spec_of(COPY.kind).unfit(plan)] == wanted
+    assert [each.code for each in target_type(COPY.kind).unfit(plan)] == wanted
     if wanted:
         with pytest.raises(ApplyError, match=r"The copy: expected a plan that it can hold\..*Nothing was written"):
             spark_checkpoint.prepare(plan, COPY, context(tmp_path))
@@ -270,7 +270,7 @@ def test_what_the_connector_would_not_read_on_from_is_refused(
 def test_a_pending_batch_and_a_shard_that_it_does_not_name_do_not_go_together(tmp_path: Path) -> None:
     plan = with_child(shard_plan(laid(PENDING, tmp_path), COPY), 4)
 
-    assert [each.code for each in spec_of(COPY.kind).unfit(plan)] == ["PENDING_BATCH_DIFFERS"]
+    assert [each.code for each in target_type(COPY.kind).unfit(plan)] == ["PENDING_BATCH_DIFFERS"]
 
 
 @pytest.mark.parametrize(
@@ -287,7 +287,7 @@ def test_a_copy_on_another_stream_has_its_name_and_places(
     recorded: Path, shards: tuple[ShardRange, ...], tmp_path: Path
 ) -> None:
     plan = on_another(shard_plan(laid(recorded, tmp_path), COPY), *shards)
-    assert [*spec_of(COPY.kind).unfit(plan)] == []
+    assert [*target_type(COPY.kind).unfit(plan)] == []
     step = written(plan, tmp_path)
 
     assert [row[:3] for row in rows(read_checkpoint(step.place))] == [
@@ -298,7 +298,7 @@ def test_a_copy_on_another_stream_has_its_name_and_places(
 
 def test_a_pending_batch_without_an_end_begins_on_the_other_stream(tmp_path: Path) -> None:
     plan = on_another(shard_plan(unfinished(QUBOLE, tmp_path), COPY), *halves())
-    assert [*spec_of(COPY.kind).unfit(plan)] == []
+    assert [*target_type(COPY.kind).unfit(plan)] == []
     step = written(plan, tmp_path)
 
     assert [row[:3] for row in rows(read_checkpoint(step.place))] == [
@@ -312,8 +312,8 @@ def test_a_copy_on_another_stream_needs_its_shards_and_no_pending_batch(tmp_path
     lacking = on_another(shard_plan(committed, COPY), *halves(first=1))
     unknown = on_another(shard_plan(pending, COPY), *halves(), *halves(first=2))
 
-    assert [each.code for each in spec_of(COPY.kind).unfit(lacking)] == ["PLACE_NOT_HELD"]
-    assert [each.code for each in spec_of(COPY.kind).unfit(unknown)] == ["PENDING_BATCH_DIFFERS"]
+    assert [each.code for each in target_type(COPY.kind).unfit(lacking)] == ["PLACE_NOT_HELD"]
+    assert [each.code for each in target_type(COPY.kind).unfit(unknown)] == ["PENDING_BATCH_DIFFERS"]
     moved = on_another(shard_plan(committed, COPY), *halves())
     old = in_shards({0: after(5), 1: after(6)})
     moved = replace(moved, positions=tuple(replace(one, old_offset=old) for one in moved.positions))

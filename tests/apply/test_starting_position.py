@@ -14,7 +14,7 @@ from offsetwise.apply.writing import Standing
 from offsetwise.engines.spark.kinesis import parse_line
 from offsetwise.errors import ApplyError
 from offsetwise.model import ShardRange, SourcePosition, Start, StepState, Turnout
-from offsetwise.plan.target import spec_of
+from offsetwise.plan.target import target_type
 from offsetwise.position import Position
 from offsetwise.streams.kinesis.spec import AT_UNKNOWN_TIME, LATEST, SHARD_END, TRIM_HORIZON, after, at, at_time
 from offsetwise.targets import StartingPosition
@@ -85,7 +85,7 @@ def test_a_place_without_a_word_is_refused(tmp_path: Path, place: Position, why:
 
     plan = shard_plan(DATA / CHAIN, TARGET, stream="chain", move=moved)
 
-    assert [each.code for each in spec_of(TARGET.kind).unfit(plan)] == ["PLACE_NOT_HELD"]
+    assert [each.code for each in target_type(TARGET.kind).unfit(plan)] == ["PLACE_NOT_HELD"]
     with pytest.raises(ApplyError, match=why):
         WRITER.prepare(plan, TARGET, context(tmp_path))
 
@@ -94,7 +94,7 @@ def test_an_open_shard_without_a_position_is_refused_and_a_closed_one_is_not() -
     for closed, wanted in ((False, ["SHARDS_UNKNOWN"]), (True, [])):
         more = ShardRange(partition=3, low=0, high=1, closed=closed)
         plan = shard_plan(DATA / CHAIN, TARGET, stream="chain", ranges={3: more})
-        assert [each.code for each in spec_of(TARGET.kind).unfit(plan)] == wanted
+        assert [each.code for each in target_type(TARGET.kind).unfit(plan)] == wanted
 
 
 def test_a_shard_that_begins_at_its_oldest_record_says_so() -> None:

@@ -17,7 +17,7 @@ from offsetwise.engines.flink.details import FlinkDetails
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import Outcome, Plan, Target
 from offsetwise.plan.request import DraftRequest
-from offsetwise.plan.target import specs
+from offsetwise.plan.target import target_types
 from tests.subjects import checkpoint
 
 LIBRARY = Path(offsetwise.__file__).parent
@@ -31,8 +31,8 @@ def plans(sample: str) -> Iterator[Plan]:
     migration = load_migration(folder / "migration.yaml")
     for path in sorted(folder.glob("comparison-*.json")):
         observed = workflow.load_observed(path, folder / "old.json", folder / "new.json")
-        for spec in specs():
-            target = Target(kind=spec.name, group="etl" if spec.takes_group else None)
+        for spec in target_types():
+            target = Target(kind=spec.name, group="etl" if spec.address is not None else None)
             try:
                 yield workflow.draft(
                     migration,

@@ -14,6 +14,7 @@ from offsetwise import files
 from offsetwise.errors import PlanError, UsageError
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.settings import Settings, Takers, accepted, parse, settings_of, taken, texts
+from offsetwise.plan.target import target_type
 from offsetwise.registry import TARGETS
 from tests.plan.scene import STARTING, drafted
 from tests.plan.test_commands import draft
@@ -39,8 +40,7 @@ TAKERS = {"table": Table}
 @pytest.fixture
 def takes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let starting-offsets take what a table does."""
-    module = import_module(f"{TARGETS[STARTING.kind]}.spec")
-    monkeypatch.setattr(module, "SPEC", replace(module.SPEC, takes=Table))
+    monkeypatch.setattr(type(target_type(STARTING.kind)), "parameters", Table)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_value_may_hold_an_equals_sign() -> None:
 
 @pytest.mark.parametrize("target", list(TARGETS))
 def test_every_key_of_every_target_says_what_it_means(target: str) -> None:
-    model = import_module(f"{TARGETS[target]}.spec").SPEC.takes
+    model = import_module(f"{TARGETS[target]}.spec").TYPE.parameters
 
     assert all(field.description for field in model.model_fields.values())
 

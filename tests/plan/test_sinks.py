@@ -99,7 +99,7 @@ def plan(
         *(targets or (SAVEPOINT,)),
         job=job,
         sink=sink,
-        mark_settled=mark_settled,
+        settings=(("mark_settled", "true"),) if mark_settled else (),
         cutover_ms=cutover_ms,
     )
 
@@ -253,7 +253,7 @@ def test_29_what_the_same_plan_commits_before_may_be_marked() -> None:
 
 
 def test_a_mark_needs_a_copy_of_a_savepoint_and_something_to_mark() -> None:
-    with pytest.raises(PlanError, match="a copy of a savepoint to mark transactions in, found consumer-group:etl"):
+    with pytest.raises(PlanError, match="found 'mark_settled', which consumer-group does not take"):
         plan(SETTLED, ETL)
     finished = replace(HELD, state="committed")
     named = replace(HELD, producer_id=None, epoch=None, state="precommitted", schema=None)

@@ -15,7 +15,7 @@ from offsetwise.config import load_migration
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.model import ReceiptStep
 from offsetwise.plan.refusals import no_state_to_copy
-from offsetwise.plan.target import spec_of
+from offsetwise.plan.target import target_type
 from offsetwise.streams.kinesis.tables import DynamoTable
 from offsetwise.targets import StartingPosition
 from offsetwise.targets.kcl.creation import create, require_none, require_own
@@ -255,5 +255,5 @@ def lease_table_to_copy(_: Scene) -> Steps:
     return Steps(
         lambda: tuple(no_state_to_copy(read, "savepoint of Flink")),
         lambda: None,
-        lambda: tuple(spec_of("starting-position").unfit(plan)),
+        lambda: tuple(target_type("starting-position").unfit(plan)),
     )

@@ -80,11 +80,11 @@ def shards_unknown(scene: Scene) -> Steps:
     asked = path.read_text()
     path.write_text(asked.replace(stream.address, "http://127.0.0.1:9"))
     arn = "arn:aws:kinesis:us-east-1:123456789012:stream/chain"
-    savepoint = ow.NewSavepoint(uid="src", stream_arn=arn, parallelism=1, max_parallelism=128)
+    savepoint = {"uid": "src", "stream_arn": arn, "parallelism": 1, "max_parallelism": 128}
 
     def convert() -> None:
         job = ow.Migration.load(path).checkpoint("app")
-        job.draft(options.target("flink-savepoint-from-positions"), author="ada", savepoint=savepoint)
+        job.draft(options.target("flink-savepoint-from-positions"), author="ada", settings=savepoint)
 
     return Steps(convert, lambda: path.write_text(asked))
 

@@ -42,13 +42,6 @@ draft(
     lambda: options.target("spark-checkpoint"),
 )
 draft(
-    OPTIONS + "savepoint",
-    "Give all four",
-    "half_a_savepoint",
-    lambda: options.savepoint("uid", None, 4, 128),
-    lambda: options.savepoint("uid", "arn:aws:kinesis:us-east-1:1:stream/a", 4, 128),
-)
-draft(
     OPTIONS + "overrides",
     "Write for example --override orders:0=950",
     "no_override",
@@ -61,13 +54,6 @@ draft(
     "committed_and_aborted",
     lambda: options.settlements(["tx"], ["tx"], REASON * 2, by="ada"),
     lambda: options.settlements(["tx"], [], REASON, by="ada"),
-)
-draft(
-    OPTIONS + "unset",
-    "Give --unset leave",
-    "unknown_unset",
-    lambda: options.unset("earliest"),
-    lambda: options.unset("leave"),
 )
 draft(
     OPTIONS + "reasons_for",

@@ -13,7 +13,7 @@ from offsetwise.apply.run import apply
 from offsetwise.apply.writers import Writers
 from offsetwise.apply.writing import Writer
 from offsetwise.model import Plan, PlannedTransaction, Target
-from offsetwise.plan.target import spec_of
+from offsetwise.plan.target import target_type
 from offsetwise.targets import (
     AtTimestamp,
     FlinkSavepointFromPositions,
@@ -233,7 +233,7 @@ corrected(
 
 def asked(**changes: Any) -> Call:
     plan = shard_plan(DATA / CHAIN, stream="chain", savepoint=replace(ASKED, **changes))
-    return lambda: tuple(spec_of(FlinkSavepointFromPositions().kind).unfit(plan))
+    return lambda: tuple(target_type(FlinkSavepointFromPositions().kind).unfit(plan))
 
 
 corrected(

@@ -19,7 +19,7 @@ from offsetwise.plan.repair.draft import with_repair
 from offsetwise.plan.repair.kinds import KINDS
 from offsetwise.plan.request import DraftRequest
 from offsetwise.position import offset_of
-from offsetwise.targets.copy.spec import SPEC
+from offsetwise.targets.copy.spec import TYPE
 from offsetwise.workflow.repairing import repaired_checkpoint
 from tests.apply.plans import COPY, SHIFT, context, journal, spark_checkpoint, tree_hash
 from tests.apply.plans import drafted as moved
@@ -271,7 +271,7 @@ def test_one_copy_has_the_repair_and_the_new_positions(kind: str, tmp_path: Path
         assert read.details.reruns_batch == expected.details.reruns_batch
         assert read.job_id == plan.job_id == (expected.job_id or ID)
         assert spark_checkpoint.look(plan, step, context(tmp_path)).standing is Standing.AS_WRITTEN
-        assert list(SPEC.recorded(plan, "ab" * 32, step)) == []
+        assert list(TYPE.disagreements(plan, "ab" * 32, step)) == []
         spark_checkpoint.undo(plan, step, context(tmp_path, journal=one))
     assert not Path(step.place).exists()
 
@@ -320,4 +320,4 @@ def test_what_holds_needs_no_migration_file_and_a_plan_that_moves_needs_one(tmp_
 
     ran = call("draft", "--checkpoint", folder, "--author", "ada", "--out", tmp_path / "other.json", "--json")
     assert ran.code == 1
-    assert "expected --migration and --target, or --repair and --checkpoint" in json.loads(ran.out)["problem"]
+    assert "expected --migration and --target, or --set repair=KIND and --checkpoint" in json.loads(ran.out)["problem"]

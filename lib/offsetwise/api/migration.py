@@ -15,7 +15,6 @@ from offsetwise.errors import ConfigError, OffsetwiseError, UsageError
 from offsetwise.model import (
     Checkpoint,
     Cluster,
-    NewSavepoint,
     Override,
     Reconciliation,
     Snapshot,
@@ -25,6 +24,7 @@ from offsetwise.model import (
     TopicPartition,
     time_of,
 )
+from offsetwise.plan import options
 from offsetwise.plan.request import DraftRequest, SettlementChoice, StartChoice, Unset
 from offsetwise.plan.settings import texts
 from offsetwise.progress import Progress, unheard
@@ -274,10 +274,8 @@ class Job:
         settlements: Sequence[SettlementChoice] = (),
         sink_topics: Sequence[str] = (),
         sink_snapshot: SinkSnapshot | None = None,
-        mark_settled: bool = False,
         sink_rewound: bool = False,
         cutover_ms: int | None = None,
-        savepoint: NewSavepoint | None = None,
         repair: str | None = None,
         settings: Mapping[str, object] | None = None,
         progress: Progress = unheard,
@@ -297,13 +295,11 @@ class Job:
             settlements: Transactions of the sink that nothing explains, and that people decided about.
             sink_topics: Topics of the sink to search for transactions, beside those that open ones name.
             sink_snapshot: What the sink's cluster said before; it is not contacted then.
-            mark_settled: Whether the copy of the savepoint says that the sink's transactions are committed, so that a
-                restore on another cluster passes over them. Each has to be, or is committed by the same plan before.
             sink_rewound: Whether the sink is taken back with the job.
             cutover_ms: When the job is to start on the new cluster, epoch ms.
-            savepoint: What is said of a savepoint that is made, for targets that take that.
             repair: The kind of repair that the copy of the checkpoint gets; see `offsetwise.repair`.
-            settings: Values by key for the targets that take them, as `--set` has them: `{"create_table": True}`.
+            settings: Values by key for the targets that take them, as `--set` has them: `{"create_table": True}`. The
+                command `offsetwise targets NAME` lists the keys of a target.
             progress: Told each step.
 
         Raises:
@@ -312,22 +308,21 @@ class Job:
             ClusterError: A cluster cannot be read.
             SparkError: Spark cannot read the records.
         """
+        left, decided = options.of_engines(dict(texts(settings or {})))
         request = DraftRequest(
             targets=targets,
             author=author,
             editors=tuple(editors),
-            rewind_to=rewind_to,
+            rewind_to=decided.get("rewind_to", rewind_to),
             overrides=tuple(overrides),
             starts=tuple(starts),
-            unset=unset,
+            unset=Unset(decided["unset"]) if "unset" in decided else unset,
             settlements=tuple(settlements),
             sink_topics=tuple(sink_topics),
-            mark_settled=mark_settled,
             sink_rewound=sink_rewound,
             cutover_ms=cutover_ms,
-            savepoint=savepoint,
-            repair=repair,
-            settings=texts(settings or {}),
+            repair=decided.get("repair", repair),
+            settings=texts(left),
         )
         made = workflow.draft(
             self.migration.settings,

@@ -24,7 +24,7 @@ from offsetwise.model import Cluster, Plan, ReceiptStep, StepState
 from offsetwise.model.digest import digest as digest_of
 from offsetwise.plan.evidence import changed
 from offsetwise.plan.reading import read_plan
-from offsetwise.plan.target import Where, spec_of
+from offsetwise.plan.target import Where, target_type
 
 _SUFFIX: Final = ".journal"
 
@@ -187,7 +187,7 @@ def _check_same(order: BackOrder, found: _Evidence, tools: Tools) -> None:
         return
     if found.plan.migration != order.migration.name:
         other = f"migration {order.migration.name!r}"
-    elif any(spec_of(target.kind).where is Where.CLUSTER for target in found.plan.targets):
+    elif any(target_type(target.kind).where is Where.CLUSTER for target in found.plan.targets):
         now = tools.world.cluster(Cluster.NEW, (), ()).cluster_id
         if now == wanted:
             return

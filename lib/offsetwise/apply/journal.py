@@ -27,10 +27,6 @@ from offsetwise.model import ReceiptStep
 from offsetwise.regular_files import named_place
 
 KIND: Final = "journal"
-NOTES: Final = frozenset(
-    {"copied", "guard", "inode", "keep", "seized", "sending", "staged", "swapping", "table", "tmp", "token", "trash"}
-)
-"""What writers note; see the modules of each."""
 _VERSION: Final = "1.0"
 _STEP: Final = TypeAdapter(ReceiptStep)
 _GIVE_PATH: Final = "Give the path of the journal."
@@ -313,8 +309,6 @@ def _replay(records: dict[int, StepRecord], event: Mapping[str, Any], path: str,
         raise _damaged(path, number, "it names no step")
     if not isinstance(notes, dict) or not all(isinstance(value, str) for value in notes.values()):
         raise _damaged(path, number, "its notes are no texts")
-    if not notes.keys() <= NOTES:
-        raise _damaged(path, number, "it has a note that no step keeps")
     known = records.get(step, StepRecord())
     try:
         result = _STEP.validate_python(event["result"]) if "result" in event else None

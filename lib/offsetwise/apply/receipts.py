@@ -15,7 +15,7 @@ from offsetwise.config import Migration
 from offsetwise.errors import OutputError
 from offsetwise.model import Plan, Receipt
 from offsetwise.plan.evidence import plan_of, require_agreeing, require_step
-from offsetwise.plan.target import Where, spec_of
+from offsetwise.plan.target import Where, target_type
 from offsetwise.regular_files import named_place
 from offsetwise.storage.location import is_live, locate
 
@@ -96,7 +96,7 @@ def places_of(plan: Plan, migration: Migration, output: str | None) -> Places:
     """
     made: list[str | None] = []
     for number, target in enumerate(plan.targets):
-        if spec_of(target.kind).where is Where.CHECKPOINT:
+        if target_type(target.kind).where is Where.CHECKPOINT:
             made.append(place_to_write(requirement(plan).uri, migration.write_roots, itself=True).path)
             continue
         given = output_of(plan.targets, number, output)

@@ -33,7 +33,7 @@ from offsetwise.errors import ApplyError, NotApprovedError, OffsetwiseError, Out
 from offsetwise.model import Approver, Outcome, Plan, Receipt, ReceiptStep, time_of
 from offsetwise.model.digest import digest as digest_of
 from offsetwise.plan.evidence import plan_of, require_agreeing
-from offsetwise.plan.target import spec_of
+from offsetwise.plan.target import Role, target_type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -313,7 +313,7 @@ def _require_agreeing(order: Order, path: str, records: Mapping[int, StepRecord]
 
 def _take_back(journal: str, begun: Iterable[ReceiptStep]) -> str:
     """Name the command that takes back what was written; empty where nothing of it can be, as ended transactions."""
-    if all(spec_of(step.target.kind).ends for step in begun):
+    if all(target_type(step.target.kind).role is Role.TRANSACTIONS for step in begun):
         return ""
     given = "--plan … --approval … --migration … --execute"
     return f"To take back what this plan wrote: offsetwise rollback {journal} {given}"

@@ -9,7 +9,7 @@ from offsetwise.apply.writing import Writer
 from offsetwise.config import Migration
 from offsetwise.errors import OutputError
 from offsetwise.model import Plan, ReceiptStep, Target
-from offsetwise.plan.target import Where, spec_of
+from offsetwise.plan.target import Where, target_type
 from offsetwise.registry import TARGETS
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def output_of(targets: tuple[Target, ...], step: int, output: str | None) -> str
             "The plan: expected every target once, found one twice. Nothing was written.", fix="Draft the plan again."
         )
     target = targets[step]
-    if output is None or spec_of(target.kind).where is not Where.OUTPUT:
+    if output is None or target_type(target.kind).where is not Where.OUTPUT:
         return None
-    needing = [each for each in targets if spec_of(each.kind).where is Where.OUTPUT]
+    needing = [each for each in targets if target_type(each.kind).where is Where.OUTPUT]
     return output if len(needing) == 1 else f"{output.rstrip('/')}/{target.kind}"

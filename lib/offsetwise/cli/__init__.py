@@ -14,7 +14,7 @@ from typing import Final, cast
 
 import typer
 
-from offsetwise.cli import apply, approvals, compare, errors, init, lab, plans, schemas, services, sinks
+from offsetwise.cli import apply, approvals, compare, errors, init, lab, plans, schemas, services, sinks, targets
 from offsetwise.cli.output import say
 from offsetwise.errors import OffsetwiseError
 from offsetwise.exit_codes import EXIT_CODES
@@ -30,7 +30,7 @@ USAGE_ERROR: Final = cast("type[Exception]", typer.BadParameter.__mro__[2])
 COMMANDS: Final = (
     *(init.init, compare.inspect, compare.snapshot, compare.compare, compare.reconcile, sinks.transactions),
     *(services.watch, services.audit, schemas.schema, services.console),
-    *(plans.draft, plans.drift, plans.export, approvals.keygen, approvals.sign),
+    *(targets.targets, plans.draft, plans.drift, plans.export, approvals.keygen, approvals.sign),
     *(apply.apply, apply.verify, apply.rollback),
 )
 """In the order of the help."""
@@ -45,7 +45,7 @@ app = typer.Typer(
 )
 app.add_typer(lab.app, name="lab")
 for command in COMMANDS:
-    app.command(epilog=EPILOG)(command)
+    app.command(epilog=EPILOG, cls=plans.DraftCommand if command is plans.draft else None)(command)
 
 
 def main() -> None:

@@ -18,6 +18,7 @@ from offsetwise.model import ReceiptStep
 from offsetwise.plan.drift import Drift
 from offsetwise.review.audited import Audited
 from offsetwise.survey.found import Survey
+from offsetwise.targets.listing import Listing
 from offsetwise.transactions.report import SinkTransactions
 
 
@@ -52,7 +53,7 @@ class Failed:
     """`checkpoint NAME` or `group NAME`; left out unless `compare` was asked about several."""
 
 
-Printed = DryRun | Standings | TakenBack | Drifted | Audited | Survey | SinkTransactions
+Printed = DryRun | Standings | TakenBack | Drifted | Audited | Survey | SinkTransactions | Listing
 KINDS: Final[dict[str, type]] = {
     "dry-run": DryRun,
     "rollback-preview": Standings,
@@ -61,6 +62,7 @@ KINDS: Final[dict[str, type]] = {
     "audit": Audited,
     "survey": Survey,
     "transactions": SinkTransactions,
+    "targets": Listing,
     "error": Failed,
 }
 SHAPES: Final[dict[str, type[Shape]]] = {

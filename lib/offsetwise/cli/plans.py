@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from offsetwise.cli.options import AsJson, MaybeMigrationFile, PlanFile
 from offsetwise.cli.output import say, stderr
@@ -15,6 +16,16 @@ if TYPE_CHECKING:
     from offsetwise import Plan
 
 
+class DraftCommand(TyperCommand):
+    """`draft`, which still takes the options that have become keys of `--set`; the help does not list them."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments with `--set key=value` in place of older options."""
+        from offsetwise.plan import options
+
+        return super().parse_args(ctx, options.with_settings(args))
+
+
 def draft(
     *,
     author: Annotated[str, typer.Option(help="Who drafts it. Recorded, not believed; barred from approving.")],
@@ -22,38 +33,21 @@ def draft(
     migration: MaybeMigrationFile = None,
     target: Annotated[
         list[str] | None,
-        typer.Option(
-            help="spark-checkpoint, spark-checkpoint-in-place, starting-offsets, seeded-checkpoint, flink-savepoint, "
-            "flink-savepoint-without-sources, flink-savepoint-from-positions, flink-savepoint-converted, "
-            "starting-position, at-timestamp, consumer-group:NAME, kcl-leases:NAME, sink-transactions or "
-            "hanging-transactions; may be repeated."
-        ),
+        typer.Option(help="What the plan writes, TYPE or TYPE:NAME; `offsetwise targets` lists them. May be repeated."),
     ] = None,
     checkpoint: Annotated[
         str | None, typer.Option(help="A checkpoint named in the migration file; without one, its path or URI.")
-    ] = None,
-    repair: Annotated[
-        str | None,
-        typer.Option(
-            help="Repair the checkpoint in a copy: drop-pending-batch, remove-damaged-commit, drop-batch-after-gap, "
-            "restore-topic, restore-metadata or rebuild-shard-commit. Without --migration no cluster is asked."
-        ),
     ] = None,
     group: Annotated[str | None, typer.Option(help="A consumer group of the old cluster instead.")] = None,
     editor: Annotated[
         list[str] | None, typer.Option(help="Who edited an earlier version; barred too. May be repeated.")
     ] = None,
-    rewind_to: Annotated[int | None, typer.Option(min=0, help="Go back to this earlier batch.")] = None,
     override: Annotated[
         list[str] | None, typer.Option(help="topic:partition=offset, decided by a person; may be repeated.")
     ] = None,
     start: Annotated[
         list[str] | None,
         typer.Option(help="TOPIC=earliest, latest, timestamp:TIME or group:NAME instead of the translation."),
-    ] = None,
-    unset: Annotated[
-        str | None,
-        typer.Option(help="leave: write nothing for partitions that the group has no commit for."),
     ] = None,
     commit_transaction: Annotated[
         list[str] | None, typer.Option(help="Commit this transactional id, though nothing explains that it is open.")
@@ -66,25 +60,15 @@ def draft(
         list[str] | None,
         typer.Option(help="Why, for each --override, --start, --commit- and --abort-transaction; or one for all."),
     ] = None,
-    mark_settled: Annotated[
-        bool,
-        typer.Option(
-            "--mark-settled",
-            help="In the copy of a savepoint, say of the sink's transactions that they are committed, as they are.",
-        ),
-    ] = False,
     sink_rewound: Annotated[
         bool, typer.Option("--sink-rewound", help="State that the sink is taken back with the job.")
     ] = False,
-    uid: Annotated[
-        str | None, typer.Option(help="The uid of the Flink source that a savepoint is made for, as in its code.")
-    ] = None,
-    stream_arn: Annotated[str | None, typer.Option(help="The ARN of the stream that it reads.")] = None,
-    parallelism: Annotated[int | None, typer.Option(help="The job's parallelism.")] = None,
-    max_parallelism: Annotated[int | None, typer.Option(help="The job's maximum parallelism.")] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", help="key=value for a target that takes it; may be repeated. Any other key lists them."),
+        typer.Option(
+            "--set",
+            help="key=value for a target or about a job; `offsetwise targets` lists them. May be repeated.",
+        ),
     ] = None,
     cutover: Annotated[str | None, typer.Option(help="When the job is to start on the new cluster, ISO 8601.")] = None,
     comparison: Annotated[
@@ -109,9 +93,9 @@ def draft(
             fix="Give both, or neither to read the clusters.",
         )
     require_new(out)
+    values = settings.parse(set_ or [])
     if migration is None:
-        given = settings.parse(set_ or [])
-        made = _repaired(repair, checkpoint, targets=target or [], author=author, editors=editor or [], values=given)
+        made = _repaired(checkpoint, targets=target or [], author=author, editors=editor or [], values=values)
         _written(made, out, as_json=as_json)
         return
     if not target:
@@ -127,8 +111,6 @@ def draft(
     overrides = options.overrides(decided, reasons[: len(decided)], by=author)
     chosen_starts = options.starts(starts, reasons[len(decided) : of_places], by=author)
     settlements = options.settlements(commits, aborts, reasons[of_places:], by=author)
-    savepoint = options.savepoint(uid, stream_arn, parallelism, max_parallelism)
-    values = settings.parse(set_ or [])
     cutover_ms = None if cutover is None else options.time_ms(cutover, "--cutover")
     read = None if comparison is None or snapshots is None else Comparison.load(comparison, *snapshots)
     of = Migration.load(migration)
@@ -139,25 +121,19 @@ def draft(
         author=author,
         comparison=read,
         editors=editor or (),
-        rewind_to=rewind_to,
         overrides=overrides,
         starts=chosen_starts,
-        unset=options.unset(unset),
         settlements=settlements,
         sink_topics=topic or (),
         sink_snapshot=None if sink_snapshot is None else load_sink_snapshot(sink_snapshot),
-        mark_settled=mark_settled,
         sink_rewound=sink_rewound,
         cutover_ms=cutover_ms,
-        savepoint=savepoint,
-        repair=repair,
         settings=values,
     )
     _written(made, out, as_json=as_json)
 
 
 def _repaired(
-    kind: str | None,
     checkpoint: str | None,
     *,
     targets: list[str],
@@ -167,15 +143,19 @@ def _repaired(
 ) -> Plan:
     """Draft a repair that asks no cluster."""
     from offsetwise import repair
+    from offsetwise.plan import options
 
+    left, decided = options.of_engines(values)
+    kind = decided.get("repair")
     if kind is None or checkpoint is None or targets:
         found = "--target" if kind is not None and checkpoint is not None else "no --migration"
         raise UsageError(
-            f"draft: expected --migration and --target, or --repair and --checkpoint alone, found {found}. Nothing was "
-            "drafted.",
-            fix="Name the migration file; or, to repair a checkpoint and move nothing, --repair KIND --checkpoint URI.",
+            f"draft: expected --migration and --target, or --set repair=KIND and --checkpoint alone, found {found}. "
+            "Nothing was drafted.",
+            fix="Name the migration file; or, to repair a checkpoint and move nothing, give --checkpoint URI and --set "
+            "repair=KIND.",
         )
-    return repair(checkpoint, kind, author=author, editors=editors, settings=values)
+    return repair(checkpoint, kind, author=author, editors=editors, settings=left)
 
 
 def _written(made: Plan, out: Path, *, as_json: bool) -> None:

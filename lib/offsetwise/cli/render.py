@@ -216,7 +216,7 @@ def reconciliation(out: Console, made: Reconciliation) -> None:
 
 def plan(out: Console, made: Plan) -> None:
     """Show a plan: what it writes, what it costs, and whether the job may start."""
-    from offsetwise.plan.target import spec_of
+    from offsetwise.plan.target import target_type
 
     total = made.totals
     targets = ", ".join(str(target) for target in made.targets)
@@ -239,7 +239,7 @@ def plan(out: Console, made: Plan) -> None:
     for cost in () if made.repair is None else made.repair.costs:
         out.print(f"costs: {safe(cost)}", soft_wrap=True)
     for target in made.targets:
-        if (created := spec_of(target.kind).creates(made, target)) is not None:
+        if (created := target_type(target.kind).creates(made, target)) is not None:
             out.print(f"creates: {safe(created)}", soft_wrap=True)
     if made.settings:
         out.print(f"set: {safe(', '.join('='.join(each) for each in made.settings))}", soft_wrap=True)

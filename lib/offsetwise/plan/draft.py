@@ -46,12 +46,12 @@ from offsetwise.plan.gate import mirror_skew_exceeds_watermark, start_gate
 from offsetwise.plan.predict import predict
 from offsetwise.plan.refusals import cluster_id, group_type, proof_not_repeated
 from offsetwise.plan.request import NAMED, DraftRequest, check_readings, check_request, refuse, takers, traits_of
-from offsetwise.plan.settings import accepted
+from offsetwise.plan.settings import accepted, plan_fields
 from offsetwise.plan.sinks.gate import grounds_of_sinks
 from offsetwise.plan.sinks.marking import marks_of, requirement_of
 from offsetwise.plan.sinks.settling import Settling
 from offsetwise.plan.strategies import against_target, dropped_batch, way_of
-from offsetwise.plan.target import groups_of, spec_of
+from offsetwise.plan.target import Role, groups_of, target_type
 
 DECIDED_BY_ROW: Final = frozenset(
     kind.code
@@ -98,7 +98,7 @@ def draft(
     check_readings(comparison, old, new, migration, request)
     job = traits_of(migration, comparison, request.checkpoint)
     dropped = dropped_batch(comparison)
-    edits_checkpoint = any(spec_of(target.kind).keeps_state for target in request.targets)
+    edits_checkpoint = any(target_type(target.kind).role is Role.STATE for target in request.targets)
     on = grounds_of(
         comparison,
         new,
@@ -128,20 +128,7 @@ def draft(
         sinks=grounds_of_sinks(comparison.checkpoint, request, job, marks, ended, read_ms=epoch_ms(new.taken_at)),
     )
     skew = tuple(mirror_skew_exceeds_watermark.finding(each.message) for each in mirror_skew_exceeds_watermark(gate))
-    refuse(
-        (
-            *_against_targets(comparison, job, request),
-            *(reason for _, reasons in decided for reason in reasons),
-            *_against_findings(
-                (*comparison.findings, *skew), on, leaves_out=dropped is not None or request.rewind_to is not None
-            ),
-            *_against_clusters(comparison, old, new, positions),
-            *(problem for each in positions for problem in proof_not_repeated(each)),
-            *_against_groups(new, request),
-            *_against_gaps(new, positions, request),
-        )
-    )
-    moving = [target for target in request.targets if not spec_of(target.kind).ends]
+    moving = [target for target in request.targets if target_type(target.kind).role is not Role.TRANSACTIONS]
     way = way_of(moving[0].kind, comparison, rewound=request.rewind_to is not None)
     made = Plan(
         migration=migration.name,
@@ -169,11 +156,23 @@ def draft(
         dropped_batch=dropped if edits_checkpoint and request.rewind_to is None else None,
         transactions=ended,
         marks=marks,
-        savepoint=request.savepoint,
+        **plan_fields(takers(request), request.settings),
         settings=accepted(takers(request), request.settings),
         left_unset=left_unset,
     )
-    refuse(tuple(reason for target in made.targets for reason in spec_of(target.kind).unfit(made)))
+    refuse(
+        (
+            *_against_targets(comparison, job, request),
+            *(reason for _, reasons in decided for reason in reasons),
+            *_against_findings(
+                (*comparison.findings, *skew), on, leaves_out=dropped is not None or request.rewind_to is not None
+            ),
+            *_against_clusters(comparison, old, new, positions),
+            *(problem for each in positions for problem in proof_not_repeated(each)),
+            *_against_groups(new, request),
+            *(problem for target in made.targets for problem in target_type(target.kind).unfit(made)),
+        )
+    )
     return made
 
 
@@ -190,7 +189,7 @@ def totals_of(positions: Sequence[PlannedPosition]) -> PlanTotals:
 
 def in_order(targets: Sequence[Target]) -> tuple[Target, ...]:
     """Put what ends transactions first: a copy of the savepoint tells what they came to."""
-    return tuple(sorted(targets, key=lambda target: not spec_of(target.kind).ends))
+    return tuple(sorted(targets, key=lambda target: target_type(target.kind).role is not Role.TRANSACTIONS))
 
 
 def _against_targets(comparison: Comparison, job: JobTraits, request: DraftRequest) -> Iterator[Problem]:
@@ -262,18 +261,6 @@ def _against_groups(new: Snapshot, request: DraftRequest) -> Iterator[Problem]:
             yield group_unreadable.problem(told, "Add it to `groups` of the migration and try again.")
         else:
             yield from group_type(group)
-
-
-def _against_gaps(new: Snapshot, positions: Sequence[PlannedPosition], request: DraftRequest) -> Iterator[Problem]:
-    """A fresh checkpoint needs exactly all partitions."""
-    if not any(spec_of(target.kind).fresh for target in request.targets):
-        return
-    counted = {topic.name: len(topic.partitions) for topic in new.topics}
-    for name in sorted({one.new_topic for one in positions}):
-        have = {one.partition for one in positions if one.new_topic == name}
-        if have != set(range(counted.get(name, 0))):
-            told = f"{name} has {counted.get(name, 0):,} partitions, the plan has a position for {len(have):,}."
-            yield partition_missing.problem(told, "Compare again, so that every partition is there.")
 
 
 def stated_of(job: JobTraits, request: DraftRequest) -> StatedJob:

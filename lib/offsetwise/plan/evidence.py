@@ -9,7 +9,6 @@ it. A plan in a receipt is the one that was applied only if its digest is.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -18,13 +17,10 @@ from offsetwise.errors import FileError
 from offsetwise.model import Plan, Receipt, ReceiptStep
 from offsetwise.model.digest import digest as digest_of
 from offsetwise.plan.reading import read_plan
-from offsetwise.plan.target import spec_of
+from offsetwise.plan.recorded import URI
+from offsetwise.plan.target import target_type
 from offsetwise.wording import many
 
-_BESIDE: Final = re.compile(r"\.tmp-[0-9a-f]{32}")
-"""How a name under construction, or on its way out, goes on from its place's."""
-_GUARD: Final = re.compile(r"offsets/(?:0|[1-9][0-9]{0,18})")
-_URI: Final = re.compile(r"[a-z][a-z0-9]*://")
 _CHANGED: Final = "Somebody has changed this file. Nothing was written and nothing was removed."
 
 
@@ -118,8 +114,8 @@ def require_step(
         OffsetwiseError: The plan could not have been written.
     """
     wrong = next(_disagreements(plan, digest, number, step, place), None)
-    if wrong is None and notes is not None and spec_of(step.target.kind).where.has_files:
-        wrong = next(_of_notes(digest, step, notes, begun=begun), None)
+    if wrong is None and notes is not None:
+        wrong = next(target_type(step.target.kind).unfit_notes(digest, step, notes, begun=begun), None)
     if wrong is not None:
         raise FileError(
             f"{subject}: expected step {number + 1} as `offsetwise apply` records it for this plan, but {wrong}. "
@@ -137,35 +133,14 @@ def _disagreements(plan: Plan, digest: str, number: int, step: ReceiptStep, plac
     if step.target != target:
         yield f"its target is {step.target}, and the plan's is {target}"
         return
-    spec = spec_of(target.kind)
-    if spec.where.has_files:
+    kind = target_type(target.kind)
+    if kind.where.has_files:
         yield from _of_place(step.place, place)
-    yield from spec.recorded(plan, digest, step)
+    yield from kind.disagreements(plan, digest, step)
 
 
 def _of_place(found: str, place: str | None) -> Iterator[str]:
-    if not _URI.match(found) and not (os.path.isabs(found) and os.path.normpath(found) == found and "\0" not in found):
+    if not URI.match(found) and not (os.path.isabs(found) and os.path.normpath(found) == found and "\0" not in found):
         yield f"its place {found[:300]!r} is not a whole path"
     if place is not None and found != place:
         yield f"its place is {found[:300]!r}, expected {place!r}"
-
-
-def _of_notes(digest: str, step: ReceiptStep, notes: Mapping[str, str], *, begun: bool) -> Iterator[str]:
-    place = step.place
-    needed = spec_of(step.target.kind).notes
-    for name in (("token",) if _URI.match(place) else ("tmp",)) if needed is None else needed:
-        if begun and name not in notes:
-            yield f"it has no note of its {name}"
-    for name in ("tmp", "trash"):
-        value = notes.get(name)
-        if value is not None and not (value.startswith(place) and _BESIDE.fullmatch(value, len(place))):
-            yield f"its {name} {value[:300]!r} is no name beside {place}"
-    keep, guard = notes.get("keep"), notes.get("guard")
-    if keep is not None and not re.fullmatch(rf"\.offsetwise-{digest[:12]}-[0-9a-f]{{8}}", keep):
-        yield f"its originals are in {keep[:300]!r}, where none are kept"
-    if keep is not None and any(
-        one.kept_as is not None and not one.kept_as.startswith(f"{keep}/") for one in step.files
-    ):
-        yield f"its originals are in {keep!r} and elsewhere"
-    if guard is not None and not _GUARD.fullmatch(guard):
-        yield f"its guard {guard[:300]!r} is no batch"

@@ -8,6 +8,7 @@ from importlib import import_module
 
 from offsetwise.engines.registry import keeper_of
 from offsetwise.model import Checkpoint, Comparison, GateCheck, PartitionComparison, Plan, Prediction
+from offsetwise.plan.settings import Settings
 from offsetwise.plan.ways import Against, Way, unopposed
 
 
@@ -67,6 +68,8 @@ class Moving:
     """None where a job cannot be told to begin at offsets."""
     elsewhere: Callable[[Elsewhere], str] | None = None
     """Says what it does with nothing but another stream's name; None where it reads no such stream."""
+    parameters: type[Settings] = Settings
+    """What `--set` says about jobs of the engine: decisions of a draft, under the names of `DraftRequest`."""
     stopped: Callable[[Plan], Iterable[GateCheck]] = _nothing_tells
     """Says whether the positions show that the job is stopped."""
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
+from offsetwise.engines.registry import registered
 from offsetwise.errors import UsageError
-from offsetwise.model import NewSavepoint, Override, Settlement, Start, Target, TopicPartition
-from offsetwise.plan.request import SettlementChoice, StartChoice, Unset
-from offsetwise.plan.target import spec_of, specs
+from offsetwise.model import Override, Settlement, Start, Target, TopicPartition
+from offsetwise.plan.moving import moving_of
+from offsetwise.plan.repair.draft import repair_target
+from offsetwise.plan.repair.kinds import RepairSettings
+from offsetwise.plan.request import SettlementChoice, StartChoice
+from offsetwise.plan.settings import Takers, check, settings_of, texts
+from offsetwise.plan.target import target_type, target_types
 from offsetwise.ports.stream import position
 from offsetwise.registry import TARGETS
 
@@ -28,8 +33,8 @@ def target(text: str) -> Target:
         UsageError: It is none.
     """
     kind, colon, group = text.partition(":")
-    if kind not in TARGETS or bool(group) != spec_of(kind).takes_group or (colon and not group):
-        groups = " or ".join(f"{each.name}:NAME" for each in specs() if each.takes_group)
+    if kind not in TARGETS or bool(group) != (target_type(kind).address is not None) or (colon and not group):
+        groups = " or ".join(f"{each.name}:NAME" for each in target_types() if each.address is not None)
         raise UsageError(
             f"--target: expected one of {', '.join(TARGETS)}, a group as {groups}; found {text[:100]!r}. "
             "Nothing was drafted.",
@@ -38,46 +43,50 @@ def target(text: str) -> Target:
     return Target(kind=kind, group=group or None)
 
 
-def savepoint(
-    uid: str | None, stream_arn: str | None, parallelism: int | None, max_parallelism: int | None
-) -> NewSavepoint | None:
-    """Give what a new savepoint needs to know of its job; None where nothing is said.
+def parameters() -> Takers:
+    """Return what `--set` can say to each target and about the jobs of each engine, by their names."""
+    of_engines = {engine.name: moving_of(engine.name).parameters for engine in registered()}
+    return {**{kind.name: kind.parameters for kind in target_types()}, **of_engines}
+
+
+def of_engines(values: Mapping[str, str]) -> tuple[dict[str, str], dict[str, Any]]:
+    """Split values of `--set` into those for targets, and decisions about the job by the names of `Job.draft`.
+
+    >>> of_engines({"rewind_to": "12", "kcl": "2"})
+    ({'kcl': '2'}, {'rewind_to': 12})
 
     Raises:
-        UsageError: Some of it is said, and some is not.
+        PlanError: A decision has a value that does not fit.
     """
-    of_job = (uid, parallelism, max_parallelism)
-    if of_job == (None, None, None):
-        return None if stream_arn is None else NewSavepoint(stream_arn=stream_arn)
-    if stream_arn is None or None in of_job:
-        said = {
-            "--uid": uid,
-            "--stream-arn": stream_arn,
-            "--parallelism": parallelism,
-            "--max-parallelism": max_parallelism,
-        }
-        lacking = " and ".join(name for name, value in said.items() if value is None)
-        raise UsageError(
-            f"draft: expected --uid, --stream-arn, --parallelism and --max-parallelism together, found none of "
-            f"{lacking}. Nothing was drafted.",
-            fix="Give all four, as in the code of the job that starts from the savepoint; or --stream-arn alone, for a "
-            "target that asks for no more.",
-        )
-    return NewSavepoint(uid=uid, stream_arn=stream_arn, parallelism=parallelism, max_parallelism=max_parallelism)
+    takers = {engine.name: moving_of(engine.name).parameters for engine in registered()}
+    takers[repair_target().kind] = RepairSettings
+    keys = {key for model in takers.values() for key in model.model_fields}
+    stated = texts({key: value for key, value in values.items() if key in keys})
+    check(takers, stated)
+    parsed = [settings_of(model, stated) for model in takers.values()]
+    decided = {key: getattr(values_of, key) for values_of in parsed for key in values_of.model_fields_set}
+    return {key: value for key, value in values.items() if key not in keys}, decided
 
 
-def unset(text: str | None) -> Unset | None:
-    """Read what to do where a consumer group has no commit.
+def with_settings(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments of `draft` with `--set key=value` in place of older options.
 
-    Raises:
-        UsageError: It is no such thing.
+    >>> with_settings(["--uid", "src", "--mark-settled", "--parallelism=4", "--author", "ada"])
+    ['--set', 'uid=src', '--set', 'mark_settled=true', '--set', 'parallelism=4', '--author', 'ada']
     """
-    if text is None or text in list(Unset):
-        return None if text is None else Unset(text)
-    raise UsageError(
-        f"--unset: expected {', '.join(Unset)}, found {text[:100]!r}. Nothing was drafted.",
-        fix="Give --unset leave to write nothing for partitions without a commit, or decide about each by --override.",
-    )
+    models = parameters().values()
+    keys = {option: key for model in models for option, key in model.options.items()}
+    flags = {key for model in models for key, field in model.model_fields.items() if field.annotation is bool}
+    made, left = [], list(arguments)
+    while left:
+        option, equals, value = left.pop(0).partition("=")
+        key = keys.get(option)
+        if key is None or not (equals or key in flags or left):
+            made.append(f"{option}{equals}{value}")
+        else:
+            stated = value if equals else "true" if key in flags else left.pop(0)
+            made += ["--set", f"{key}={stated}"]
+    return made
 
 
 def overrides(texts: Sequence[str], reasons: Sequence[str], *, by: str) -> tuple[tuple[TopicPartition, Override], ...]:

@@ -10,11 +10,11 @@ from offsetwise.engines.registry import engine_of, engines, labels
 from offsetwise.errors import PlanError
 from offsetwise.model import MAX_PARTITIONS, AnyPosition, Plan, PlannedPosition
 from offsetwise.plan.draft import totals_of
-from offsetwise.plan.repair.kinds import KINDS
-from offsetwise.plan.settings import Settings, Takers, objections
+from offsetwise.plan.repair.kinds import KINDS, RepairSettings
+from offsetwise.plan.settings import Recorded, Settings, Takers, objections
 from offsetwise.plan.sinks.marking import contradictions as of_marks
 from offsetwise.plan.sinks.settling import contradictions as of_transactions
-from offsetwise.plan.target import spec_of, takers_of
+from offsetwise.plan.target import Role, takers_of, target_type
 from offsetwise.position import of_one_stream, offset_or_none
 from offsetwise.regular_files import stays_below
 
@@ -62,10 +62,14 @@ def contradictions(plan: Plan) -> Iterator[str]:
     """Say where a plan contradicts itself."""
     if not plan.targets:
         yield "it names no target"
-    if not plan.positions and plan.repair is None and not all(spec_of(target.kind).ends for target in plan.targets):
+    if (
+        not plan.positions
+        and plan.repair is None
+        and not all(target_type(target.kind).role is Role.TRANSACTIONS for target in plan.targets)
+    ):
         yield "it has no positions"
     yield from _counts(plan)
-    yield from (f"its settings have {each}" for each in objections(_takers(plan), plan.settings))
+    yield from (f"its settings have {each}" for each in objections(_takers(plan), _stated(plan)))
     yield from _of_repair(plan)
     yield from of_transactions(plan)
     yield from of_marks(plan)
@@ -101,6 +105,11 @@ def _counts(plan: Plan) -> Iterator[str]:
         yield f"its savepoint is of a job with {found}"
 
 
+def _stated(plan: Plan) -> Recorded:
+    elsewhere = (pair for target in plan.targets for pair in target_type(target.kind).stated(plan))
+    return (*plan.settings, *dict(elsewhere).items())
+
+
 def _takers(plan: Plan) -> Takers:
     repair = {} if plan.repair is None else {plan.repair.kind: KINDS.get(plan.repair.kind, Settings)}
     return {**takers_of(plan.targets), **repair}
@@ -111,7 +120,9 @@ def _of_repair(plan: Plan) -> Iterator[str]:
         return
     if plan.repair.kind not in KINDS:
         yield f"{plan.repair.kind[:80]!r} is no kind of repair"
-    if plan.requirements.checkpoint is None or not all(spec_of(target.kind).repairs for target in plan.targets):
+    if plan.requirements.checkpoint is None or not all(
+        issubclass(target_type(target.kind).parameters, RepairSettings) for target in plan.targets
+    ):
         yield "it repairs a checkpoint, and writes no copy of one"
     if not plan.repair.costs:
         yield "its repair has no costs, and every repair says what it costs"

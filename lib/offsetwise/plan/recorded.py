@@ -6,9 +6,15 @@ import os
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
 from hashlib import sha256
+from typing import Final
 
 from offsetwise.model import Plan, ReceiptStep, WrittenFile
 from offsetwise.regular_files import stays_below
+
+URI: Final = re.compile(r"[a-z][a-z0-9]*://")
+_BESIDE: Final = re.compile(r"\.tmp-[0-9a-f]{32}")
+"""How a name under construction, or on its way out, goes on from its place's."""
+_GUARD: Final = re.compile(r"offsets/(?:0|[1-9][0-9]{0,18})")
 
 
 def made(step: ReceiptStep, wanted: Mapping[str, str | None]) -> Iterator[str]:
@@ -41,6 +47,46 @@ def edited(plan: Plan, digest: str, step: ReceiptStep, *, new: Container[str] = 
 def edited_in_place(plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
     """Say where files are not the reviewed ones, edited, with the originals kept beside."""
     yield from _edited(plan, digest, step, in_place=True)
+
+
+def notes_of_output(place: str, notes: Mapping[str, str], *, begun: bool) -> Iterator[str]:
+    """Yield which notes a journal cannot have of files that become visible at once: they are made under another name.
+
+    Args:
+        place: Where they are written: an absolute path or a URI.
+        notes: By their names.
+        begun: Whether the step began.
+    """
+    needed = "token" if URI.match(place) else "tmp"
+    if begun and needed not in notes:
+        yield f"it has no note of its {needed}"
+    for name in ("tmp", "trash"):
+        value = notes.get(name)
+        if value is not None and not (value.startswith(place) and _BESIDE.fullmatch(value, len(place))):
+            yield f"its {name} {value[:300]!r} is no name beside {place}"
+
+
+def notes_of_originals(digest: str, step: ReceiptStep, notes: Mapping[str, str], *, begun: bool) -> Iterator[str]:
+    """Yield which notes a journal cannot have of files that are edited where they are, with the originals kept beside.
+
+    Args:
+        digest: The plan's, hex.
+        step: What was about to be written.
+        notes: By their names.
+        begun: Whether the step began.
+    """
+    for name in ("keep", "guard"):
+        if begun and name not in notes:
+            yield f"it has no note of its {name}"
+    keep, guard = notes.get("keep"), notes.get("guard")
+    if keep is not None and not re.fullmatch(rf"\.offsetwise-{digest[:12]}-[0-9a-f]{{8}}", keep):
+        yield f"its originals are in {keep[:300]!r}, where none are kept"
+    if keep is not None and any(
+        one.kept_as is not None and not one.kept_as.startswith(f"{keep}/") for one in step.files
+    ):
+        yield f"its originals are in {keep!r} and elsewhere"
+    if guard is not None and not _GUARD.fullmatch(guard):
+        yield f"its guard {guard[:300]!r} is no batch"
 
 
 def _edited(plan: Plan, digest: str, step: ReceiptStep, *, in_place: bool, new: Container[str] = ()) -> Iterator[str]:

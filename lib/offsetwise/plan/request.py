@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -9,11 +10,9 @@ from offsetwise.config import JobTraits, Migration
 from offsetwise.errors import PlanError
 from offsetwise.lookalikes import code_points, invisible
 from offsetwise.model import (
-    MAX_PARALLELISM,
     AnyPosition,
     Comparison,
     Identity,
-    NewSavepoint,
     Override,
     Problem,
     Settlement,
@@ -26,8 +25,8 @@ from offsetwise.model import (
     TopicPartition,
 )
 from offsetwise.plan.repair.kinds import KINDS
-from offsetwise.plan.settings import Takers, accepted
-from offsetwise.plan.target import spec_of, takers_of
+from offsetwise.plan.settings import MarkSettings, Takers, accepted, settings_of
+from offsetwise.plan.target import Role, takers_of, target_type
 from offsetwise.transactions.report import SinkTransactions
 
 
@@ -87,16 +86,12 @@ class DraftRequest:
     settlements: tuple[SettlementChoice, ...] = ()
     sink_topics: tuple[str, ...] = ()
     """Topics of the sink to look at for transactions, beside those that open ones name."""
-    mark_settled: bool = False
-    """Whether the copy of the savepoint is to say that the sink's transactions are committed."""
     sink: SinkTransactions | None = None
     """What the cluster of the job's sink says of its transactions; None where it was not asked."""
     repair: str | None = None
     """The kind of repair that the copy gets; None where nothing is repaired."""
     settings: tuple[tuple[str, str], ...] = ()
     """(key, value) of every `--set`, for the targets that take it."""
-    savepoint: NewSavepoint | None = None
-    """What is said of a savepoint that is made; None where no target takes that."""
     tables: tuple[TableBefore, ...] = ()
     """The tables of leases that are written to, as they are now; none that could not be read."""
     sink_rewound: bool = False
@@ -105,6 +100,11 @@ class DraftRequest:
     """When the job is to start on the new cluster, epoch ms."""
     newest: tuple[tuple[TopicPartition, int | None], ...] = ()
     """(partition of the new cluster, time of its newest record in epoch ms), where they were read."""
+
+    @property
+    def mark_settled(self) -> bool:
+        """Whether the copy of the savepoint is to say that the sink's transactions are committed."""
+        return settings_of(MarkSettings, self.settings).mark_settled
 
     @property
     def checkpoint(self) -> str | None:
@@ -170,28 +170,19 @@ def check_request(request: DraftRequest) -> None:
     """
     if not request.targets or len(set(request.targets)) != len(request.targets):
         raise unfit("at least one target, each once", f"{len(request.targets)}", "Name each target once.")
-    chosen = {target: spec_of(target.kind) for target in request.targets}
-    if len({spec.name for spec in chosen.values() if spec.keeps_state}) > 1:
+    chosen = {target: target_type(target.kind) for target in request.targets}
+    roles = Counter(kind.role for kind in {target.kind: kind for target, kind in chosen.items()}.values())
+    if roles[Role.STATE] > 1:
         raise unfit("the checkpoint copied or edited in place", "both", "Name one of them.")
-    for spec in chosen.values():
-        needed = {each.partition(":")[0] for each in spec.needs_beside}
-        if needed and needed.isdisjoint(target.kind for target in request.targets):
-            fix = f"Add --target {', or --target '.join(spec.needs_beside)}."
-            raise unfit("a place for the positions beside a savepoint that keeps none", "no other target", fix)
-    ending = [spec for spec in chosen.values() if spec.ends]
-    if len(ending) > 1 or (ending and ending[0].alone and len(chosen) > 1):
-        fix = "Draft a plan of its own for hanging transactions."
-        raise unfit("hanging transactions to be ended by a plan of their own", f"{len(chosen)} targets", fix)
-    if request.savepoint is not None and not any(spec.takes_savepoint for spec in chosen.values()):
-        raise unfit("a target that takes the ARN of a stream", "an ARN and none", "Name the target.")
-    if request.savepoint is not None and (found := request.savepoint.impossible) is not None:
-        expected = f"a parallelism of 1 to the maximum parallelism, and that of at most {MAX_PARALLELISM:,}"
-        raise unfit(expected, found, "Give both as the job has them.")
-    if request.settlements and not ending:
+    for kind in chosen.values():
+        for unsuited in kind.combination(request.targets):
+            raise unfit(*unsuited)
+    if request.settlements and not roles[Role.TRANSACTIONS]:
         raise unfit("a target that ends transactions", "decisions about transactions and none", "Name the target.")
-    for target, spec in chosen.items():
-        if spec.takes_group != bool(target.group):
-            raise unfit("a group's name for a consumer group, and for nothing else", str(target), "Name the group.")
+    for target, kind in chosen.items():
+        if (kind.address is None) != (target.group is None):
+            expected = f"{target.kind}:NAME" if kind.address else f"{target.kind} without a name"
+            raise unfit(expected, str(target), f"Name the {kind.address}." if kind.address else "Leave the name out.")
     accepted(takers(request), request.settings)
     if not request.author.strip():
         raise unfit("an author", "none", "Say who drafts it: --author NAME.")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from offsetwise.errors import PlanError, UsageError
 
@@ -18,6 +18,33 @@ class Settings(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    options: ClassVar[Mapping[str, str]] = {}
+    """Older options of `draft` that give a key its value: option -> key. They work, and `--help` does not list them."""
+
+    def plan_fields(self) -> Mapping[str, Any]:
+        """Return the fields of a plan that hold these values, where format version 1 has fields of its own for them.
+
+        Such a key is declared with `exclude=True`, as it is not recorded a second time among the plan's settings.
+        """
+        return {}
+
+    @property
+    def stream(self) -> str | None:
+        """The stream that the job reads, where the values name one."""
+        return None
+
+
+class MarkSettings(Settings):
+    """Of a copy of a savepoint that can say of a sink's transactions that they are committed."""
+
+    options = {"--mark-settled": "mark_settled"}
+
+    mark_settled: bool = Field(
+        default=False,
+        exclude=True,
+        description="say in the copy that the sink's transactions are committed, as they are",
+    )
 
 
 Takers = Mapping[str, type[Settings]]
@@ -68,11 +95,20 @@ def accepted(takers: Takers, values: Recorded) -> Recorded:
     Raises:
         PlanError: A key that nobody takes, a value that does not fit, or one that is missing; says what is taken.
     """
+    check(takers, values)
+    parsed = (settings_of(model, values).model_dump(exclude_unset=True) for model in takers.values())
+    return texts({key: value for each in parsed for key, value in each.items()})
+
+
+def check(takers: Takers, values: Recorded) -> None:
+    """Go on only with values that somebody takes.
+
+    Raises:
+        PlanError: A key that nobody takes, a value that does not fit, or one that is missing; says what is taken.
+    """
     wrong = next(objections(takers, values), None)
     if wrong is not None:
         raise PlanError(f"--set: expected {taken(takers)}; found {wrong}. Nothing was drafted.", fix=_fix(takers))
-    parsed = (settings_of(model, values).model_dump(exclude_unset=True) for model in takers.values())
-    return texts({key: value for each in parsed for key, value in each.items()})
 
 
 def objections(takers: Takers, values: Recorded) -> Iterator[str]:
@@ -88,8 +124,21 @@ def objections(takers: Takers, values: Recorded) -> Iterator[str]:
             settings_of(model, values)
         except ValidationError as error:
             for each in error.errors(include_url=False, include_context=False):
-                key = str(each["loc"][0])
-                yield f"{key}={by_key[key][:100]}" if key in by_key else f"no {key}"
+                key = str(each["loc"][0]) if each["loc"] else ""
+                if not key:
+                    yield each["msg"].removeprefix("Value error, ")
+                else:
+                    yield f"{key}={by_key[key][:100]}" if key in by_key else f"no {key}"
+
+
+def plan_fields(takers: Takers, values: Recorded) -> dict[str, Any]:
+    """Return the fields of a plan that hold values which are not recorded among its settings.
+
+    Args:
+        takers: What the targets, and the repair, of the plan take.
+        values: (key, value) of every `--set`, accepted.
+    """
+    return {field: of for model in takers.values() for field, of in settings_of(model, values).plan_fields().items()}
 
 
 def settings_of(model: type[_S], recorded: Recorded) -> _S:
@@ -107,24 +156,30 @@ def taken(takers: Takers) -> str:
     >>> taken({"starting-offsets": Settings})
     'no key, for starting-offsets takes none'
     """
-    keys = [f"{key}={_values(of)} ({of['description']})" for key, of in _declared(takers).items()]
+    keys = [f"{key}={value} ({meaning})" for key, value, meaning in _declared(takers)]
     return f"no key, for {' and '.join(takers)} takes none" if not keys else ", ".join(keys)
 
 
 def _fix(takers: Takers) -> str:
-    keys = list(_declared(takers))
-    return f"Write --set {keys[0]}=VALUE with a value as listed." if keys else "Leave --set out."
+    key = next((key for key, _, _ in _declared(takers)), None)
+    return "Leave --set out." if key is None else f"Write --set {key}=VALUE with a value as listed."
 
 
-def _declared(takers: Takers) -> dict[str, dict[str, Any]]:
-    return {key: of for model in takers.values() for key, of in model.model_json_schema().get("properties", {}).items()}
+def keys_of(schema: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield (key, its values, its meaning) of a JSON Schema of settings."""
+    for key, of in schema.get("properties", {}).items():
+        yield key, _values(of), of["description"]
+
+
+def _declared(takers: Takers) -> list[tuple[str, str, str]]:
+    return [key for model in takers.values() for key in keys_of(model.model_json_schema())]
 
 
 def _values(of: Mapping[str, Any]) -> str:
     """Name the values of a key from its JSON Schema."""
     either = [each for each in of.get("anyOf", [of]) if each.get("type") != "null"]
-    if "enum" in either[0]:
-        return "|".join(map(str, either[0]["enum"]))
+    if listed := of.get("enum", either[0].get("enum")) or ([either[0]["const"]] if "const" in either[0] else []):
+        return "|".join(map(str, listed))
     match either[0].get("type"):
         case "boolean":
             return "true|false"

@@ -14,7 +14,7 @@ from offsetwise.model import Comparison, Problem, Snapshot, Target
 from offsetwise.plan.moving import moving_of
 from offsetwise.plan.refusals import sources
 from offsetwise.plan.request import traits_of
-from offsetwise.plan.target import Where, spec_of, specs
+from offsetwise.plan.target import OFFSETS, Role, TargetType, Where, target_type, target_types
 from offsetwise.plan.ways import Way, batch_ids, pending, unproven
 from offsetwise.ports.stream import of_position
 from offsetwise.position import OpaquePosition, of_one_stream
@@ -75,7 +75,7 @@ def _own(engine: str) -> tuple[Way, ...]:
 
 
 def _offered(engine: str | None) -> tuple[Way, ...]:
-    return tuple(way for spec in specs() for way in spec.ways if way.engine == engine)
+    return tuple(way for spec in target_types() for way in spec.ways if way.engine == engine)
 
 
 def judge_strategies(
@@ -99,7 +99,7 @@ def judge_strategies(
     subject = _subject(comparison, migration, checkpoint)
     made = []
     for way in ways_of(comparison.engine):
-        if spec_of(way.target).of_stream not in (None, migration.target.stream):
+        if not _holds(target_type(way.target), migration.target.stream):
             continue
         objections = tuple(way.against(comparison, job))
         reasons = (*_reasons(way, comparison, job, sink_rewound=sink_rewound), *objections)
@@ -123,20 +123,17 @@ def targets_of(way: Way, comparison: Comparison, new: Snapshot) -> tuple[Target,
     """
     made = []
     for name in (way.target, *((way.beside,) if way.beside is not None else ())):
-        spec = spec_of(name)
-        if not spec.takes_group:
-            made.append(Target(kind=name))
-            continue
-        known = _tables(way, comparison) if spec.names_table else [group.name for group in new.groups]
-        if not known:
+        kind = target_type(name)
+        known = kind.addresses(comparison, new)
+        if kind.address is not None and not known:
             return ()
-        made.append(Target(kind=name, group=comparison.group if comparison.group in known else known[0]))
+        made.append(Target(kind=name, group=known[0] if kind.address is not None else None))
     return tuple(made)
 
 
-def _tables(way: Way, comparison: Comparison) -> list[str]:
-    application = None if comparison.checkpoint is None else comparison.checkpoint.job_id
-    return [application] if application and way.engine == comparison.engine else []
+def _holds(kind: TargetType, stream: str) -> bool:
+    """Whether ways to a target are shown for migrations to a stream: also where only Kafka's offsets fit, to say so."""
+    return not kind.streams or not kind.streams.isdisjoint({OFFSETS, stream})
 
 
 def against_target(
@@ -146,7 +143,7 @@ def against_target(
     made = [
         *_against_stream(target, comparison),
         *_against_continuing(target, comparison),
-        *spec_of(target).against(comparison, job, sink_rewound=sink_rewound),
+        *target_type(target).objections(comparison, job, sink_rewound=sink_rewound),
     ]
     if rewound and not sink_rewound:
         made += batch_ids(job, sink_rewound=False, what="Going back forms batches anew under ids it has seen")
@@ -162,9 +159,9 @@ def against_target(
 
 def _against_stream(target: str, comparison: Comparison) -> Iterator[Problem]:
     """A target has room for the positions of the streams that it knows, and a job's state for those of its own."""
-    spec = spec_of(target)
+    kind = target_type(target)
     moved = next((row for row in comparison.partitions if not of_one_stream(row.old_offset, row.place_there)), None)
-    if moved is not None and (spec.keeps_state or spec.of_stream is not None):
+    if moved is not None and (kind.role is Role.STATE or OFFSETS not in kind.streams):
         told = (
             f"It holds positions of the stream that the job reads now, such as {moved.old_offset}, and the new cluster "
             "is of another stream: the job there begins with a source and a state of its own."
@@ -174,15 +171,14 @@ def _against_stream(target: str, comparison: Comparison) -> Iterator[Problem]:
     there = (row for row in comparison.partitions if isinstance(row.place_there, OpaquePosition))
     other = next((row.old_offset or row.place_there for row in there), None)
     stream = None if other is None else of_position(other)
-    known = stream is not None and stream.name in spec.also_of
-    if other is not None and not known and not spec.any_stream:
+    if other is not None and kind.streams and (stream is None or stream.name not in kind.streams):
         told = f"It holds offsets of Kafka, and the job is at positions of another stream, such as {other}."
         yield sources.problem(told, "Write a target that takes positions of that stream.")
 
 
 def _against_continuing(target: str, comparison: Comparison) -> Iterator[Problem]:
     """Return what keeps the job from going on with the checkpoint that it has; one that begins anew does not mind."""
-    for finding in comparison.findings if spec_of(target).keeps_state else ():
+    for finding in comparison.findings if target_type(target).role is Role.STATE else ():
         if describe(finding.code).continuing:
             yield Problem(code=finding.code, message=finding.message, fix=finding.remedy)
 
@@ -199,7 +195,7 @@ def _reasons(way: Way, comparison: Comparison, job: JobTraits, *, sink_rewound: 
     if way.translates:
         yield from against_target(way.target, comparison, job, rewound=way.rewinds, sink_rewound=sink_rewound)
         yield from unproven(comparison, job)
-        if spec_of(way.target).keeps_state and not way.rewinds and dropped_batch(comparison) is None:
+        if target_type(way.target).role is Role.STATE and not way.rewinds and dropped_batch(comparison) is None:
             yield from pending(comparison)
 
 
@@ -211,17 +207,15 @@ def _subject(comparison: Comparison, migration: Migration, name: str | None) -> 
     return f"--checkpoint {quote(found)}"
 
 
+def _written(kind: TargetType, comparison: Comparison, job: JobTraits) -> str:
+    return kind.name if kind.address is None else f"{kind.name}:{kind.example(comparison, job)}"
+
+
 def _commands(way: Way, comparison: Comparison, subject: str, path: str, job: JobTraits) -> tuple[str, ...]:
     file = quote(way.migration_file or path)
-    group = comparison.group or job.commits_to or "GROUP"
-    table = next(iter(_tables(way, comparison)), "APPLICATION")
-    written = [
-        f"{name}:{table if spec_of(name).names_table else group}" if spec_of(name).takes_group else name
-        for name in (way.target, way.beside)
-        if name is not None
-    ]
+    written = [_written(target_type(name), comparison, job) for name in (way.target, way.beside) if name is not None]
     targets = " ".join(f"--target {quote(each)}" for each in written)
-    output = " --output DIR" if spec_of(way.target).where is Where.OUTPUT else ""
+    output = " --output DIR" if target_type(way.target).where is Where.OUTPUT else ""
     start = way.start_in_sql if job.sql and way.start_in_sql is not None else way.start
     return (
         *way.stop,

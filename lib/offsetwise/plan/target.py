@@ -1,28 +1,41 @@
-"""What every target says of itself."""
+"""The port of targets: what planning and application ask of whatever a plan can write to."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from importlib import import_module
-from typing import Protocol
+from typing import ClassVar, Final, NamedTuple
 
-from offsetwise.config import ClusterConfig
+from offsetwise.config import ClusterConfig, JobTraits
 from offsetwise.errors import ApplyError
-from offsetwise.model import Plan, Problem, ReceiptStep, TableBefore, Target
-from offsetwise.plan.settings import Settings, Takers
-from offsetwise.plan.ways import Against, Way, unopposed
+from offsetwise.model import (
+    CheckpointRequirement,
+    Comparison,
+    Plan,
+    Problem,
+    ReceiptStep,
+    Snapshot,
+    TableBefore,
+    Target,
+)
+from offsetwise.plan.recorded import notes_of_output
+from offsetwise.plan.settings import Recorded, Settings, Takers
+from offsetwise.plan.ways import Way
 from offsetwise.position import OpaquePosition
 from offsetwise.registry import TARGETS
 from offsetwise.transactions.decisions import Decision
 
+OFFSETS: Final = "offsets"
+"""Among the streams of a target: every stream whose positions are integers, as Kafka's offsets are."""
+
 
 class Where(StrEnum):
-    """Where a target stands."""
+    """Where a target is written."""
 
     OUTPUT = "output"
-    """Where `--output` says."""
+    """To the folder or file of `--output`."""
     CHECKPOINT = "checkpoint"
     """In the checkpoint that the plan was drafted from."""
     CLUSTER = "cluster"
@@ -32,110 +45,179 @@ class Where(StrEnum):
 
     @property
     def has_files(self) -> bool:
-        """Whether what stands there are files."""
+        """Whether the target consists of files."""
         return self in (Where.OUTPUT, Where.CHECKPOINT)
 
 
-class Recorded(Protocol):
-    """Says where a step of a receipt or journal is not one that this target's writer records for a plan."""
+class Role(StrEnum):
+    """What a target is to the job."""
 
-    def __call__(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
-        """Give every disagreement, as part of a sentence."""
-
-
-class Unfit(Protocol):
-    """Says what of a plan a target cannot hold."""
-
-    def __call__(self, plan: Plan) -> Iterator[Problem]:
-        """Give every reason."""
-
-
-class Creates(Protocol):
-    """Says what a plan creates beside what it writes to a target, such as a table."""
-
-    def __call__(self, plan: Plan, target: Target) -> str | None:
-        """Return its name and kind; None where it creates nothing."""
+    STATE = "state"
+    """The job's checkpoint, with its state: the job goes on from it. A plan writes at most one."""
+    START = "start"
+    """What a job begins anew from."""
+    POSITIONS = "positions"
+    """Positions that are kept apart from the job's own state."""
+    TRANSACTIONS = "transactions"
+    """Transactions of the job's sinks: no position is written."""
 
 
-class TableReader(Protocol):
-    """Reads a table that a plan writes to."""
+class Unsuited(NamedTuple):
+    """Why targets cannot be written by one plan."""
 
-    def __call__(self, config: ClusterConfig, name: str) -> TableBefore | None:
-        """Return what is in it, or that there is none; None where nobody answers."""
-
-
-def _creates_nothing(plan: Plan, target: Target) -> str | None:  # noqa: ARG001 - as every target's
-    return None
+    expected: str
+    found: str
+    fix: str
 
 
-def _nothing(plan: Plan) -> Iterator[Problem]:  # noqa: ARG001 - as every target's
-    yield from ()
+class TargetType(ABC):
+    """A type of target. One instance is registered; it is pure, and the console loads it. Its writer stands apart."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spec:
-    """One target."""
-
-    name: str
-    """As registered."""
-    label: str
+    name: ClassVar[str]
+    """As in files of format version 1 and after `--target`."""
+    label: ClassVar[str]
     """For people."""
-    where: Where
-    ways: tuple[Way, ...]
+    where: ClassVar[Where]
+    role: ClassVar[Role]
+    address: ClassVar[str | None] = None
+    """What NAME is in `--target TYPE:NAME`, in a word or two; None where the type alone names the target."""
+    streams: ClassVar[frozenset[str]] = frozenset({OFFSETS})
+    """The streams whose positions it holds, as registered, or `OFFSETS`; empty: those of every stream."""
+    parameters: ClassVar[type[Settings]] = Settings
+    """What `--set` says to it."""
+    ways: ClassVar[tuple[Way, ...]] = ()
     """The ways to move a job that write it, beside those that an engine has for its own jobs."""
-    against: Against = unopposed
-    """Not of one that ends transactions: what speaks against that, their own state says."""
-    recorded: Recorded
-    notes: tuple[str, ...] | None = None
-    """What its writer has noted in the journal once it began; None where that follows from the place."""
-    takes_group: bool = False
-    """Whether `--target` takes a group's name with it."""
-    names_table: bool = False
-    """Whether that name is a table's, and no group's of the new cluster."""
-    keeps_state: bool = False
-    """Whether it is the checkpoint of the job, with state and batch ids; a plan writes at most one such."""
-    fresh: bool = False
-    """Whether the job begins anew there: it needs exactly all partitions."""
-    beside: bool = False
-    """Whether it can be written besides whatever else a plan writes."""
-    of_stream: str | None = None
-    """The stream whose positions alone it takes, as registered; ways to it are shown for its migrations only."""
-    any_stream: bool = False
-    """Whether it takes positions of whatever stream; others take Kafka's offsets, and those of `also_of`."""
-    also_of: frozenset[str] = frozenset()
-    """Streams besides Kafka whose positions it takes, as registered."""
-    ends: tuple[Decision, ...] = ()
-    """Of a target that no position is written to: which transactions of the sink it ends, by what was decided."""
-    takes_savepoint: bool = False
-    """Whether a person says of which stream, and for which source, the savepoint is that it makes."""
-    repairs: bool = False
-    """Whether it is a copy that a repair can be written in."""
-    takes: type[Settings] = Settings
-    """The keys that `--set` gives it."""
-    creates: Creates = _creates_nothing
-    """Says what a plan creates beside what it writes."""
-    table_before: TableReader | None = None
-    """Reads the table that it writes to when a plan is drafted; None of a target that writes to none."""
-    unfit: Unfit = _nothing
-    """Says of a plan as it is drafted, and again before it is written, what of it the target cannot hold."""
-    takes_marks: bool = False
-    """Whether it is a copy of a savepoint, which can say that transactions of a sink are committed."""
-    alone: bool = False
-    """Whether a plan writes nothing besides."""
-    needs_beside: tuple[str, ...] = ()
-    """Of these, as `--target` takes them, a plan writes one as well: positions must stand somewhere."""
+    decisions: ClassVar[tuple[Decision, ...]] = ()
+    """Which transactions it ends, by what was decided about them."""
+    notes: ClassVar[frozenset[str]] = frozenset()
+    """Names under which its writer notes in the journal what it needs to go on."""
+
+    def objections(
+        self,
+        comparison: Comparison,
+        job: JobTraits,
+        *,
+        sink_rewound: bool,
+    ) -> Iterator[Problem]:
+        """Yield what speaks against writing it for a job, single partitions aside.
+
+        Args:
+            comparison: What was compared.
+            job: What the migration file states about the job.
+            sink_rewound: Whether a person states that the sink is taken back with the job.
+        """
+        yield from ()
+
+    def combination(self, targets: Sequence[Target]) -> Iterator[Unsuited]:
+        """Yield what is wrong with a plan that writes it together with others.
+
+        Args:
+            targets: All targets of the plan, this one among them.
+        """
+        yield from ()
+
+    def unfit(self, plan: Plan) -> Iterator[Problem]:
+        """Yield what of a plan it cannot hold; asked when the plan is drafted, and again before it is written."""
+        yield from ()
+
+    def stated(self, plan: Plan) -> Recorded:
+        """Return the values of its parameters that a plan holds elsewhere than among its settings."""
+        return ()
+
+    def creates(self, plan: Plan, target: Target) -> str | None:
+        """Return the name and kind of what a plan creates beside what it writes, such as a table."""
+        return None
+
+    def addresses(self, comparison: Comparison, new: Snapshot | None) -> Sequence[str]:
+        """Return the names that it may take after the colon, as far as they are known, the usual one first.
+
+        Args:
+            comparison: What was compared.
+            new: The new cluster; None where it was not read.
+        """
+        return ()
+
+    def example(self, comparison: Comparison, job: JobTraits) -> str:
+        """Return the name for a command that a person completes; a word in capitals where none is known.
+
+        Args:
+            comparison: What was compared.
+            job: What the migration file states about the job.
+        """
+        return next(iter(self.addresses(comparison, None)), (self.address or "").upper())
+
+    def groups(self, target: Target) -> tuple[str, ...]:
+        """Return the consumer groups of the new cluster whose committed offsets it writes."""
+        return ()
+
+    def table(self, config: ClusterConfig, target: Target) -> TableBefore | None:
+        """Read the table that it writes to as it is now; None where it writes to none or nobody answers.
+
+        Raises:
+            PlanError: Nothing may be written to it.
+        """
+        return None
+
+    def is_checkpoint(self, target: Target, checkpoint: CheckpointRequirement | None) -> bool:
+        """Return whether writing it changes the checkpoint that the plan was drafted from."""
+        return self.where is Where.CHECKPOINT
+
+    @abstractmethod
+    def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
+        """Yield, as parts of a sentence, where a step of a receipt or journal is none that its writer records.
+
+        Args:
+            plan: The plan.
+            digest: Its digest, hex.
+            step: What was written, or was about to be.
+        """
+
+    def unfit_notes(
+        self,
+        digest: str,
+        step: ReceiptStep,
+        notes: Mapping[str, str],
+        *,
+        begun: bool,
+    ) -> Iterator[str]:
+        """Yield, as parts of a sentence, which notes of a journal its writer cannot have made.
+
+        Args:
+            digest: The plan's, hex.
+            step: What was about to be written.
+            notes: By their names.
+            begun: Whether the step began: then its writer has noted what it needs to go on.
+        """
+        for name in sorted(notes.keys() - self.notes):
+            yield f"it has a note of {name[:80]!r}, which {self.name} has none of"
 
     def require_fit(self, plan: Plan, called: str) -> None:
-        """Go on only with a plan that the target can hold.
+        """Go on only with a plan that it can hold.
+
+        Args:
+            plan: The plan.
+            called: What to call it at the beginning of an error.
 
         Raises:
             ApplyError: It cannot hold it.
         """
         refuse_unfit(self.unfit(plan), called)
 
-    def told(self, target: Target) -> str:
-        """Name one target of this kind for people."""
+    def named(self, target: Target) -> str:
+        """Return the name of one target of this type for people."""
         return self.label if target.group is None else f"{self.label} {target.group}"
+
+
+class OutputTarget(TargetType):
+    """A type of target whose files are written to `--output`: whole, or not at all."""
+
+    where = Where.OUTPUT
+    notes = frozenset({"tmp", "trash", "inode", "token", "copied", "seized"})
+
+    def unfit_notes(self, digest: str, step: ReceiptStep, notes: Mapping[str, str], *, begun: bool) -> Iterator[str]:
+        """Yield which notes its writer cannot have made, such as a temporary name elsewhere."""
+        yield from super().unfit_notes(digest, step, notes, begun=begun)
+        yield from notes_of_output(step.place, notes, begun=begun)
 
 
 def refuse_unfit(problems: Iterable[Problem], called: str) -> None:
@@ -151,27 +233,31 @@ def refuse_unfit(problems: Iterable[Problem], called: str) -> None:
         )
 
 
-def spec_of(name: str) -> Spec:
-    """Give what a registered target says of itself."""
-    made: Spec = import_module(f"{TARGETS[name]}.spec").SPEC
-    return made
+def target_type(name: str) -> TargetType:
+    """Return a registered type of target.
+
+    Args:
+        name: As in `registry.TARGETS`.
+    """
+    registered: TargetType = import_module(f"{TARGETS[name]}.spec").TYPE
+    return registered
+
+
+def target_types() -> tuple[TargetType, ...]:
+    """Return all registered types of targets, in their order."""
+    return tuple(map(target_type, TARGETS))
 
 
 def of_shards(plan: Plan) -> bool:
-    """Say whether a plan has positions of another stream's, as those of shards are, and no offsets."""
+    """Return whether a plan has positions of another stream's, as those of shards are, and no offsets."""
     return any(isinstance(one.new_offset, OpaquePosition) for one in plan.positions)
 
 
 def groups_of(targets: Iterable[Target]) -> tuple[str, ...]:
-    """Name the groups of the new cluster that are written to."""
-    return tuple(each.group for each in targets if each.group is not None and not spec_of(each.kind).names_table)
+    """Return the consumer groups of the new cluster that are written to."""
+    return tuple(group for target in targets for group in target_type(target.kind).groups(target))
 
 
 def takers_of(targets: Iterable[Target]) -> Takers:
     """Return what the targets of a plan take of `--set`, by their names."""
-    return {target.kind: spec_of(target.kind).takes for target in targets}
-
-
-def specs() -> tuple[Spec, ...]:
-    """Give all registered targets, in their order."""
-    return tuple(map(spec_of, TARGETS))
+    return {target.kind: target_type(target.kind).parameters for target in targets}

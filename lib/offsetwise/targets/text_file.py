@@ -17,7 +17,7 @@ from offsetwise.apply.verification.eyes import Eyes
 from offsetwise.apply.writing import Context, FileChange, NumberChange, Preview, Seen, Standing, Writer
 from offsetwise.errors import ApplyError, OutputError
 from offsetwise.model import Plan, ReceiptStep, StepState, Target, Turnout, WrittenFile
-from offsetwise.plan.target import Spec
+from offsetwise.plan.target import TargetType
 
 
 def changed(plan: Plan, step: ReceiptStep, eyes: Eyes, text: str) -> list[seen.Seen]:
@@ -163,11 +163,11 @@ class TextFileWriter(Writer):
         return local_place(uri, context.write_roots, what=f"file for {self.called}", fix=self.fix)
 
 
-def writer_of_start(spec: Spec, text: Callable[[Plan], str], *, called: str, fix: str) -> TextFileWriter:
+def writer_of_start(kind: TargetType, text: Callable[[Plan], str], *, called: str, fix: str) -> TextFileWriter:
     """Give the writer of a file in which a job of shards is told where it begins."""
 
     def content(plan: Plan) -> tuple[str, tuple[NumberChange, ...]]:
-        spec.require_fit(plan, f"The {called}")
+        kind.require_fit(plan, f"The {called}")
         return text(plan), ()
 
     return TextFileWriter(content=content, called=called, parts="shard(s)", fix=fix)

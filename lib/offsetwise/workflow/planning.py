@@ -26,10 +26,11 @@ from offsetwise.plan.draft import draft as draft_plan
 from offsetwise.plan.drift import Drift, drift_of_checkpoint
 from offsetwise.plan.drift import drift as drift_of
 from offsetwise.plan.repair.draft import check_repair, with_repair
-from offsetwise.plan.request import DraftRequest, StartChoice, check_request
+from offsetwise.plan.request import DraftRequest, StartChoice, check_request, takers
+from offsetwise.plan.settings import settings_of
 from offsetwise.plan.sinks.settled import draft_settling
 from offsetwise.plan.sinks.settling import ends_of, moved
-from offsetwise.plan.target import groups_of, spec_of
+from offsetwise.plan.target import Role, groups_of, target_type
 from offsetwise.position import offset_or_none
 from offsetwise.progress import Progress, unheard
 from offsetwise.streams.reader import read_cluster, reader_of
@@ -111,7 +112,7 @@ def _drafted(
         request = replace(request, sink=found)
     if ends_of(request.targets):
         settling = settling_of(migration, request, found, now_ms=epoch_ms(drafted_at), snapshot=sink, progress=progress)
-        if all(spec_of(target.kind).ends for target in request.targets):
+        if all(target_type(target.kind).role is Role.TRANSACTIONS for target in request.targets):
             of = migration.checkpoint(request.checkpoint or "")
             read = read_checkpoint(of.uri, roots=migration.checkpoint_roots, batches=0)
             return draft_settling(read, settling, migration, request, drafted_at=drafted_at)
@@ -160,16 +161,17 @@ def _drafted(
 def _tables(migration: Migration, request: DraftRequest) -> Iterator[TableBefore]:
     """Read the tables that are written to, where somebody answers; `apply` says what it finds wrong of others."""
     for target in request.targets:
-        read = spec_of(target.kind).table_before
-        if read is not None and target.group and (before := read(migration.target, target.group)) is not None:
+        if (before := target_type(target.kind).table(migration.target, target)) is not None:
             yield before
 
 
 def _with_stream(migration: Migration, subject: Subject, request: DraftRequest) -> Migration:
     """Let the ARN that a savepoint is made for name the stream of a checkpoint that names none."""
-    if request.savepoint is None:
+    named = (settings_of(model, request.settings).stream for model in takers(request).values())
+    stream = next(filter(None, named), None)
+    if stream is None:
         return migration
-    stated = {"stream": request.savepoint.stream_arn}
+    stated = {"stream": stream}
     return migration.model_copy(
         update={
             "checkpoints": tuple(

@@ -77,7 +77,7 @@ def draft(checkpoint: Any, target: str) -> ow.Plan | str:
     more: dict[str, Any] = {}
     if target.startswith("flink"):
         arn = f"arn:aws:kinesis:us-east-1:123456789012:stream/{STREAM}"
-        more["savepoint"] = ow.NewSavepoint(uid="src", stream_arn=arn, parallelism=1, max_parallelism=128)
+        more["settings"] = {"uid": "src", "stream_arn": arn, "parallelism": 1, "max_parallelism": 128}
     try:
         plan: ow.Plan = checkpoint.draft(options.target(target), author="ada", **more)
     except PlanError as error:

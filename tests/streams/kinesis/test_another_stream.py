@@ -198,8 +198,8 @@ def test_a_plan_for_the_other_stream_has_a_position_and_hash_keys_for_every_open
     copy.make(3, read_first(copy.records))
     path = copy.migration(job=TRAITS)
     arn = "arn:aws:kinesis:us-east-1:123456789012:stream/chain-copy"
-    savepoint = ow.NewSavepoint(uid="src", stream_arn=arn, parallelism=1, max_parallelism=128)
-    more: dict[str, Any] = {"savepoint": savepoint} if target.startswith("flink") else {}
+    savepoint = {"uid": "src", "stream_arn": arn, "parallelism": 1, "max_parallelism": 128}
+    more: dict[str, Any] = {"settings": savepoint} if target.startswith("flink") else {}
     plan = ow.Migration.load(path).checkpoint("app").draft(options.target(target), author="ada", **more)
 
     (topic,) = plan.document.requirements.new.topics

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import Final
 
-from offsetwise.config import JobTraits
-from offsetwise.model import Comparison, Plan, Problem, ReceiptStep
+from offsetwise.model import Plan, ReceiptStep
 from offsetwise.plan.recorded import made
-from offsetwise.plan.target import Spec, Where
+from offsetwise.plan.target import OutputTarget, Role
 from offsetwise.plan.ways import Way
 
 NAME: Final = "toy-csv"
@@ -21,24 +20,14 @@ def csv(plan: Plan) -> bytes:
     return "".join(f"{one.new_topic},{one.partition},{one.new_offset}\n" for one in plan.positions).encode()
 
 
-def _against(
-    comparison: Comparison,  # noqa: ARG001 - as every target's
-    job: JobTraits,  # noqa: ARG001 - as above
-    *,
-    sink_rewound: bool,  # noqa: ARG001 - as above
-) -> Iterator[Problem]:
-    yield from ()
+class CsvTarget(OutputTarget):
+    """The target."""
 
-
-def _recorded(plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:  # noqa: ARG001 - as above
-    yield from made(step, {FILE: sha256(csv(plan)).hexdigest()})
-
-
-SPEC: Final = Spec(
-    name=NAME,
-    label="CSV of positions",
-    where=Where.OUTPUT,
-    ways=(
+    name = NAME
+    label = "CSV of positions"
+    role = Role.POSITIONS
+    streams = frozenset()
+    ways = (
         Way(
             name="toy",
             order=15,
@@ -48,9 +37,11 @@ SPEC: Final = Spec(
             gives_up=("the state",),
             needs=("a tool that reads them",),
         ),
-    ),
-    against=_against,
-    recorded=_recorded,
-    beside=True,
-    any_stream=True,
-)
+    )
+
+    def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:  # noqa: ARG002 - as the port
+        """Yield where a step has another file."""
+        yield from made(step, {FILE: sha256(csv(plan)).hexdigest()})
+
+
+TYPE: Final = CsvTarget()

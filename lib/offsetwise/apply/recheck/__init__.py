@@ -27,7 +27,7 @@ from offsetwise.model import (
 from offsetwise.plan.drift import Drift, DriftKind, drift, drift_of_checkpoint
 from offsetwise.plan.refusals import ACCEPT, AGAIN, proof_not_repeated
 from offsetwise.plan.sinks.settling import moved
-from offsetwise.plan.target import Where, spec_of
+from offsetwise.plan.target import Role, target_type
 from offsetwise.transactions.report import SinkTransactions
 from offsetwise.wording import many
 
@@ -144,16 +144,12 @@ def require(digest: str, held: Sequence[Held]) -> None:
 
 def _left(wanted: Requirements, begun: Collection[Target]) -> Requirements:
     groups = {target.group for target in begun}
-    table = None if wanted.checkpoint is None else wanted.checkpoint.job_id
-    in_place = any(
-        (spec := spec_of(target.kind)).where is Where.CHECKPOINT or (spec.names_table and target.group == table)
-        for target in begun
-    )
+    in_place = any(target_type(target.kind).is_checkpoint(target, wanted.checkpoint) for target in begun)
     return replace(
         wanted,
         groups=tuple(each for each in wanted.groups if each.group not in groups),
         checkpoint=None if in_place else wanted.checkpoint,
-        sink=None if any(spec_of(target.kind).ends for target in begun) else wanted.sink,
+        sink=None if any(target_type(target.kind).role is Role.TRANSACTIONS for target in begun) else wanted.sink,
     )
 
 

@@ -100,10 +100,10 @@ def _draft(here: Answers, migration: Offered, frozen: Frozen, seat: board.Seat |
     if not chosen.targets:
         return
     request = _request(chosen.targets, work, seat, by)
-    found, marking = sinks.ask(here, migration, frozen)
+    found, marking = sinks.ask(here, migration, frozen, chosen.targets)
     if request is None:
         return
-    request = replace(request, sink=found, mark_settled=marking)
+    request = replace(request, sink=found, settings=(*request.settings, *marking))
     made = chosen.refusal() or drafted(here, frozen, request, _drafted_at(frozen, plans))
     plan = made if isinstance(made, Drafted) else None
     if pressed is not None and seat is not None:

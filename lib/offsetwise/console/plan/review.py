@@ -16,7 +16,7 @@ from offsetwise.console.widgets import blocks, evidence, palette, table
 from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.model import Severity
 from offsetwise.plan.drift import Drift
-from offsetwise.plan.target import spec_of
+from offsetwise.plan.target import target_type
 from offsetwise.review.sheet import Sheet
 from offsetwise.store.review_rows import State
 from offsetwise.wording import many, number
@@ -158,7 +158,7 @@ def _job(sheet: Sheet, shown: positions.Shown) -> None:
     for cost in () if plan.repair is None else plan.repair.costs:
         st.markdown(f"**Cost of the repair:** {markdown(cost)}")
     for target in plan.targets:
-        if (created := spec_of(target.kind).creates(plan, target)) is not None:
+        if (created := target_type(target.kind).creates(plan, target)) is not None:
             st.markdown(f"**Creates:** {markdown(created)}.")
     if plan.settings:
         st.markdown(f"**Set:** {markdown(', '.join('='.join(each) for each in plan.settings))}.")

@@ -22,7 +22,7 @@ from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.model import Plan, Settlement, Subject, Target
 from offsetwise.model.digest import digest
 from offsetwise.plan.request import DraftRequest, SettlementChoice
-from offsetwise.plan.target import Spec, specs
+from offsetwise.plan.target import Role, TargetType, target_types
 from offsetwise.review.sheet import Sheet
 from offsetwise.transactions.decisions import Decision, SinkTransaction
 from offsetwise.wording import many
@@ -31,7 +31,7 @@ from offsetwise.wording.verdicts import Tone
 PLAN: Final = "The plan"
 _DOES: Final = "does"
 _MOVES: Final = "move the job"
-ADDRESS: Final = {_DOES: next(spec.label for spec in specs() if spec.ends)}
+ADDRESS: Final = {_DOES: next(spec.label for spec in target_types() if spec.role is Role.TRANSACTIONS)}
 """Leads the Draft page to the plan that ends what a checkpoint decides."""
 REWOUND: Final = "transactions-rewound"
 TOPICS: Final = "sink-topics"
@@ -52,15 +52,15 @@ _CHOICES: Final[Columns[SettlementChoice]] = (
 )
 
 
-def choose(migration: Offered, subject: Subject) -> Spec | None:
+def choose(migration: Offered, subject: Subject) -> TargetType | None:
     """Let the person choose what the plan is for; None where it moves the job, the only choice without such a sink."""
     if subject not in dict(migration.sinks):
         return None
-    ending_ = {spec.label: spec for spec in specs() if spec.ends}
+    ending_ = {spec.label: spec for spec in target_types() if spec.role is Role.TRANSACTIONS}
     return ending_.get(selectors.choice("The plan is to", [_MOVES, *ending_], _DOES, width=360))
 
 
-def draw(here: Answers, migration: Offered, subject: Subject, spec: Spec, seat: Seat | None) -> None:
+def draw(here: Answers, migration: Offered, subject: Subject, spec: TargetType, seat: Seat | None) -> None:
     """Draw what is open on the sink's cluster, what a person decides about it, and the plan that ends it.
 
     Args:
@@ -82,7 +82,7 @@ def draw(here: Answers, migration: Offered, subject: Subject, spec: Spec, seat: 
     if looked is None:
         return
     decided.draw(looked, recorded=migration.recorded)
-    if Decision.COMMIT in spec.ends:
+    if Decision.COMMIT in spec.decisions:
         _decide(looked.value.transactions, work, by)
     blocks.section(PLAN)
     rows = looked.value.transactions
@@ -118,7 +118,7 @@ def _topics() -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for each in typed.split(",") if (name := each.strip())))
 
 
-def _work(migration: Offered, subject: Subject, spec: Spec, seat: Seat | None) -> tuple[Work, Sheet | None]:
+def _work(migration: Offered, subject: Subject, spec: TargetType, seat: Seat | None) -> tuple[Work, Sheet | None]:
     """Give what was decided so far, begun with the plan that is open for these transactions, if one is."""
     name = f"settle {migration.name!r} {subject} {spec.name} {None if seat is None else seat.who!r}"
     work: Work = st.session_state.setdefault(name, Work())

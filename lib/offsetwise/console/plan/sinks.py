@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import streamlit as st
@@ -14,7 +15,9 @@ from offsetwise.console.widgets import blocks, table
 from offsetwise.console.widgets.blocks import Offer
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.findings.committed import open_transactions
-from offsetwise.model import MarkedTransaction, Plan
+from offsetwise.model import MarkedTransaction, Plan, Target
+from offsetwise.plan.settings import MarkSettings, Recorded
+from offsetwise.plan.target import target_type
 from offsetwise.transactions.decisions import Decision
 from offsetwise.transactions.report import SinkTransactions
 from offsetwise.wording import many
@@ -36,29 +39,33 @@ _MARKS: Final[Columns[MarkedTransaction]] = (
 )
 
 
-def ask(here: Answers, migration: Offered, frozen: Frozen) -> tuple[SinkTransactions | None, bool]:
+def ask(
+    here: Answers, migration: Offered, frozen: Frozen, targets: Sequence[Target]
+) -> tuple[SinkTransactions | None, Recorded]:
     """Draw whether the sink's cluster was asked, and whether what it settled is to be marked in the copy.
 
     Returns:
-        Its answer, None where nobody asked; and whether to mark. Nothing is drawn for a job without transactions.
+        Its answer, None where nobody asked; and what the plan's settings say of marks. Nothing is drawn for a job
+        without transactions.
     """
     checkpoint, name = frozen.observed.comparison.checkpoint, frozen.subject.checkpoint
     if name is None or not open_transactions(checkpoint):
-        return None, False
+        return None, ()
     found = blocks.asked(here, Question.of(Reader.sink_transactions, migration.name, name, ()), _OFFER)
+    able = any(issubclass(target_type(target.kind).parameters, MarkSettings) for target in targets)
     marking = st.checkbox(
         "Mark the sink's transactions as committed in the copy",
         key=MARK,
-        disabled=found is None,
+        disabled=found is None or not able,
         help="A restore passes over them, so that it works where the sink writes to another cluster. Each has to be "
         "SETTLED. Ask the sink's cluster first.",
     )
     if found is None:
-        return None, False
+        return None, ()
     if any(row.decision is Decision.COMMIT for row in found.value.transactions):
         st.markdown("The savepoint holds transactions that are still open: a plan of its own commits them first.")
         st.button("Draft that plan first", icon=":material/contract:", key="settle-first", on_click=_settle_first)
-    return found.value, marking
+    return found.value, (("mark_settled", "true"),) if marking and able else ()
 
 
 def _settle_first() -> None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.model import MAX_TIME_MS, Plan, Target
-from offsetwise.plan.target import spec_of
+from offsetwise.plan.target import target_type
 from offsetwise.review.people import DEMO_ISSUER, called
 from offsetwise.review.sheet import Sheet, Standing
 from offsetwise.store.review_rows import EditorRow, State, Who
@@ -55,7 +55,7 @@ def named(who: Who) -> str:
 
 def target(one: Target) -> str:
     """Say where positions are written."""
-    return spec_of(one.kind).told(one)
+    return target_type(one.kind).named(one)
 
 
 def caption(sheet: Sheet, now: datetime) -> str:

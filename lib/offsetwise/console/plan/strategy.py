@@ -16,10 +16,10 @@ from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import markdown, plain, sentence
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.errors import OffsetwiseError, PlanError
-from offsetwise.model import Plan, Snapshot, Target
+from offsetwise.model import Plan, Target
 from offsetwise.plan.request import DraftRequest, refuse
 from offsetwise.plan.strategies import Strategy, targets_of
-from offsetwise.plan.target import spec_of, specs
+from offsetwise.plan.target import OFFSETS, Role, TargetType, target_type, target_types
 from offsetwise.plan.ways import Way
 from offsetwise.wording.verdicts import Tone
 from offsetwise.workflow import Observed
@@ -165,8 +165,12 @@ def _targets(way: Way, seen: Observed, shown: Collection[str]) -> tuple[Target, 
         st.markdown(f"? {_NO_GROUP}")
         return ()
     main = tuple(_one_of(each, seen) for each in usual)
-    beside = [spec.name for spec in specs() if spec.beside and (spec.of_stream is None or spec.name in shown)]
-    others = {str(each): each for name in beside for each in _each(name, seen.new) if each not in main}
+    besides = [
+        kind
+        for kind in target_types()
+        if kind.role in (Role.START, Role.POSITIONS) and (OFFSETS in kind.streams or kind.name in shown)
+    ]
+    others = {str(each): each for kind in besides for each in _each(kind, seen) if each not in main}
     also = st.multiselect(
         "Write as well",
         list(others),
@@ -182,22 +186,21 @@ def _one_of(usual: Target, seen: Observed) -> Target:
     """Let the person choose the group; a table is the application's own, and only the command line takes another."""
     if usual.group is None:
         return usual
-    if spec_of(usual.kind).names_table:
-        told = "the application's own. Another one is written on the command line."
-        st.markdown(f":gray[Table **{markdown(usual.group)}**, {told}]")
+    kind = target_type(usual.kind)
+    called, names = str(kind.address).capitalize(), list(kind.addresses(seen.comparison, seen.new))
+    if len(names) < 2:
+        told = "Another one is written on the command line."
+        st.markdown(f":gray[{called} **{markdown(usual.group)}**. {told}]")
         return usual
-    names = [str(group.name) for group in seen.new.groups]
-    chosen = selectors.choice("Group on the new cluster", names, "group", default=usual.group, width=320)
+    chosen = selectors.choice(f"{called} on the new cluster", names, "group", default=usual.group, width=320)
     return Target(kind=usual.kind, group=chosen)
 
 
-def _each(name: str, new: Snapshot) -> list[Target]:
-    """Give every target of one kind that can be written: a kind that takes a group, once for each that was read."""
-    if spec_of(name).names_table:
-        return []  # no cluster tells which tables there are
-    if spec_of(name).takes_group:
-        return [Target(kind=name, group=group.name) for group in new.groups]
-    return [Target(kind=name)]
+def _each(kind: TargetType, seen: Observed) -> list[Target]:
+    """Return every target of one type that can be written: one with a name, once for each name that is known."""
+    if kind.address is None:
+        return [Target(kind=kind.name)]
+    return [Target(kind=kind.name, group=name) for name in kind.addresses(seen.comparison, seen.new)]
 
 
 def _mark(each: Strategy) -> str:

@@ -31,9 +31,10 @@ from offsetwise.model import (
 )
 from offsetwise.plan.draft import stated_of, totals_of
 from offsetwise.plan.refusals import repair_refused
+from offsetwise.plan.repair.kinds import RepairSettings
 from offsetwise.plan.request import DraftRequest, check_request, refuse, takers
 from offsetwise.plan.settings import accepted
-from offsetwise.plan.target import spec_of, specs
+from offsetwise.plan.target import target_type, target_types
 
 UNNAMED: Final = "repair"
 """The migration of a plan that repairs alone; there is no file of that name."""
@@ -41,7 +42,7 @@ UNNAMED: Final = "repair"
 
 def repair_target() -> Target:
     """Return the target that a repair is written to."""
-    return Target(kind=next(spec.name for spec in specs() if spec.repairs))
+    return Target(kind=next(kind.name for kind in target_types() if issubclass(kind.parameters, RepairSettings)))
 
 
 def check_repair(request: DraftRequest) -> None:
@@ -51,7 +52,10 @@ def check_repair(request: DraftRequest) -> None:
         PlanError: It is one.
     """
     check_request(request)
-    wrong = next((target for target in request.targets if not spec_of(target.kind).repairs), None)
+    wrong = next(
+        (target for target in request.targets if not issubclass(target_type(target.kind).parameters, RepairSettings)),
+        None,
+    )
     if wrong is not None or request.rewind_to is not None:
         found = "--rewind-to" if wrong is None else str(wrong)
         raise PlanError(

@@ -38,6 +38,19 @@ KINDS: Final[Mapping[str, type[Settings]]] = MappingProxyType(
 )
 
 
+class RepairSettings(Settings):
+    """Of a copy of a checkpoint in which a repair can be written."""
+
+    options = {"--repair": "repair"}  # noqa: RUF012 - a class variable, as `Settings` declares it
+
+    repair: str | None = Field(
+        default=None,
+        exclude=True,
+        description="the kind of repair that the copy gets",
+        json_schema_extra={"enum": list(KINDS)},
+    )
+
+
 def tries_of(kind: str, checkpoint: Checkpoint) -> Iterator[dict[str, str]]:
     """Return the settings with which it is worth trying a kind on a checkpoint."""
     fields = KINDS[kind].model_fields
@@ -58,7 +71,7 @@ def require_kind(kind: str) -> str:
     """
     if kind not in KINDS:
         raise UsageError(
-            f"--repair: expected one of {', '.join(KINDS)}; found {kind[:100]!r}. Nothing was drafted.",
+            f"--set repair: expected one of {', '.join(KINDS)}; found {kind[:100]!r}. Nothing was drafted.",
             fix="Name one of the list.",
         )
     return kind

@@ -17,11 +17,13 @@ from offsetwise.model import (
     Settlement,
     Severity,
     SinkRequirement,
+    Target,
     Transaction,
 )
 from offsetwise.plan.refusals import cluster_id
 from offsetwise.plan.request import DraftRequest, refuse
-from offsetwise.plan.target import spec_of, specs
+from offsetwise.plan.settings import MarkSettings
+from offsetwise.plan.target import target_type
 from offsetwise.transactions.decisions import Decision, SinkTransaction
 from offsetwise.transactions.observed import TransactionState
 from offsetwise.transactions.report import SinkTransactions
@@ -64,13 +66,6 @@ def marks_of(
     Raises:
         PlanError: One is not known to be committed, or there is none; the job goes on, or no target takes marks.
     """
-    if not any(spec_of(target.kind).takes_marks for target in request.targets):
-        able = " or ".join(each.name for each in specs() if each.takes_marks)
-        raise PlanError(
-            "The plan: expected a copy of a savepoint to mark transactions in, found "
-            f"{', '.join(map(str, request.targets))}. Nothing was written.",
-            fix=f"Draft it with --target {able}, or without --mark-settled.",
-        )
     found = request.sink
     rows = {
         (row.transactional_id, row.producer_id, row.epoch): row
@@ -157,9 +152,13 @@ def requirement_of(
     )
 
 
+def _takes_marks(target: Target) -> bool:
+    return issubclass(target_type(target.kind).parameters, MarkSettings)
+
+
 def contradictions(plan: Plan) -> Iterator[str]:
     """Say where a plan contradicts itself about what it marks."""
-    if plan.marks and not any(spec_of(target.kind).takes_marks for target in plan.targets):
+    if plan.marks and not any(map(_takes_marks, plan.targets)):
         yield "it marks transactions, and none of its targets is a copy of a savepoint"
     if plan.marks and plan.requirements.sink is None:
         yield "it marks transactions, and does not say of which cluster"

@@ -15,7 +15,7 @@ from offsetwise.plan.draft import stated_of, totals_of
 from offsetwise.plan.request import DraftRequest, check_request
 from offsetwise.plan.settings import accepted
 from offsetwise.plan.sinks.settling import Settling
-from offsetwise.plan.target import spec_of, takers_of
+from offsetwise.plan.target import takers_of, target_type
 
 
 def draft_settling(
@@ -42,7 +42,7 @@ def draft_settling(
         author=request.author,
         editors=request.editors,
         identities=request.identities,
-        strategy=spec_of(request.targets[0].kind).label,
+        strategy=target_type(request.targets[0].kind).label,
         targets=request.targets,
         rewind_to=None,
         compared_at=drafted_at,

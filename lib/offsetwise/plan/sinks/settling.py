@@ -24,7 +24,7 @@ from offsetwise.model import (
 from offsetwise.plan.drift import Drift, DriftKind
 from offsetwise.plan.request import DraftRequest, SettlementChoice, refuse
 from offsetwise.plan.sinks.marking import rows_against
-from offsetwise.plan.target import spec_of
+from offsetwise.plan.target import Role, target_type
 from offsetwise.transactions.decisions import CLOSED, Decision, SinkTransaction
 from offsetwise.transactions.ended import Place
 from offsetwise.transactions.report import SinkTransactions
@@ -64,7 +64,7 @@ class Settling:
 
 def ends_of(targets: Sequence[Target]) -> frozenset[Decision]:
     """Give what targets end, by what was decided about it; empty where none of them ends transactions."""
-    return frozenset(each for target in targets for each in spec_of(target.kind).ends)
+    return frozenset(each for target in targets for each in target_type(target.kind).decisions)
 
 
 def settle(
@@ -194,15 +194,15 @@ def counted(settling: Settling, records: Mapping[Place, int | None]) -> Settling
 
 def contradictions(plan: Plan) -> Iterator[str]:
     """Say where a plan contradicts itself about transactions."""
-    ending = [target for target in plan.targets if spec_of(target.kind).ends]
+    ending = [target for target in plan.targets if target_type(target.kind).role is Role.TRANSACTIONS]
     looked = bool(ending or plan.marks)
     if bool(ending) != bool(plan.transactions) or looked != (plan.requirements.sink is not None):
         yield "its targets, its transactions and its sink's cluster do not belong together"
-    if any(spec_of(target.kind).alone for target in plan.targets) and len(plan.targets) > 1:
-        yield "it ends hanging transactions and writes other targets too"
+    if any(True for target in plan.targets for _ in target_type(target.kind).combination(plan.targets)):
+        yield "it writes targets that no plan writes together"
     if ending and (len(ending) > 1 or plan.targets[0] != ending[0]):
         yield "it does not end transactions first"
-    hangs = any(Decision.HANGING in spec_of(target.kind).ends for target in ending)
+    hangs = any(Decision.HANGING in target_type(target.kind).decisions for target in ending)
     keys = [(each.transactional_id, each.producer_id, each.epoch, each.partitions) for each in plan.transactions]
     if len(set(keys)) != len(keys):
         yield "a transaction is in it twice"

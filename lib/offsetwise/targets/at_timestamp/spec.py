@@ -15,7 +15,7 @@ from offsetwise.findings.place import replay_not_tolerated
 from offsetwise.model import Comparison, Plan, PlannedPosition, Problem, ReceiptStep, Start
 from offsetwise.plan.recorded import made_text
 from offsetwise.plan.refusals import place_not_held, sources
-from offsetwise.plan.target import Spec, Where
+from offsetwise.plan.target import OutputTarget, Role
 from offsetwise.plan.ways import Way
 from offsetwise.streams.kinesis.numbers import evidence_of, moment
 from offsetwise.streams.kinesis.spec import SHARD_END, ShardPlace, shard_id
@@ -47,32 +47,6 @@ def _read_until_ms(one: PlannedPosition) -> int | None:
     return place.at_ms if found is None else found.arrived_s * 1000
 
 
-def _unfit(plan: Plan) -> Iterator[Problem]:
-    for one in plan.positions:
-        if _read_until_ms(one) is None and one.new_offset != SHARD_END:
-            why = "it does not tell when its record arrived"
-            yield from place_not_held(one.new_topic_partition, one.new_offset, _HOLDER, why)
-    if len({(one.source, one.new_topic) for one in plan.positions}) > 1:
-        yield sources.problem("It is of one stream, and the positions are of several.")
-
-
-def _against(
-    comparison: Comparison,  # noqa: ARG001 - as every rule of a target
-    job: JobTraits,
-    *,
-    sink_rewound: bool,  # noqa: ARG001 - as above
-) -> Iterator[Problem]:
-    if job.tolerates_replay is not True:
-        yield replay_not_tolerated.problem(
-            "A start at one time reads records of every shard again, and the job is not stated to tolerate it.",
-            "State `tolerates_replay: true` for the job, or write a target that takes places.",
-        )
-
-
-def _recorded(plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:  # noqa: ARG001 - as every target's
-    yield from made_text(step, start_time(plan))
-
-
 _WAY: Final = Way(
     name="at-timestamp",
     order=115,
@@ -82,15 +56,37 @@ _WAY: Final = Way(
     gives_up=("the places: of each shard as many seconds are read again as the file says", "the state"),
     needs=("a job without state that begins at AT_TIMESTAMP, with the time of the file", "one that tolerates replay"),
 )
-SPEC: Final = Spec(
-    name=_NAME,
-    label="start time",
-    where=Where.OUTPUT,
-    ways=(_WAY,),
-    against=_against,
-    recorded=_recorded,
-    beside=True,
-    any_stream=True,
-    of_stream=STREAM.name,
-    unfit=_unfit,
-)
+
+
+class AtTimestampTarget(OutputTarget):
+    """The time at which a job begins every shard, where it cannot be given their places: records are read again."""
+
+    name = _NAME
+    label = "start time"
+    role = Role.START
+    streams = frozenset({STREAM.name})
+    ways = (_WAY,)
+
+    def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
+        """Yield what speaks against writing it for a job; see `TargetType`."""
+        if job.tolerates_replay is not True:
+            yield replay_not_tolerated.problem(
+                "A start at one time reads records of every shard again, and the job is not stated to tolerate it.",
+                "State `tolerates_replay: true` for the job, or write a target that takes places.",
+            )
+
+    def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
+        """Yield where a step is none that its writer records."""
+        yield from made_text(step, start_time(plan))
+
+    def unfit(self, plan: Plan) -> Iterator[Problem]:
+        """Yield what of a plan it cannot hold."""
+        for one in plan.positions:
+            if _read_until_ms(one) is None and one.new_offset != SHARD_END:
+                why = "it does not tell when its record arrived"
+                yield from place_not_held(one.new_topic_partition, one.new_offset, _HOLDER, why)
+        if len({(one.source, one.new_topic) for one in plan.positions}) > 1:
+            yield sources.problem("It is of one stream, and the positions are of several.")
+
+
+TYPE: Final = AtTimestampTarget()

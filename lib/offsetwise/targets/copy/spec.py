@@ -9,9 +9,10 @@ from typing import Final
 from offsetwise.config import JobTraits
 from offsetwise.engines.spark.engine import SPARK
 from offsetwise.findings import Stage, finding
-from offsetwise.model import Cluster, Comparison, Plan, ReceiptStep, Severity
+from offsetwise.model import Cluster, Comparison, Plan, Problem, ReceiptStep, Severity
 from offsetwise.plan.recorded import edited
-from offsetwise.plan.target import Spec, Where
+from offsetwise.plan.repair.kinds import RepairSettings
+from offsetwise.plan.target import OFFSETS, OutputTarget, Role
 from offsetwise.plan.ways import PRODUCERS_FIRST, Way, not_renamed
 from offsetwise.targets.spark.kinesis.spec import STREAM, added_ends, against_shards
 from offsetwise.targets.spark.spec import against_checkpoint
@@ -49,11 +50,6 @@ def not_moved(comparison: Comparison, job: JobTraits) -> Iterator[str]:  # noqa:
     """The checkpoint belongs to the cluster that a failback would lead to."""
     if comparison.belongs_to.cluster is not Cluster.NEW:
         yield "The checkpoint is the old cluster's: there is nothing to go back from."
-
-
-def _recorded(plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
-    made = () if plan.repair is None else plan.repair.made
-    yield from edited(plan, digest, step, new=(*added_ends(plan).values(), *made))
 
 
 _COPY: Final = Way(
@@ -112,15 +108,30 @@ _FAILBACK: Final = Way(
     elsewhere="It is drafted from a migration file with old and new swapped",
     against=not_moved,
 )
-SPEC: Final = Spec(
-    name=_NAME,
-    label="Spark checkpoint, edited in a copy",
-    where=Where.OUTPUT,
-    ways=(_COPY, _REWIND, _RENAME, replace(PRODUCERS_FIRST, engine=SPARK.name, target=_NAME), _FAILBACK),
-    against=against_checkpoint,
-    recorded=_recorded,
-    keeps_state=True,
-    repairs=True,
-    also_of=frozenset({STREAM}),
-    unfit=against_shards,
-)
+
+
+class SparkCopyTarget(OutputTarget):
+    """A copy of a Spark checkpoint, edited. The old folder stays as it is."""
+
+    name = _NAME
+    label = "Spark checkpoint, edited in a copy"
+    role = Role.STATE
+    streams = frozenset({OFFSETS, STREAM})
+    parameters = RepairSettings
+    ways = (_COPY, _REWIND, _RENAME, replace(PRODUCERS_FIRST, engine=SPARK.name, target=_NAME), _FAILBACK)
+
+    def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
+        """Yield what speaks against writing it for a job; see `TargetType`."""
+        return against_checkpoint(comparison, job, sink_rewound=sink_rewound)
+
+    def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
+        """Yield where a step is none that its writer records."""
+        made = () if plan.repair is None else plan.repair.made
+        yield from edited(plan, digest, step, new=(*added_ends(plan).values(), *made))
+
+    def unfit(self, plan: Plan) -> Iterator[Problem]:
+        """Yield what of a plan it cannot hold."""
+        return against_shards(plan)
+
+
+TYPE: Final = SparkCopyTarget()

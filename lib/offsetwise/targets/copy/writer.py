@@ -17,14 +17,14 @@ from offsetwise.config import Migration
 from offsetwise.model import Plan, ReceiptStep, Turnout
 from offsetwise.plan.target import of_shards
 from offsetwise.storage.folders import open_tree
-from offsetwise.targets.copy.spec import SPEC
+from offsetwise.targets.copy.spec import TYPE
 from offsetwise.targets.spark.kinesis.verification import began_shards
 from offsetwise.targets.spark.rewrite import Rewrite, foreign, rewrite
 from offsetwise.targets.spark.verification import began
 
 
 def _decided(plan: Plan, context: Context) -> Rewrite:
-    SPEC.require_fit(plan, "The copy")
+    TYPE.require_fit(plan, "The copy")
     folder = open_tree(requirement(plan).uri, roots=context.read_roots)
     return rewrite(plan, folder, young_s=context.young_s)
 

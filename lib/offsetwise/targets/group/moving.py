@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import Final, Literal
+
+from pydantic import Field
 
 from offsetwise.engines.spark.engine import SPARK
 from offsetwise.model import Comparison, Prediction, RawVerdict
 from offsetwise.plan.moving import Moving
 from offsetwise.plan.predict import Rows, besides, by_numbers, damage, first, named
+from offsetwise.plan.settings import Settings
 from offsetwise.plan.ways import PRODUCERS_FIRST
 from offsetwise.targets.spark.moving import MOVING as AS_QUERY
 
@@ -30,8 +33,19 @@ def _predict(comparison: Comparison, rows: Rows) -> Prediction:
     return besides(told, damage(rows, _BEGINS))
 
 
+class GroupSettings(Settings):
+    """What a person decides about partitions that a group has no commit for."""
+
+    options = {"--unset": "unset"}  # noqa: RUF012 - a class variable, as `Settings` declares it
+
+    unset: Literal["leave"] | None = Field(
+        default=None, description="write nothing for partitions that the group has no commit for"
+    )
+
+
 MOVING: Final = Moving(
     predict=_predict,
+    parameters=GroupSettings,
     ways=(replace(PRODUCERS_FIRST, target="consumer-group"),),
     like=SPARK.name,
     starting_offsets=AS_QUERY.starting_offsets,

@@ -2,57 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from offsetwise.config import JobTraits
-from offsetwise.model import Comparison, Plan, Problem, ReceiptStep, TopicPartition
+from offsetwise.model import Comparison, Plan, Problem, ReceiptStep, Snapshot, Target, TopicPartition
 from offsetwise.plan.exports import planned_offsets
 from offsetwise.plan.refusals import sources
-from offsetwise.plan.target import Spec, Where
+from offsetwise.plan.target import Role, TargetType, Where
 from offsetwise.plan.ways import Way
 
 _NAME: Final = "consumer-group"
-
-
-def _against(
-    comparison: Comparison,
-    job: JobTraits,  # noqa: ARG001 - as every rule of a target
-    *,
-    sink_rewound: bool,  # noqa: ARG001 - as above
-) -> Iterator[Problem]:
-    return sources(comparison)
-
-
-def _recorded(plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:  # noqa: ARG001 - as every target's
-    name = step.target.group or ""
-    if step.place != name:
-        yield f"its place is {step.place[:300]!r}, and the plan's group is {name!r}"
-    if step.files:
-        yield "it has files, which a group has none of"
-    planned = planned_offsets(plan, name)
-    reviewed = {
-        TopicPartition(topic, partition): offset
-        for each in plan.requirements.groups
-        if each.group == name
-        for topic, partition, offset in each.offsets
-    }
-    seen: set[TopicPartition] = set()
-    for one in step.offsets:
-        key = one.topic_partition
-        if key in seen:
-            yield f"it has {key} twice"
-        seen.add(key)
-        if one.offset != planned.get(key):
-            yield f"it has {key} at {one.offset}, and the plan says {planned.get(key, 'nothing')}"
-        if one.before != reviewed.get(key):
-            before, was = (_committed(each) for each in (one.before, reviewed.get(key)))
-            yield f"it says that {before} was committed for {key} before, and {was} was reviewed"
-        if one.error is not None:
-            yield f"it says that {key} was refused"
-    if planned.keys() - seen:
-        lacking = min(planned.keys() - seen)
-        yield f"it lacks {lacking}, which the plan moves to {planned[lacking]}"
 
 
 def _committed(offset: int | None) -> str:
@@ -68,13 +28,65 @@ _GROUP: Final = Way(
     gives_up=("metadata of commits and leader epochs, which mean nothing on another cluster",),
     needs=("the group has no members", "the mirror's group sync leaves the group out", "a start before offsets expire"),
 )
-SPEC: Final = Spec(
-    name=_NAME,
-    label="consumer group",
-    where=Where.CLUSTER,
-    ways=(_GROUP,),
-    against=_against,
-    recorded=_recorded,
-    takes_group=True,
-    beside=True,
-)
+
+
+class ConsumerGroupTarget(TargetType):
+    """Committed offsets of a consumer group on the new cluster."""
+
+    name = _NAME
+    label = "consumer group"
+    where = Where.CLUSTER
+    role = Role.POSITIONS
+    address = "group"
+    ways = (_GROUP,)
+
+    def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
+        """Yield what speaks against writing it for a job; see `TargetType`."""
+        return sources(comparison)
+
+    def addresses(self, comparison: Comparison, new: Snapshot | None) -> Sequence[str]:
+        """Return the groups that were read, the namesake of the one that moves first."""
+        names = () if new is None else [group.name for group in new.groups]
+        return sorted(names, key=lambda name: name != comparison.group)
+
+    def example(self, comparison: Comparison, job: JobTraits) -> str:
+        """Return the group that moves, else the one that the job commits to."""
+        return comparison.group or job.commits_to or "GROUP"
+
+    def groups(self, target: Target) -> tuple[str, ...]:
+        """Return the group."""
+        return () if target.group is None else (target.group,)
+
+    def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
+        """Yield where a step is none that its writer records."""
+        name = step.target.group or ""
+        if step.place != name:
+            yield f"its place is {step.place[:300]!r}, and the plan's group is {name!r}"
+        if step.files:
+            yield "it has files, which a group has none of"
+        planned = planned_offsets(plan, name)
+        reviewed = {
+            TopicPartition(topic, partition): offset
+            for each in plan.requirements.groups
+            if each.group == name
+            for topic, partition, offset in each.offsets
+        }
+        seen: set[TopicPartition] = set()
+        for one in step.offsets:
+            key = one.topic_partition
+            if key in seen:
+                yield f"it has {key} twice"
+            seen.add(key)
+            if one.offset != planned.get(key):
+                yield f"it has {key} at {one.offset}, and the plan says {planned.get(key, 'nothing')}"
+            if one.before != reviewed.get(key):
+                before, was = (_committed(each) for each in (one.before, reviewed.get(key)))
+                yield f"it says that {before} was committed for {key} before, and {was} was reviewed"
+            if one.error is not None:
+                yield f"it says that {key} was refused"
+        if planned.keys() - seen:
+            lacking = min(planned.keys() - seen)
+            yield f"it lacks {lacking}, which the plan moves to {planned[lacking]}"
+
+
+TYPE: Final = ConsumerGroupTarget()

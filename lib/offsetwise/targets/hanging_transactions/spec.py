@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from offsetwise.plan.target import Spec, Where
+from offsetwise.model import Plan, ReceiptStep, Target
+from offsetwise.plan.target import Role, TargetType, Unsuited, Where
 from offsetwise.targets.transactions.spec import recorded
 from offsetwise.transactions.decisions import Decision
 
-SPEC: Final = Spec(
-    name="hanging-transactions",
-    label="abort hanging transactions",
-    where=Where.SINK,
-    ways=(),
-    recorded=recorded,
-    any_stream=True,
-    ends=(Decision.HANGING,),
-    alone=True,
-)
+
+class HangingTransactionsTarget(TargetType):
+    """Transactions of a sink's partitions that no coordinator knows."""
+
+    name = "hanging-transactions"
+    label = "abort hanging transactions"
+    where = Where.SINK
+    role = Role.TRANSACTIONS
+    streams = frozenset()
+    decisions = (Decision.HANGING,)
+    notes = frozenset({"sending"})
+
+    def combination(self, targets: Sequence[Target]) -> Iterator[Unsuited]:
+        """Yield that it is written by a plan of its own."""
+        if len(targets) > 1:
+            yield Unsuited(
+                expected="hanging transactions to be ended by a plan of their own",
+                found=f"{len(targets)} targets",
+                fix="Draft a plan of its own for hanging transactions.",
+            )
+
+    def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
+        """Yield where a step is none that its writer records."""
+        return recorded(plan, digest, step)
+
+
+TYPE: Final = HangingTransactionsTarget()

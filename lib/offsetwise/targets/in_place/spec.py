@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
+from offsetwise.config import JobTraits
 from offsetwise.engines.spark.engine import SPARK
+from offsetwise.model import Comparison, Plan, Problem, ReceiptStep
 from offsetwise.plan.recorded import edited_in_place
-from offsetwise.plan.target import Spec, Where
+from offsetwise.plan.target import Role, TargetType, Where
 from offsetwise.plan.ways import Way
 from offsetwise.targets.spark.spec import against_checkpoint
 
@@ -21,13 +24,25 @@ _WAY: Final = Way(
     gives_up=("the untouched old folder: going back means putting the kept originals back",),
     needs=("the query is stopped", "the folder under a write root", "proven positions, of a pending batch both ends"),
 )
-SPEC: Final = Spec(
-    name=_NAME,
-    label="Spark checkpoint, edited in place",
-    where=Where.CHECKPOINT,
-    ways=(_WAY,),
-    against=against_checkpoint,
-    recorded=edited_in_place,
-    notes=("keep", "guard"),
-    keeps_state=True,
-)
+
+
+class SparkInPlaceTarget(TargetType):
+    """The Spark checkpoint itself, its originals kept beside."""
+
+    name = _NAME
+    label = "Spark checkpoint, edited in place"
+    where = Where.CHECKPOINT
+    role = Role.STATE
+    ways = (_WAY,)
+    notes = frozenset({"keep", "guard", "staged", "swapping"})
+
+    def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
+        """Yield what speaks against writing it for a job; see `TargetType`."""
+        return against_checkpoint(comparison, job, sink_rewound=sink_rewound)
+
+    def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
+        """Yield where a step is none that its writer records."""
+        return edited_in_place(plan, digest, step)
+
+
+TYPE: Final = SparkInPlaceTarget()

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Literal
 
 from pydantic import Field
 
 from offsetwise.config import ClusterConfig
+from offsetwise.engines.kcl.details import NAME as KCL
 from offsetwise.errors import ApplyError, ClusterError, PlanError
 from offsetwise.findings import Stage, finding
 from offsetwise.model import (
     AnyPosition,
+    CheckpointRequirement,
+    Comparison,
     Plan,
     PlannedPosition,
     Problem,
     ReceiptStep,
     Severity,
+    Snapshot,
     Start,
     TableBefore,
     Target,
 )
 from offsetwise.plan.refusals import place_not_held, shards_unknown, sources
 from offsetwise.plan.settings import Settings, settings_of
-from offsetwise.plan.target import Spec, Where
+from offsetwise.plan.target import Role, TargetType, Where
 from offsetwise.plan.ways import Way
 from offsetwise.streams.kinesis.findings import table_shared
 from offsetwise.streams.kinesis.numbers import Evidence, evidence_of, moment
@@ -50,12 +54,6 @@ def created_for(plan: Plan) -> str | None:
     """Return the version of the KCL that the plan creates the table for; None where it creates none."""
     settings = settings_of(LeaseSettings, plan.settings)
     return settings.kcl if settings.create_table else None
-
-
-def _creates(plan: Plan, target: Target) -> str | None:
-    kcl = created_for(plan)
-    index = " with its index of owners" if kcl == KCL_3 else ""
-    return None if kcl is None else f"DynamoDB table {target.group}, layout of KCL {kcl}{index}, PAY_PER_REQUEST"
 
 
 @finding(
@@ -183,60 +181,6 @@ def _of_settings(plan: Plan) -> Iterator[Problem]:
         yield lease_table.problem(told, "Add --set create_table=true, or leave out --set kcl.")
 
 
-def _unfit(plan: Plan) -> Iterator[Problem]:
-    yield from _of_settings(plan)
-    yield from _of_tables(plan)
-    if created_for(plan) is not None:
-        yield from of_new_leases(plan, {})
-    for one in plan.positions:
-        if place_of(one) is None:
-            why = "it is after a record, at the oldest one or at the end of the shard"
-            yield from place_not_held(one.new_topic_partition, one.new_offset, "a lease", why)
-    if len({(one.source, one.new_topic) for one in plan.positions}) > 1:
-        yield sources.problem("A table holds the leases of one stream, and the positions are of several.")
-
-
-def _before(config: ClusterConfig, name: str) -> TableBefore | None:
-    """Read the table that is written to; None where nobody answers, of whom `apply` says then what is wrong.
-
-    Raises:
-        PlanError: Nothing may be written to it.
-    """
-    given = config.properties
-    if "endpoint" in given and "dynamodb_endpoint" not in given:
-        return None  # an emulator of the stream, which says nothing of the tables
-    try:
-        return TableBefore(table=name, leases=tuple(sorted(read_leases(DynamoTable(config, name)).places.items())))
-    except NoTableError:
-        return TableBefore(table=name, leases=(), absent=True)
-    except ClusterError:
-        return None
-    except ApplyError as error:
-        raise PlanError(error.problem, fix=error.fix) from error
-
-
-def _recorded(plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:  # noqa: ARG001 - as every target's
-    name = step.target.group or ""
-    if step.place.partition("?")[0] != f"dynamodb://{name}":
-        yield f"its place is {step.place[:300]!r}, and the plan's table is {name!r}"
-    if step.table is not None and step.table.kcl != created_for(plan):
-        yield f"it says that the table was created for KCL {step.table.kcl[:20]}, and the plan does not"
-    if step.files or step.offsets:
-        yield "it has files or committed offsets, which a table has none of"
-    planned = {shard_id(one.partition): (place_of(one), one.old_offset) for one in plan.positions}
-    reviewed = is_reviewed(plan, name)
-    seen = [one.key for one in step.leases]
-    if len(set(seen)) != len(seen) or not planned.keys() >= set(seen):
-        yield "its leases are not the plan's"
-        return
-    for one in step.leases:
-        place, old = planned[one.key]
-        if one.position != place:
-            yield f"it has {one.key} at {one.position}, and the plan says {place}"
-        if reviewed and one.before_position not in (None, old):
-            yield f"it says that {one.key} was at {one.before_position} before, and {old} was reviewed"
-
-
 WAY: Final = Way(
     name="kcl-leases",
     order=100,
@@ -252,19 +196,85 @@ WAY: Final = Way(
     ),
     elsewhere="This page does not know which tables there are",
 )
-SPEC: Final = Spec(
-    name=_NAME,
-    label="leases of the application",
-    where=Where.CLUSTER,
-    ways=(WAY,),
-    recorded=_recorded,
-    takes_group=True,
-    names_table=True,
-    beside=True,
-    any_stream=True,
-    of_stream=STREAM.name,
-    takes=LeaseSettings,
-    unfit=_unfit,
-    table_before=_before,
-    creates=_creates,
-)
+
+
+class KclLeasesTarget(TargetType):
+    """The leases of an application of the KCL, in its table on DynamoDB."""
+
+    name = _NAME
+    label = "leases of the application"
+    where = Where.CLUSTER
+    role = Role.POSITIONS
+    address = "application"
+    streams = frozenset({STREAM.name})
+    parameters = LeaseSettings
+    ways = (WAY,)
+    notes = frozenset({"table"})
+
+    def addresses(self, comparison: Comparison, new: Snapshot | None) -> Sequence[str]:
+        """Return the application whose leases were compared; nobody tells which other tables there are."""
+        checkpoint = comparison.checkpoint
+        return (checkpoint.job_id,) if checkpoint is not None and checkpoint.engine == KCL and checkpoint.job_id else ()
+
+    def is_checkpoint(self, target: Target, checkpoint: CheckpointRequirement | None) -> bool:
+        """Return whether the table is the one that the positions were read from."""
+        return checkpoint is not None and target.group == checkpoint.job_id
+
+    def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
+        """Yield where a step is none that its writer records."""
+        name = step.target.group or ""
+        if step.place.partition("?")[0] != f"dynamodb://{name}":
+            yield f"its place is {step.place[:300]!r}, and the plan's table is {name!r}"
+        if step.table is not None and step.table.kcl != created_for(plan):
+            yield f"it says that the table was created for KCL {step.table.kcl[:20]}, and the plan does not"
+        if step.files or step.offsets:
+            yield "it has files or committed offsets, which a table has none of"
+        planned = {shard_id(one.partition): (place_of(one), one.old_offset) for one in plan.positions}
+        reviewed = is_reviewed(plan, name)
+        seen = [one.key for one in step.leases]
+        if len(set(seen)) != len(seen) or not planned.keys() >= set(seen):
+            yield "its leases are not the plan's"
+            return
+        for one in step.leases:
+            place, old = planned[one.key]
+            if one.position != place:
+                yield f"it has {one.key} at {one.position}, and the plan says {place}"
+            if reviewed and one.before_position not in (None, old):
+                yield f"it says that {one.key} was at {one.before_position} before, and {old} was reviewed"
+
+    def unfit(self, plan: Plan) -> Iterator[Problem]:
+        """Yield what of a plan it cannot hold."""
+        yield from _of_settings(plan)
+        yield from _of_tables(plan)
+        if created_for(plan) is not None:
+            yield from of_new_leases(plan, {})
+        for one in plan.positions:
+            if place_of(one) is None:
+                why = "it is after a record, at the oldest one or at the end of the shard"
+                yield from place_not_held(one.new_topic_partition, one.new_offset, "a lease", why)
+        if len({(one.source, one.new_topic) for one in plan.positions}) > 1:
+            yield sources.problem("A table holds the leases of one stream, and the positions are of several.")
+
+    def creates(self, plan: Plan, target: Target) -> str | None:
+        """Return the table that a plan creates; None where it creates none."""
+        kcl = created_for(plan)
+        index = " with its index of owners" if kcl == KCL_3 else ""
+        return None if kcl is None else f"DynamoDB table {target.group}, layout of KCL {kcl}{index}, PAY_PER_REQUEST"
+
+    def table(self, config: ClusterConfig, target: Target) -> TableBefore | None:
+        """Read the table as it is now; None where nobody answers, of whom `apply` says then what is wrong."""
+        given, name = config.properties, target.group or ""
+        if "endpoint" in given and "dynamodb_endpoint" not in given:
+            return None  # an emulator of the stream, which says nothing of the tables
+        try:
+            leases = read_leases(DynamoTable(config, name)).places
+            return TableBefore(table=name, leases=tuple(sorted(leases.items())))
+        except NoTableError:
+            return TableBefore(table=name, leases=(), absent=True)
+        except ClusterError:
+            return None
+        except ApplyError as error:
+            raise PlanError(error.problem, fix=error.fix) from error
+
+
+TYPE: Final = KclLeasesTarget()

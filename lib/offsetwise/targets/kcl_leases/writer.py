@@ -28,7 +28,7 @@ from offsetwise.targets.kcl.leases import require_stopped
 from offsetwise.targets.kcl.spec import KCL_3, NAME_ANOTHER, NO_LEASES, Leases, read_leases
 from offsetwise.targets.kcl.table import AT_ONCE, Change, LeaseTable
 from offsetwise.targets.kcl_leases.spec import (
-    SPEC,
+    TYPE,
     created_for,
     is_reviewed,
     of_another_stream,
@@ -62,7 +62,7 @@ class LeaseWriter(Writer):
             found, creates = require_stopped(table, read_leases(table), self.wait), ""
         else:
             require_none(table)
-            found, creates = NO_LEASES, f"{SPEC.creates(plan, target)} would be created. "
+            found, creates = NO_LEASES, f"{TYPE.creates(plan, target)} would be created. "
         leases = _to_write(plan, table, found)
         return Preview(
             target=target,
@@ -197,7 +197,7 @@ def _to_write(plan: Plan, table: LeaseTable, found: Leases) -> tuple[WrittenLeas
         StalePlanError: The plan is of this table, and a lease is not at the position that was reviewed.
         ApplyError: The plan cannot be written so.
     """
-    SPEC.require_fit(plan, table.uri)
+    TYPE.require_fit(plan, table.uri)
     refuse_unfit(of_new_leases(plan, found.places), table.uri)
     if why := of_another_stream(plan, found.places):
         raise ApplyError(f"{table.uri}: {why}. Nothing was written.", fix=NAME_ANOTHER)

@@ -11,10 +11,11 @@ from offsetwise.engines.flink.details import FlinkDetails
 from offsetwise.engines.flink.engine import FLINK
 from offsetwise.engines.flink.source import INITIALIZER, LEGACY_STATE
 from offsetwise.findings.place import no_position
-from offsetwise.model import Checkpoint, Comparison, Problem
+from offsetwise.model import Checkpoint, Comparison, Plan, Problem, ReceiptStep
 from offsetwise.plan.recorded import edited
 from offsetwise.plan.refusals import subscription
-from offsetwise.plan.target import Spec, Where
+from offsetwise.plan.settings import MarkSettings
+from offsetwise.plan.target import OFFSETS, OutputTarget, Role
 from offsetwise.plan.ways import PRODUCERS_FIRST, Way, not_renamed
 from offsetwise.targets.flink.kinesis.spec import STREAM, against_edit, against_legacy
 from offsetwise.targets.flink.spec import (
@@ -32,21 +33,6 @@ _NAME: Final = "flink-savepoint"
 def _other_names(comparison: Comparison, job: JobTraits) -> Iterator[str]:  # noqa: ARG001 - as every question
     if job.subscription_changeable is None:
         yield "Can the job read topics of other names? (`subscription_changeable`)"
-
-
-def _against(comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
-    yield from against_savepoint(comparison, job, sink_rewound=sink_rewound)
-    checkpoint = comparison.checkpoint
-    if checkpoint is not None and isinstance(checkpoint.details, FlinkDetails):
-        legacy = {
-            each.uid or each.id
-            for each in checkpoint.details.operators
-            for state in each.states
-            if state.name == LEGACY_STATE
-        }
-        yield from _without_offset(checkpoint, legacy)
-        yield from _other_name_of_legacy(comparison, legacy)
-    yield from against_legacy(comparison)
 
 
 def _other_name_of_legacy(comparison: Comparison, legacy: Collection[str]) -> Iterator[Problem]:
@@ -116,15 +102,40 @@ _PRODUCERS_FIRST: Final = replace(
     start=START_FROM_COPY,
     start_in_sql=START_FROM_COPY_IN_SQL,
 )
-SPEC: Final = Spec(
-    name=_NAME,
-    label="Flink savepoint, edited in a copy",
-    where=Where.OUTPUT,
-    ways=(_EDIT, _RENAME, _PRODUCERS_FIRST),
-    against=_against,
-    recorded=edited,
-    keeps_state=True,
-    also_of=frozenset({STREAM}),
-    unfit=against_edit,
-    takes_marks=True,
-)
+
+
+class SavepointTarget(OutputTarget):
+    """A copy of a Flink savepoint, edited. The old folder stays as it is."""
+
+    name = _NAME
+    label = "Flink savepoint, edited in a copy"
+    role = Role.STATE
+    streams = frozenset({OFFSETS, STREAM})
+    parameters = MarkSettings
+    ways = (_EDIT, _RENAME, _PRODUCERS_FIRST)
+
+    def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
+        """Yield what speaks against writing it for a job; see `TargetType`."""
+        yield from against_savepoint(comparison, job, sink_rewound=sink_rewound)
+        checkpoint = comparison.checkpoint
+        if checkpoint is not None and isinstance(checkpoint.details, FlinkDetails):
+            legacy = {
+                each.uid or each.id
+                for each in checkpoint.details.operators
+                for state in each.states
+                if state.name == LEGACY_STATE
+            }
+            yield from _without_offset(checkpoint, legacy)
+            yield from _other_name_of_legacy(comparison, legacy)
+        yield from against_legacy(comparison)
+
+    def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
+        """Yield where a step is none that its writer records."""
+        return edited(plan, digest, step)
+
+    def unfit(self, plan: Plan) -> Iterator[Problem]:
+        """Yield what of a plan it cannot hold."""
+        return against_edit(plan)
+
+
+TYPE: Final = SavepointTarget()

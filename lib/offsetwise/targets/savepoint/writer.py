@@ -33,12 +33,12 @@ from offsetwise.targets.flink.marks import mark_committed, unmarked
 from offsetwise.targets.flink.reviewed import reviewed_files
 from offsetwise.targets.flink.verification import as_planned, verified
 from offsetwise.targets.moves import Move
-from offsetwise.targets.savepoint.spec import SPEC
+from offsetwise.targets.savepoint.spec import TYPE
 
 
 def _moved(plan: Plan, context: Context) -> Edits:
     """Decide what changes, and prove that a reader finds the planned positions and marks afterwards."""
-    SPEC.require_fit(plan, "The copy")
+    TYPE.require_fit(plan, "The copy")
     held, uri = reviewed_files(plan, context)
     shards = of_shards(plan)
     edited = edited_savepoint(plan, held, uri=uri) if shards else edit_savepoint(held, _moves(plan), uri=uri)

@@ -15,12 +15,12 @@ from offsetwise.model import Plan, ReceiptStep
 from offsetwise.targets.flink.kinesis.converting import METADATA, converted_metadata
 from offsetwise.targets.flink.kinesis.verification import verified
 from offsetwise.targets.flink.reviewed import reviewed_files
-from offsetwise.targets.savepoint_converted.spec import SPEC
+from offsetwise.targets.savepoint_converted.spec import TYPE
 
 
 def _converted(plan: Plan, context: Context) -> Edits:
     """Decide what the copy has in the place of the legacy consumer, and prove that a reader finds the positions."""
-    SPEC.require_fit(plan, "The copy")
+    TYPE.require_fit(plan, "The copy")
     held, uri = reviewed_files(plan, context)
     made = converted_metadata(plan, held, uri=uri)
     sources = tuple(sorted({one.source for one in plan.positions}))

@@ -8,27 +8,14 @@ from typing import Final
 from offsetwise.model import Plan, Problem, ReceiptStep
 from offsetwise.plan.recorded import made
 from offsetwise.plan.refusals import sources
-from offsetwise.plan.target import Spec, Where
+from offsetwise.plan.settings import Recorded
+from offsetwise.plan.target import OutputTarget, Role
 from offsetwise.plan.ways import Way
 from offsetwise.streams.kinesis.spec import SPEC as STREAM
+from offsetwise.targets.flink.kinesis.settings import SavepointSettings, stated
 from offsetwise.targets.flink.kinesis.spec import against_splits, new_savepoint
 
 _NAME: Final = "flink-savepoint-from-positions"
-
-
-def _unfit(plan: Plan) -> Iterator[Problem]:
-    if plan.savepoint is None:
-        yield new_savepoint.problem("Of which source the savepoint is to be is not said.")
-        return
-    yield from new_savepoint(plan.savepoint, tuple(sorted({one.new_topic for one in plan.positions})))
-    read = {one.source for one in plan.positions}
-    if len(read) > 1:
-        yield sources.problem(f"It holds one source, and the positions are of {len(read)}.")
-    yield from against_splits(plan)
-
-
-def _recorded(plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:  # noqa: ARG001 - as every target's
-    yield from made(step, {"_metadata": None})
 
 
 _WAY: Final = Way(
@@ -47,14 +34,36 @@ _WAY: Final = Way(
     elsewhere="This page does not ask which source of which job it is for",
     start=("flink run -s DIR JOB",),
 )
-SPEC: Final = Spec(
-    name=_NAME,
-    label="Flink savepoint, made of positions alone",
-    where=Where.OUTPUT,
-    ways=(_WAY,),
-    recorded=_recorded,
-    any_stream=True,
-    of_stream=STREAM.name,
-    takes_savepoint=True,
-    unfit=_unfit,
-)
+
+
+class SavepointFromPositionsTarget(OutputTarget):
+    """A Flink savepoint made of positions alone, of any engine: one source of Kinesis and nothing else."""
+
+    name = _NAME
+    label = "Flink savepoint, made of positions alone"
+    role = Role.START
+    streams = frozenset({STREAM.name})
+    parameters = SavepointSettings
+    ways = (_WAY,)
+
+    def stated(self, plan: Plan) -> Recorded:
+        """Return what the plan says of the savepoint."""
+        return stated(plan.savepoint)
+
+    def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
+        """Yield where a step is none that its writer records."""
+        yield from made(step, {"_metadata": None})
+
+    def unfit(self, plan: Plan) -> Iterator[Problem]:
+        """Yield what of a plan it cannot hold."""
+        if plan.savepoint is None:
+            yield new_savepoint.problem("Of which source the savepoint is to be is not said.")
+            return
+        yield from new_savepoint(plan.savepoint, tuple(sorted({one.new_topic for one in plan.positions})))
+        read = {one.source for one in plan.positions}
+        if len(read) > 1:
+            yield sources.problem(f"It holds one source, and the positions are of {len(read)}.")
+        yield from against_splits(plan)
+
+
+TYPE: Final = SavepointFromPositionsTarget()

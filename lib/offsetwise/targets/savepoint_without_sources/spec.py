@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from offsetwise.config import JobTraits
@@ -10,9 +10,10 @@ from offsetwise.engines.flink.details import FlinkDetails
 from offsetwise.engines.flink.engine import FLINK
 from offsetwise.engines.flink.source import READER_STATE
 from offsetwise.findings import Stage, finding
-from offsetwise.model import Checkpoint, Comparison, Problem, Severity
+from offsetwise.model import Checkpoint, Comparison, Plan, Problem, ReceiptStep, Severity, Target
 from offsetwise.plan.recorded import edited
-from offsetwise.plan.target import Spec, Where
+from offsetwise.plan.settings import MarkSettings
+from offsetwise.plan.target import OutputTarget, Role, Unsuited, target_type
 from offsetwise.plan.ways import Way
 from offsetwise.ports.stream import has_offsets
 from offsetwise.targets.flink.spec import (
@@ -51,12 +52,6 @@ def source_keeps_more(checkpoint: Checkpoint) -> Iterator[str]:
             yield f"{min(more)} is in operator {name!r}: that is more than a KafkaSource keeps."
 
 
-def _against(comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
-    yield from against_savepoint(comparison, job, sink_rewound=sink_rewound)
-    if comparison.checkpoint is not None:
-        yield from source_keeps_more(comparison.checkpoint)
-
-
 _WAY: Final = Way(
     name="source-state-dropped",
     engine=FLINK.name,
@@ -76,14 +71,35 @@ _WAY: Final = Way(
     start=START_FROM_COPY,
     start_in_sql=START_FROM_COPY_IN_SQL,
 )
-SPEC: Final = Spec(
-    name=_NAME,
-    label="Flink savepoint, its sources' state dropped in a copy",
-    where=Where.OUTPUT,
-    ways=(_WAY,),
-    against=_against,
-    recorded=edited,
-    keeps_state=True,
-    takes_marks=True,
-    needs_beside=("consumer-group:GROUP", "starting-offsets"),
-)
+
+
+class SavepointWithoutSourcesTarget(OutputTarget):
+    """A copy of a Flink savepoint that keeps no position: its Kafka sources begin as the job says."""
+
+    name = _NAME
+    label = "Flink savepoint, its sources' state dropped in a copy"
+    role = Role.STATE
+    parameters = MarkSettings
+    ways = (_WAY,)
+
+    def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
+        """Yield what speaks against writing it for a job; see `TargetType`."""
+        yield from against_savepoint(comparison, job, sink_rewound=sink_rewound)
+        if comparison.checkpoint is not None:
+            yield from source_keeps_more(comparison.checkpoint)
+
+    def combination(self, targets: Sequence[Target]) -> Iterator[Unsuited]:
+        """Yield that the positions must be written somewhere else by the same plan."""
+        if {target_type(target.kind).role for target in targets}.isdisjoint({Role.START, Role.POSITIONS}):
+            yield Unsuited(
+                expected="a place for the positions beside a savepoint that keeps none",
+                found="no other target",
+                fix="Add --target consumer-group:GROUP, or --target starting-offsets.",
+            )
+
+    def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
+        """Yield where a step is none that its writer records."""
+        return edited(plan, digest, step)
+
+
+TYPE: Final = SavepointWithoutSourcesTarget()

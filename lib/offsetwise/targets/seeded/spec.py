@@ -13,9 +13,10 @@ from offsetwise.model import Comparison, Plan, Problem, ReceiptStep
 from offsetwise.plan.exports import starting_offsets
 from offsetwise.plan.recorded import made
 from offsetwise.plan.refusals import sources
-from offsetwise.plan.target import Spec, Where
+from offsetwise.plan.target import OutputTarget, Role
 from offsetwise.plan.ways import Way
 from offsetwise.ports.stream import has_offsets
+from offsetwise.targets.moves import against_gaps
 from offsetwise.targets.spark.spec import against_anew, against_several
 from offsetwise.wording import many
 
@@ -39,20 +40,6 @@ def seeded_offsets(plan: Plan) -> tuple[str, bytes]:
     return f"sources/{source}/0", b"\0v1\n" + starting_offsets(plan).encode()
 
 
-def _against(comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
-    yield from against_several(comparison, job)
-    held = () if comparison.checkpoint is None else comparison.checkpoint.sources
-    others = sum(not has_offsets(source.kind) for source in held)
-    if others:
-        yield sources.problem(f"The job has {many(others, 'other source')}, whose positions would be lost.")
-    yield from against_anew(comparison, job, sink_rewound=sink_rewound)
-
-
-def _recorded(plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:  # noqa: ARG001 - as every target's
-    path, data = seeded_offsets(plan)
-    yield from made(step, {"metadata": None, path: sha256(data).hexdigest()})
-
-
 _WAY: Final = Way(
     name="fresh-seeded",
     engine=SPARK.name,
@@ -63,12 +50,33 @@ _WAY: Final = Way(
     gives_up=("the state", "the query id and batch ids: a sink that remembers ids ignores the first batches"),
     needs=("an empty folder under a write root", "one Kafka source and no other"),
 )
-SPEC: Final = Spec(
-    name=_NAME,
-    label="fresh checkpoint, seeded",
-    where=Where.OUTPUT,
-    ways=(_WAY,),
-    against=_against,
-    recorded=_recorded,
-    fresh=True,
-)
+
+
+class SeededCheckpointTarget(OutputTarget):
+    """A fresh Spark checkpoint that holds initial offsets only."""
+
+    name = _NAME
+    label = "fresh checkpoint, seeded"
+    role = Role.START
+    ways = (_WAY,)
+
+    def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
+        """Yield what speaks against writing it for a job; see `TargetType`."""
+        yield from against_several(comparison, job)
+        held = () if comparison.checkpoint is None else comparison.checkpoint.sources
+        others = sum(not has_offsets(source.kind) for source in held)
+        if others:
+            yield sources.problem(f"The job has {many(others, 'other source')}, whose positions would be lost.")
+        yield from against_anew(comparison, job, sink_rewound=sink_rewound)
+
+    def unfit(self, plan: Plan) -> Iterator[Problem]:
+        """Yield where it would leave out a partition of a topic: a job that begins anew needs exactly all of them."""
+        return against_gaps(plan)
+
+    def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
+        """Yield where a step is none that its writer records."""
+        path, data = seeded_offsets(plan)
+        yield from made(step, {"metadata": None, path: sha256(data).hexdigest()})
+
+
+TYPE: Final = SeededCheckpointTarget()

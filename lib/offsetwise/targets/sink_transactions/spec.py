@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
-from offsetwise.plan.target import Spec, Where
+from offsetwise.model import Plan, ReceiptStep
+from offsetwise.plan.target import Role, TargetType, Where
 from offsetwise.targets.transactions.spec import recorded
 from offsetwise.transactions.decisions import Decision
 
-SPEC: Final = Spec(
-    name="sink-transactions",
-    label="settle the sink's transactions",
-    where=Where.SINK,
-    ways=(),
-    recorded=recorded,
-    any_stream=True,
-    ends=(Decision.COMMIT, Decision.ABORT),
-)
+
+class SinkTransactionsTarget(TargetType):
+    """The transactions that a job's sinks left open."""
+
+    name = "sink-transactions"
+    label = "settle the sink's transactions"
+    where = Where.SINK
+    role = Role.TRANSACTIONS
+    streams = frozenset()
+    decisions = (Decision.COMMIT, Decision.ABORT)
+    notes = frozenset({"sending"})
+
+    def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
+        """Yield where a step is none that its writer records."""
+        return recorded(plan, digest, step)
+
+
+TYPE: Final = SinkTransactionsTarget()

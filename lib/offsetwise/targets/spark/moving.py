@@ -10,6 +10,8 @@ import json
 from collections.abc import Iterator
 from typing import Final
 
+from pydantic import Field
+
 from offsetwise.config import JobTraits
 from offsetwise.engines.spark.details import SparkDetails
 from offsetwise.engines.spark.kinesis import AWSLABS_ENDS, LEFT_UNREAD
@@ -20,6 +22,7 @@ from offsetwise.model import Comparison, GateCheck, Outcome, Plan, Prediction, P
 from offsetwise.plan.exports import by_partition, whole_topics
 from offsetwise.plan.moving import Elsewhere, Moving, StartingOffsets
 from offsetwise.plan.predict import EXCEPTION, SAME_PLACE, UNKNOWN, Rows, damage, first, named
+from offsetwise.plan.settings import Settings
 from offsetwise.plan.ways import Way
 from offsetwise.position import offset_or_none
 from offsetwise.streams.kinesis.findings import held_by
@@ -177,8 +180,17 @@ def _elsewhere(job: Elsewhere) -> str:
     return f"{told}, which {job.new} refuses: it fails."
 
 
+class QuerySettings(Settings):
+    """What a person decides about a query."""
+
+    options = {"--rewind-to": "rewind_to"}  # noqa: RUF012 - a class variable, as `Settings` declares it
+
+    rewind_to: int | None = Field(default=None, ge=0, description="go back to this earlier batch")
+
+
 MOVING: Final = Moving(
     predict=_predict,
+    parameters=QuerySettings,
     elsewhere=_elsewhere,
     ways=(_STARTING_OFFSETS,),
     starting_offsets=StartingOffsets(

@@ -12,29 +12,33 @@ from offsetwise.plan.exports import starting_offsets
 from offsetwise.plan.moving import moving_of
 from offsetwise.plan.recorded import made_text
 from offsetwise.plan.refusals import no_checkpoint
-from offsetwise.plan.target import Spec, Where
+from offsetwise.plan.target import OutputTarget, Role
+from offsetwise.targets.moves import against_gaps
 
 
-def _against(comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
-    form = moving_of(comparison.engine).starting_offsets
-    if form is not None:
-        yield from form.against(comparison, job, sink_rewound=sink_rewound)
-    else:
-        told = f"A job of {keeper_of(comparison.engine).label} cannot be told to begin at offsets."
-        yield no_checkpoint.problem(told)
+class StartingOffsetsTarget(OutputTarget):
+    """A file that says where a job without positions of its own begins: Spark's `startingOffsets`, or Flink's words."""
+
+    name = "starting-offsets"
+    label = "startingOffsets file"
+    role = Role.START
+
+    def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
+        """Yield what speaks against writing it for a job; see `TargetType`."""
+        form = moving_of(comparison.engine).starting_offsets
+        if form is not None:
+            yield from form.against(comparison, job, sink_rewound=sink_rewound)
+        else:
+            told = f"A job of {keeper_of(comparison.engine).label} cannot be told to begin at offsets."
+            yield no_checkpoint.problem(told)
+
+    def unfit(self, plan: Plan) -> Iterator[Problem]:
+        """Yield where it would leave out a partition of a topic: a job that begins anew needs exactly all of them."""
+        return against_gaps(plan)
+
+    def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
+        """Yield where a step is none that its writer records."""
+        yield from made_text(step, starting_offsets(plan))
 
 
-def _recorded(plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:  # noqa: ARG001 - as every target's
-    yield from made_text(step, starting_offsets(plan))
-
-
-SPEC: Final = Spec(
-    name="starting-offsets",
-    label="startingOffsets file",
-    where=Where.OUTPUT,
-    ways=(),
-    against=_against,
-    recorded=_recorded,
-    fresh=True,
-    beside=True,
-)
+TYPE: Final = StartingOffsetsTarget()

@@ -14,7 +14,7 @@ from offsetwise.config import JobTraits
 from offsetwise.model import Comparison, Plan, PlannedPosition, Problem, ReceiptStep, TopicPartition
 from offsetwise.plan.recorded import made_text
 from offsetwise.plan.refusals import place_not_held, shards_unknown, sources
-from offsetwise.plan.target import Spec, Where
+from offsetwise.plan.target import OutputTarget, Role
 from offsetwise.plan.ways import Way, batch_ids
 from offsetwise.streams.kinesis.spec import SPEC as STREAM
 from offsetwise.streams.kinesis.spec import Place, ShardPlace, at, shard_id
@@ -42,40 +42,11 @@ def _place_of(one: PlannedPosition) -> ShardPlace | None:
     return None if place is None or place.sub is not None else place
 
 
-def _unfit(plan: Plan) -> Iterator[Problem]:
-    for one in plan.positions:
-        if _place_of(one) is None:
-            yield from place_not_held(one.new_topic_partition, one.new_offset, _HOLDER, _why(one))
-    if len({(one.source, one.new_topic) for one in plan.positions}) > 1:
-        yield sources.problem("It is of one stream, and the positions are of several.")
-    planned = {one.new_topic_partition for one in plan.positions}
-    left = [
-        f"{shard_id(shard.partition)} of {topic.name!r}"
-        for topic in plan.requirements.new.topics
-        for shard in topic.shards
-        if not shard.closed and TopicPartition(topic.name, shard.partition) not in planned
-    ]
-    if left:
-        yield from shards_unknown(
-            f"{left[0]} is open, and the plan has no position for it: the query would begin it at its start's time."
-        )
-
-
 def _why(one: PlannedPosition) -> str:
     if isinstance(one.new_offset, ShardPlace) and one.new_offset.sub is not None:
         again = at(one.new_offset.sequence or 0)
         return f"the qubole connector would skip the rest of the aggregate; {again} reads all of it again"
     return "that names no record and no time"
-
-
-def _against(comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
-    # A sink has seen no batch of a job that never worked in batches.
-    if comparison.checkpoint is not None and comparison.checkpoint.details.last_planned_batch is not None:
-        yield from batch_ids(job, sink_rewound=sink_rewound, what="A fresh checkpoint begins at batch 0 again")
-
-
-def _recorded(plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:  # noqa: ARG001 - as every target's
-    yield from made_text(step, starting_position(plan))
 
 
 _WAY: Final = Way(
@@ -90,15 +61,45 @@ _WAY: Final = Way(
         "the query's option `startingposition`, of awslabs `kinesis.startingposition`, set to the file's text",
     ),
 )
-SPEC: Final = Spec(
-    name=_NAME,
-    label="startingposition file",
-    where=Where.OUTPUT,
-    ways=(_WAY,),
-    against=_against,
-    recorded=_recorded,
-    beside=True,
-    any_stream=True,
-    of_stream=STREAM.name,
-    unfit=_unfit,
-)
+
+
+class StartingPositionTarget(OutputTarget):
+    """A file for the option `startingposition` of both Spark connectors: JSON, in the form of their own offset logs."""
+
+    name = _NAME
+    label = "startingposition file"
+    role = Role.START
+    streams = frozenset({STREAM.name})
+    ways = (_WAY,)
+
+    def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
+        """Yield what speaks against writing it for a job; see `TargetType`."""
+        # A sink has seen no batch of a job that never worked in batches.
+        if comparison.checkpoint is not None and comparison.checkpoint.details.last_planned_batch is not None:
+            yield from batch_ids(job, sink_rewound=sink_rewound, what="A fresh checkpoint begins at batch 0 again")
+
+    def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
+        """Yield where a step is none that its writer records."""
+        yield from made_text(step, starting_position(plan))
+
+    def unfit(self, plan: Plan) -> Iterator[Problem]:
+        """Yield what of a plan it cannot hold."""
+        for one in plan.positions:
+            if _place_of(one) is None:
+                yield from place_not_held(one.new_topic_partition, one.new_offset, _HOLDER, _why(one))
+        if len({(one.source, one.new_topic) for one in plan.positions}) > 1:
+            yield sources.problem("It is of one stream, and the positions are of several.")
+        planned = {one.new_topic_partition for one in plan.positions}
+        left = [
+            f"{shard_id(shard.partition)} of {topic.name!r}"
+            for topic in plan.requirements.new.topics
+            for shard in topic.shards
+            if not shard.closed and TopicPartition(topic.name, shard.partition) not in planned
+        ]
+        if left:
+            yield from shards_unknown(
+                f"{left[0]} is open, and the plan has no position for it: the query would begin it at its start's time."
+            )
+
+
+TYPE: Final = StartingPositionTarget()

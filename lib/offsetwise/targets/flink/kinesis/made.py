@@ -5,7 +5,7 @@ from __future__ import annotations
 from offsetwise.engines.flink.checkpoint import read_from
 from offsetwise.engines.flink.folder import METADATA
 from offsetwise.model import NewSavepoint, Plan
-from offsetwise.plan.target import spec_of
+from offsetwise.plan.target import target_type
 from offsetwise.storage.memory import HeldFolder
 from offsetwise.targets.flink.kinesis.savepoint import Splits, made_savepoint
 from offsetwise.targets.flink.kinesis.spec import splits_of
@@ -23,7 +23,7 @@ def made_of(plan: Plan) -> bytes:
     """
     asked = plan.savepoint
     for target in plan.targets:
-        spec_of(target.kind).require_fit(plan, "The savepoint")
+        target_type(target.kind).require_fit(plan, "The savepoint")
     match asked:
         case NewSavepoint(uid=str(uid), parallelism=int(parallelism), max_parallelism=int(most)):
             splits = splits_of(plan, asked.stream_arn)

@@ -1,0 +1,80 @@
+"""What `--set` says of a Flink savepoint of Kinesis that is made: its stream, and the job that starts from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+from pydantic import Field, model_validator
+
+from offsetwise.model import MAX_PARALLELISM, NewSavepoint
+from offsetwise.plan.settings import Recorded, Settings, texts
+
+
+class StreamSettings(Settings):
+    """The stream, where nobody can be asked for its ARN."""
+
+    options = {"--stream-arn": "stream_arn"}  # noqa: RUF012 - a class variable, as `Settings` declares it
+
+    stream_arn: str | None = Field(default=None, exclude=True, description="the ARN of the stream that the job reads")
+
+    def plan_fields(self) -> Mapping[str, Any]:
+        """Return the field of a plan of format version 1 that holds the ARN."""
+        return {} if self.stream_arn is None else {"savepoint": NewSavepoint(stream_arn=self.stream_arn)}
+
+    @property
+    def stream(self) -> str | None:
+        """The ARN."""
+        return self.stream_arn
+
+
+class SavepointSettings(Settings):
+    """The source and the parallelism of the job that a savepoint of positions alone is made for."""
+
+    options = {  # noqa: RUF012 - as above
+        "--uid": "uid",
+        "--stream-arn": "stream_arn",
+        "--parallelism": "parallelism",
+        "--max-parallelism": "max_parallelism",
+    }
+
+    uid: str = Field(exclude=True, description="the uid of the source, as in the job's code")
+    stream_arn: str = Field(exclude=True, description="the ARN of the stream that it reads")
+    parallelism: int = Field(exclude=True, ge=1, description="the job's parallelism")
+    max_parallelism: int = Field(exclude=True, ge=1, le=MAX_PARALLELISM, description="the job's maximum parallelism")
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if (impossible := self._asked().impossible) is not None:
+            raise ValueError(impossible)
+        return self
+
+    def plan_fields(self) -> Mapping[str, Any]:
+        """Return the field of a plan of format version 1 that holds them."""
+        return {"savepoint": self._asked()}
+
+    @property
+    def stream(self) -> str | None:
+        """The ARN."""
+        return self.stream_arn
+
+    def _asked(self) -> NewSavepoint:
+        return NewSavepoint(
+            uid=self.uid,
+            stream_arn=self.stream_arn,
+            parallelism=self.parallelism,
+            max_parallelism=self.max_parallelism,
+        )
+
+
+def stated(asked: NewSavepoint | None) -> Recorded:
+    """Return what a plan says of a savepoint that is made, as `--set` has it."""
+    if asked is None:
+        return ()
+    values = {
+        "uid": asked.uid,
+        "stream_arn": asked.stream_arn,
+        "parallelism": asked.parallelism,
+        "max_parallelism": asked.max_parallelism,
+    }
+    return texts({key: value for key, value in values.items() if value is not None})
