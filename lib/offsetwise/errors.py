@@ -2,6 +2,7 @@
 
     OffsetwiseError
     ├── UsageError                  the command line, before anything is read
+    ├── PluginError                 an installed plug-in that cannot be loaded
     ├── ConfigError                 the migration file, before anything is contacted
     │   ├── ForbiddenPropertyError  a client property that is not on the allow-list
     │   └── SecretError             a secret reference that leads nowhere
@@ -75,6 +76,10 @@ class OffsetwiseError(Exception):
 
 class UsageError(OffsetwiseError):
     """The command line cannot be understood."""
+
+
+class PluginError(OffsetwiseError):
+    """An installed plug-in cannot be loaded."""
 
 
 class ConfigError(OffsetwiseError):

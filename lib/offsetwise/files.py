@@ -128,7 +128,7 @@ def _leave_out_empty(body: dict[str, Any]) -> None:
     requirements = body.get("requirements", {})
     for row in (*body.get("positions", ()), *requirements.get("tables", ())):
         _leave_out(row, ("absent", "aggregate"))
-    _leave_out(requirements, ("sink", "tables"))
+    _leave_out(requirements, ("sink", "tables", "targets"))
     for side in ("old", "new"):
         _leave_out_shards(requirements.get(side, {}))
 

@@ -95,7 +95,6 @@ def test_only_one_process_holds_it(tmp_path: Path) -> None:
         b'{"event":"done","step":0,"result":{}}',
         b'{"event":"begun","step":0,"step":1}',
         b'{"event":"begun","step":true}',
-        b'{"event":"noted","step":0,"notes":{"one of many":""}}',
     ],
 )
 def test_damage_before_the_last_line_is_refused(line: bytes, tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_a_savepoint_of_a_lease_table_alone_though_nobody_can_ask_the_stream(tmp
 
     refused = folder.draft(*target)
     assert refused.code == 1
-    assert "NEW_SAVEPOINT" in refused.err
+    assert "found no uid" in refused.err
     drafted = folder.draft(*target, *JOB)
     assert drafted.code == 0, drafted.err
     plan = json.loads((tmp_path / "plan.json").read_text())

@@ -111,9 +111,8 @@ def test_a_stream_that_was_not_asked_has_no_arn_and_is_refused(savepoint: Path, 
         ({"stream_arn": f"{ARN}other"}, None, ["SHARDS_UNKNOWN"]),
         ({}, f"{ARN}lg@1795335840", []),
         ({}, "arn:aws:kinesis:eu-central-1:000000000000:stream/lg@1795335840", ["NEW_SAVEPOINT"]),
-        ({"uid": "kinesis-src"}, None, ["NEW_SAVEPOINT"]),
     ],
-    ids=["nobody was asked", "of another stream", "as the stream says", "another one", "with a uid"],
+    ids=["nobody was asked", "of another stream", "as the stream says", "another one"],
 )
 def test_a_person_names_the_arn_where_nobody_could_ask_the_stream(
     savepoint: Path, said: dict[str, Any], id_: str | None, wanted: list[str], tmp_path: Path

@@ -122,7 +122,7 @@ def test_nobody_asks_the_sinks_cluster_before_a_click_and_nothing_is_marked_befo
     assert reader.calls["sink_transactions"] == 0
     assert page.checkbox(key=MARK).disabled
     assert "SINK" in words(page)
-    assert "--mark-settled" in words(page).replace("\\", "")
+    assert "--set mark_settled=true" in words(page).replace("\\", "")
 
     asked(page)
     assert reader.calls["sink_transactions"] == 1

@@ -178,4 +178,4 @@ def test_28_a_sink_that_moves_with_what_the_savepoint_holds_is_said_when_it_is_c
     for finding in made:
         assert f"holds {count} transaction" in finding.message
         assert "'new' knows no such transaction and answers InvalidPidMapping" in finding.message
-        assert "--mark-settled" in finding.remedy
+        assert "--set mark_settled=true" in finding.remedy

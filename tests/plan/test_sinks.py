@@ -152,7 +152,13 @@ def test_28_without_the_mark_the_plan_says_that_the_restore_fails_and_how() -> N
         found = check(RESTORE, made)
         assert found is not None
         assert found.outcome is Outcome.FAILED
-        for words in ("SINK_MOVES_WITH_PENDING", "2 transactions", "InvalidPidMapping", "gives up", "--mark-settled"):
+        for words in (
+            "SINK_MOVES_WITH_PENDING",
+            "2 transactions",
+            "InvalidPidMapping",
+            "gives up",
+            "--set mark_settled=true",
+        ):
             assert words in found.told
 
 

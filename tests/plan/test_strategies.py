@@ -11,7 +11,7 @@ from offsetwise import cli, workflow
 from offsetwise.config import JobTraits, Migration
 from offsetwise.model import BelongsTo, Cluster, Comparison, Exactness
 from offsetwise.plan.strategies import Strategy, judge_strategies
-from offsetwise.plan.target import Role, target_types
+from offsetwise.plan.target import OFFSETS, Role, target_types
 from tests.plan.scene import HARMLESS, checkpoint, comparison, grouped, migration, observed, pending, rows
 
 TRANSLATING = {"checkpoint-copy", "checkpoint-in-place", "consumer-group", "fresh-seeded", "fresh-starting-offsets"}
@@ -38,7 +38,7 @@ def test_every_strategy_says_what_it_keeps_gives_up_and_needs() -> None:
     assert {each.kind.target for each in made.values()} == {
         kind.name
         for kind in target_types()
-        if "flink" not in kind.name and kind.role is not Role.TRANSACTIONS and "kafka" in kind.streams
+        if "flink" not in kind.name and kind.role is not Role.TRANSACTIONS and OFFSETS in kind.streams
     }
     for each in made.values():
         assert each.kind.keeps
@@ -157,4 +157,4 @@ def test_what_only_one_stream_has_room_for_is_a_way_of_its_migrations_alone() ->
     }
     assert commands(to_kafka).keys() == commands(of).keys()
     assert " --target kcl-leases:APPLICATION " in shown["kcl-leases"]
-    assert " --uid UID --stream-arn ARN " in shown["savepoint-from-positions"]
+    assert " --set uid=UID --set stream_arn=ARN " in shown["savepoint-from-positions"]

@@ -31,9 +31,10 @@ from offsetwise.plan.drift import DriftKind, drift
 from offsetwise.plan.exports import planned_offsets
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.request import StartChoice, Unset
+from offsetwise.plan.target import target_type
 from offsetwise.translation.resolve import Position, Told, resolve
 from tests.commands import call
-from tests.plan.scene import COPY, ETL, STARTING, comparison, drafted, grouped, migration, override, rows, snapshot
+from tests.plan.scene import COPY, ETL, comparison, drafted, grouped, migration, override, rows, snapshot
 
 NEW = LogRange(log_start=10, lso=60, hw=60)
 UNSET: dict[str, Any] = {
@@ -66,7 +67,7 @@ def test_nobody_guesses_where_a_client_begins(reset: OffsetReset | None, of_an_e
     with pytest.raises(PlanError, match=r"NO_COMMIT: orders-1: .*Nothing was written") as caught:
         draft(row, reset=reset)
 
-    assert "--unset leave" in (caught.value.fix or "")
+    assert "--set unset=leave" in (caught.value.fix or "")
 
 
 @pytest.mark.parametrize(
@@ -140,15 +141,17 @@ def test_of_any_group_each_partition_without_a_commit_is_decided_stated_left_or_
 
 
 def test_a_job_of_another_engine_leaves_nothing_unset() -> None:
-    with pytest.raises(PlanError, match="--unset for a consumer group"):
+    with pytest.raises(PlanError, match="unset for a consumer group"):
         drafted(comparison(*rows({})), COPY, unset=Unset.LEAVE)
 
 
 def test_a_start_that_needs_every_partition_refuses_what_is_left() -> None:
-    made = grouped(*rows({}, UNSET))
+    plan = draft(unset=Unset.LEAVE)
 
-    with pytest.raises(PlanError, match="orders has 2 partitions, the plan has a position for 1"):
-        drafted(made, STARTING, unset=Unset.LEAVE)
+    for name in ("starting-offsets", "seeded-checkpoint"):
+        assert [problem.message for problem in target_type(name).unfit(plan)] == [
+            "orders has 2 partitions, the plan has a position for 1."
+        ]
 
 
 @pytest.mark.parametrize("side", [Cluster.OLD, Cluster.NEW])

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from offsetwise import files
+from offsetwise.cli.targets import targets
 from offsetwise.model import Cluster, ClusterRef, Exactness, GroupState, Target, TopicPartition
 from offsetwise.plan import exports, options
 from offsetwise.plan.reading import plan_bytes
+from offsetwise.plan.request import DraftRequest, check_request
+from offsetwise.plan.target import target_type
+from offsetwise.registry import TARGETS
 from tests.plan.scene import (
     AT,
     COPY,
@@ -201,3 +206,51 @@ READING = "plan/reading.py::"
 def plan_missing(scene: Scene) -> Steps:
     path = scene.folder / "plan.json"
     return Steps(lambda: plan_bytes(path), lambda: scene.write("plan.json", files.dump(PLAN)))
+
+
+corrected(
+    "cli/targets.py::targets",
+    "or none to list all",
+    "unknown_type_of_target",
+    lambda: targets("spark"),
+    targets,
+)
+
+
+@walk("registry.py::Registry._loaded", "or uninstall it")
+def plug_in_that_cannot_be_loaded(scene: Scene) -> Steps:
+    scene.write("a_plug_in-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: a-plug-in\nVersion: 1.0\n")
+    points = scene.write("a_plug_in-1.0.dist-info/entry_points.txt", "[offsetwise.targets]\nshelf = a_plug_in.shelf\n")
+    scene.patch.syspath_prepend(str(scene.folder))
+
+    def drafted() -> None:
+        for known in ("_found", "installed"):
+            TARGETS.__dict__.pop(known, None)  # as in a new process
+        if "shelf" in TARGETS:
+            target_type("shelf")
+
+    scene.request.addfinalizer(lambda: [TARGETS.__dict__.pop(known, None) for known in ("_found", "installed")])
+    return Steps(drafted, lambda: shutil.rmtree(points.parent))
+
+
+def asked(*names: str) -> Call:
+    """Ask for a plan that writes targets together."""
+    targets = tuple(options.target(name) for name in names)
+    return lambda: check_request(DraftRequest(targets=targets, author="ada"))
+
+
+corrected(
+    "targets/hanging_transactions/spec.py::HangingTransactionsTarget.combination",
+    "Draft a plan of its own for hanging transactions",
+    "hanging_transactions_beside_a_copy",
+    asked("hanging-transactions", "flink-savepoint"),
+    asked("hanging-transactions"),
+)
+for beside in ("consumer-group:etl", "starting-offsets"):
+    corrected(
+        "targets/savepoint_without_sources/spec.py::SavepointWithoutSourcesTarget.combination",
+        "or --target starting-offsets",
+        f"positions_beside_a_savepoint_without_sources_{beside.partition(':')[0]}",
+        asked("flink-savepoint-without-sources"),
+        asked("flink-savepoint-without-sources", beside),
+    )

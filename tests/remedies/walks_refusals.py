@@ -27,7 +27,6 @@ from tests.plan.scene import (
     ETL,
     FIRST,
     SEEDED,
-    STARTING,
     batch,
     checkpoint,
     comparison,
@@ -239,14 +238,7 @@ corrected(
 MARKING = "plan/sinks/marking.py::"
 corrected(
     MARKING + "marks_of",
-    "or without --mark-settled",
-    "marks_without_a_copy",
-    lambda: sinks.plan(sinks.SETTLED, STARTING),
-    lambda: sinks.plan(sinks.SETTLED, STARTING, mark_settled=False),
-)
-corrected(
-    MARKING + "marks_of",
-    "Draft it without --mark-settled.",
+    "Draft it without --set mark_settled.",
     "nothing_to_mark",
     lambda: sinks.plan(sinks.SETTLED, made=savepoint()),
     lambda: sinks.plan(sinks.SETTLED, made=savepoint(), mark_settled=False),
@@ -254,7 +246,7 @@ corrected(
 PENDING = sinks.said(sinks.row(sinks.HELD, Decision.COMMIT, "Ongoing"), sinks.row(sinks.OTHER))
 corrected(
     MARKING + "mark_not_settled",
-    "Else draft without --mark-settled",
+    "Else draft without --set mark_settled",
     "mark_of_a_pending_one",
     lambda: sinks.plan(PENDING),
     lambda: sinks.plan(PENDING, mark_settled=False),

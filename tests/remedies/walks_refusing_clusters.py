@@ -69,7 +69,7 @@ def _(_: Scene) -> Steps:
     return Steps(lambda: judge_migration(held), lambda: None, lambda: judge_migration(earlier))
 
 
-@walk(SINKS + "sink_moves_with_pending", "then draft the plan with --mark-settled")
+@walk(SINKS + "sink_moves_with_pending", "then draft the plan with --set mark_settled=true")
 def sink_moves_with_pending(_: Scene) -> Steps:
     case = migration(
         checkpoint=of_commits.savepoint("v1"),

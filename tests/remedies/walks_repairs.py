@@ -92,7 +92,7 @@ BATCHES = "batches.py::"
 BACKUP = "Restore the folder from a backup."
 kind(
     BATCHES + "drop_pending_batch",
-    "Use --repair drop-batch-after-gap",
+    "Use --set repair=drop-batch-after-gap",
     "pending_after_a_gap",
     "drop-pending-batch",
     GAP,
@@ -231,7 +231,7 @@ def mended(function: str, words: str, of: str, *settings: str) -> None:
 
 
 mended("batch_missing", "Draft a repaired copy", "drop-batch-after-gap")
-mended("topic_dropped", "(--repair restore-topic)", "restore-topic", "topic=legacy")
+mended("topic_dropped", "(--set repair=restore-topic)", "restore-topic", "topic=legacy")
 
 
 @walk("findings/reading.py::topic_left", "Else draft a repaired copy")

@@ -247,7 +247,7 @@ def test_the_ends_of_a_batch_that_are_lost_are_damage_and_the_batch_is_read_agai
     assert "POSITIONS_ELSEWHERE" not in codes(found)
     (damage,) = [each for each in found.problems if each.code == "CHECKPOINT_DAMAGED"]
     assert f"offsets/{last} says: from there nothing is skipped" in damage.message
-    assert ("--repair rebuild-shard-commit" in damage.fix) is not bool(lost)
+    assert ("--set repair=rebuild-shard-commit" in damage.fix) is not bool(lost)
     line = json.loads((folder / "offsets" / str(last)).read_text().splitlines()[-1])
     assert begins.keys() == line.keys() - {"metadata"}
     for shard, place in begins.items():

@@ -287,7 +287,7 @@ def _changed(plan: Any, number: int = 0, **changes: Any) -> Any:
         (lambda p: _changed(p, partitions=()), "has no partition"),
         (lambda p: _changed(p, epoch=-1), "negative"),
         (lambda p: _changed(p, by="amy", reason=" "), "without a reason"),
-        (lambda p: replace(p, targets=(*p.targets, HANGING)), "no plan writes together"),
+        (lambda p: replace(p, targets=(*p.targets, HANGING)), "hanging"),
         (lambda p: replace(p, targets=(COPY,)), r"no positions|belong together"),
     ],
 )

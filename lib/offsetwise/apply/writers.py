@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
 from offsetwise.apply.writing import Writer
@@ -54,7 +53,7 @@ class Writers(dict[str, Writer]):
 
 def writer_module(name: str) -> WriterModule:
     """Give what writes a registered target and verifies it."""
-    made: WriterModule = import_module(f"{TARGETS[name]}.writer")
+    made: WriterModule = TARGETS.load(name, "writer")
     return made
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from offsetwise.cli.options import AsJson
+from offsetwise.cli.output import say
 from offsetwise.errors import UsageError
 
 
@@ -17,9 +18,11 @@ def targets(
 ) -> None:
     """List what a plan can write to, and the keys that `draft --set` takes for each. Reads nothing."""
     from offsetwise.cli import documents
-    from offsetwise.targets.listing import Listing, keys, listing
+    from offsetwise.targets.listing import Listing, keys, listing, problems
 
     listed = listing()
+    for problem in problems():
+        say(problem)
     if name is not None:
         known = [each.name for each in listed.targets]
         if name not in known:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from types import ModuleType
 from typing import Final, Protocol, TypeVar
 
@@ -132,4 +131,4 @@ def copies_of(scene: Scene, topic: TopicState, run: Run, salt: bytes, identified
 
 def matching_of(stream: str) -> ModuleType:
     """Return the module of a stream that holds what `Matching` and `CopiesOf` describe."""
-    return import_module(f"{STREAMS[stream]}.matching")
+    return STREAMS.load(stream, "matching")

@@ -5,12 +5,17 @@ This module needs the standard library and fsspec only, because it is shipped to
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache
+
 from offsetwise.engines.engine import CheckpointEngine, Engine
 from offsetwise.engines.flink.engine import FLINK
 from offsetwise.engines.group.engine import GROUP
 from offsetwise.engines.kcl.engine import KCL
 from offsetwise.engines.spark.engine import SPARK
-from offsetwise.errors import VersionError
+from offsetwise.errors import PluginError, VersionError
+from offsetwise.registry import ENGINES
 
 _ENGINES: dict[str, Engine] = {}
 
@@ -26,8 +31,17 @@ def register(engine: Engine) -> None:
 
 
 def registered() -> tuple[Engine, ...]:
-    """Give all engines in the order of their registration."""
-    return tuple(_ENGINES.values())
+    """Return all engines: the product's own in their order, then those of plug-ins that can be loaded."""
+    return (*_ENGINES.values(), *_installed().values())
+
+
+@cache
+def _installed() -> Mapping[str, Engine]:
+    made = {}
+    for name in ENGINES:
+        with suppress(PluginError):
+            made[name] = ENGINES.load_object(name)
+    return made
 
 
 def engines() -> tuple[CheckpointEngine, ...]:
@@ -40,11 +54,14 @@ def keeper_of(name: str) -> Engine:
 
     Raises:
         VersionError: This release has none of that name.
+        PluginError: It is a plug-in's that cannot be loaded.
     """
-    try:
+    if name in _ENGINES:
         return _ENGINES[name]
-    except KeyError as error:
-        raise _unknown(name) from error
+    if name not in ENGINES:
+        raise _unknown(name)
+    engine: Engine = ENGINES.load_object(name)
+    return engine
 
 
 def engine_of(name: str) -> CheckpointEngine:
@@ -62,7 +79,7 @@ def engine_of(name: str) -> CheckpointEngine:
 def _unknown(name: str) -> VersionError:
     return VersionError(
         f"Engine {name[:80]!r}: this release reads checkpoints of {labels('and')}. Nothing was used.",
-        fix="Use the release of Offsetwise that wrote the file.",
+        fix="Install the plug-in that has it, or use the release of Offsetwise that wrote the file.",
     )
 
 

@@ -202,7 +202,7 @@ def new_partition(case: Case) -> Iterator[str]:
     severity=Severity.BLOCKS,
     title="The group has no commit in a partition",
     remedy="Decide where the group begins there: `draft --override TOPIC:PARTITION=OFFSET --reason TEXT`, or "
-    "`draft --unset leave` to write nothing there; or state `auto_offset_reset` in the migration file, "
+    "`draft --set unset=leave` to write nothing there; or state `auto_offset_reset` in the migration file, "
     "`groups: [{name: GROUP, job: {auto_offset_reset: latest}}]`, and compare again.",
     rank=185,
     overridable=True,

@@ -116,7 +116,8 @@ def _some(names: Sequence[str]) -> str:
     code="BATCH_MISSING",
     severity=Severity.BLOCKS,
     title="The batch before the last one is lost, and Spark does not start",
-    remedy="Draft a repaired copy without the last batch (--repair drop-batch-after-gap), or begin a new checkpoint.",
+    remedy="Draft a repaired copy without the last batch (--set repair=drop-batch-after-gap), or begin a new "
+    "checkpoint.",
     rank=112,
     stage=Stage.READER,
     continuing=True,
@@ -137,7 +138,7 @@ def batch_missing(
     seed = f"Begin a new checkpoint at the positions after batch {known}: draft with --target seeded-checkpoint."
     repair = (
         f"Draft a repaired copy that leaves batch {last + 1} out and goes on after batch {first - 1}: offsetwise draft "
-        "--repair drop-batch-after-gap."
+        "--set repair=drop-batch-after-gap."
     )
     ids = f"batch {first}" if first == last else f"batches {first} to {last}"
     yield (
@@ -154,8 +155,8 @@ def batch_missing(
     code="TOPIC_DROPPED",
     severity=Severity.BLOCKS,
     title="The pending batch lacks partitions that the job has read",
-    remedy="Let the query subscribe to the topic again and draft a repaired copy (--repair restore-topic), or run it "
-    "once without the topic.",
+    remedy="Let the query subscribe to the topic again and draft a repaired copy (--set repair=restore-topic), or run "
+    "it once without the topic.",
     rank=114,
     stage=Stage.READER,
     continuing=True,
@@ -172,10 +173,11 @@ def topic_dropped(batch: int, dropped: Sequence[str], topics: Sequence[str]) -> 
         f"Batch {batch} is planned and not committed, and lacks {_some(dropped)}: the topic had left the subscription, "
         "or lost partitions. With failOnDataLoss=true Spark refuses to run the batch. With false it runs the batch "
         "without them, their records from there on are not read, and a topic that is subscribed to again begins at "
-        "earliest; Trigger.AvailableNow fails either way.",
+        "earliest; Trigger.AvailableNow fails either "
+        "way.",
         f"To go on reading {topics[0]}, subscribe to it again and put it back into the batch in a repaired copy: "
-        f"offsetwise draft --repair restore-topic --set topic={topics[0]}. To give it up, start the query on the old "
-        "cluster with failOnDataLoss=false and a trigger other than AvailableNow, and stop it after the batch.",
+        f"offsetwise draft --set repair=restore-topic --set topic={topics[0]}. To give it up, start the query on the "
+        "old cluster with failOnDataLoss=false and a trigger other than AvailableNow, and stop it after the batch.",
     )
 
 
@@ -183,7 +185,7 @@ def topic_dropped(batch: int, dropped: Sequence[str], topics: Sequence[str]) -> 
     code="TOPIC_LEFT",
     severity=Severity.INFORMS,
     title="The last committed batch lacks partitions that an earlier one has",
-    remedy="Nothing, if the job gave the topic up. Else draft a repaired copy with it: --repair restore-topic.",
+    remedy="Nothing, if the job gave the topic up. Else draft a repaired copy with it: --set repair=restore-topic.",
     rank=35,
     stage=Stage.READER,
 )
@@ -193,7 +195,7 @@ def topic_left(batch: int, earlier: int, dropped: Sequence[str], topics: Sequenc
         f"Batch {batch} is committed and lacks {_some(dropped)}, where batch {earlier} ended: the query does not read "
         "it any more, and begins it at earliest if it subscribes to it again.",
         f"Nothing, if the job gave {topics[0]} up. To go on reading it from there, subscribe to it again and draft a "
-        f"repaired copy: offsetwise draft --repair restore-topic --set topic={topics[0]}.",
+        f"repaired copy: offsetwise draft --set repair=restore-topic --set topic={topics[0]}.",
     )
 
 

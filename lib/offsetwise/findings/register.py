@@ -185,8 +185,9 @@ def finding(
 def findings() -> Mapping[str, Check[...]]:
     """Give every finding there is by its code, the most serious first."""
     engines = import_module("offsetwise.engines.registry").registered()
-    for module in (*DECLARED, *(each.moving for each in engines), *(f"{folder}.spec" for folder in TARGETS.values())):
+    for module in (*DECLARED, *(each.moving for each in engines)):
         import_module(module)
+    list(TARGETS.loadable("spec"))
     severities = list(Severity)
     made = sorted(_declared.values(), key=lambda check: (severities.index(check.severity), check.rank, check.code))
     return MappingProxyType({check.code: check for check in made})

@@ -17,7 +17,7 @@ from offsetwise.wording import many
     code="SINK_MOVES_WITH_PENDING",
     severity=Severity.WARNS,
     title="The sink moves, and the savepoint holds transactions of its old cluster",
-    remedy="Settle them on the old cluster, then draft the plan with --mark-settled.",
+    remedy="Settle them on the old cluster, then draft the plan with --set mark_settled=true.",
     rank=252,
     stage=Stage.MIGRATION,
 )

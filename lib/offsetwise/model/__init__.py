@@ -105,6 +105,7 @@ from offsetwise.model.plan import (
     StatedJob,
     TableBefore,
     Target,
+    TargetBefore,
     TopicRequirement,
 )
 from offsetwise.model.planned_positions import Override, PlannedPosition, Proof, Start, UnsetPartition
@@ -241,6 +242,7 @@ __all__ = [
     "Summary",
     "TableBefore",
     "Target",
+    "TargetBefore",
     "Time",
     "TimeMs",
     "TopicOffsets",

@@ -5,6 +5,7 @@ A plan is never changed: its digest is the SHA-256 of the exact bytes of its fil
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
@@ -37,8 +38,8 @@ class RegisteredTarget:
                     {
                         "expected": ", ".join(TARGETS),
                         "found": repr(name[:100]),
-                        "fix": "Correct the name where it is a typo. Use the release of Offsetwise that wrote the "
-                        "file where it is a newer one.",
+                        "fix": "Correct the name where it is a typo. Install the plug-in where it is one's, or use the "
+                        "release of Offsetwise that wrote the file where it is a newer one.",
                     },
                 )
             return name
@@ -145,6 +146,15 @@ class TableBefore:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TargetBefore:
+    """What was at a target of a plug-in when the plan was drafted: to be reviewed, compared with, and put back."""
+
+    target: Target
+    before: Mapping[str, str | int | None]
+    """As the plug-in reads it: names that people understand, each with a text or a number; null where nothing was."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Requirements(OfSubject):
     """What must still hold when the plan is applied. Growth of log ends is no drift."""
 
@@ -156,6 +166,8 @@ class Requirements(OfSubject):
     """The group on the old cluster that the positions were read from; None for a checkpoint's."""
     tables: tuple[TableBefore, ...] = ()
     """The tables that are written to, where they could be read. Not written if empty."""
+    targets: tuple[TargetBefore, ...] = ()
+    """What is at targets of plug-ins, which they alone understand. Not written if empty."""
     sink: SinkRequirement | None = None
     """The cluster of the job's sinks, where the plan ends transactions there. Not written if there is none."""
 

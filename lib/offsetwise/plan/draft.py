@@ -128,6 +128,18 @@ def draft(
         sinks=grounds_of_sinks(comparison.checkpoint, request, job, marks, ended, read_ms=epoch_ms(new.taken_at)),
     )
     skew = tuple(mirror_skew_exceeds_watermark.finding(each.message) for each in mirror_skew_exceeds_watermark(gate))
+    refuse(
+        (
+            *_against_targets(comparison, job, request),
+            *(reason for _, reasons in decided for reason in reasons),
+            *_against_findings(
+                (*comparison.findings, *skew), on, leaves_out=dropped is not None or request.rewind_to is not None
+            ),
+            *_against_clusters(comparison, old, new, positions),
+            *(problem for each in positions for problem in proof_not_repeated(each)),
+            *_against_groups(new, request),
+        )
+    )
     moving = [target for target in request.targets if target_type(target.kind).role is not Role.TRANSACTIONS]
     way = way_of(moving[0].kind, comparison, rewound=request.rewind_to is not None)
     made = Plan(
@@ -160,19 +172,7 @@ def draft(
         settings=accepted(takers(request), request.settings),
         left_unset=left_unset,
     )
-    refuse(
-        (
-            *_against_targets(comparison, job, request),
-            *(reason for _, reasons in decided for reason in reasons),
-            *_against_findings(
-                (*comparison.findings, *skew), on, leaves_out=dropped is not None or request.rewind_to is not None
-            ),
-            *_against_clusters(comparison, old, new, positions),
-            *(problem for each in positions for problem in proof_not_repeated(each)),
-            *_against_groups(new, request),
-            *(problem for target in made.targets for problem in target_type(target.kind).unfit(made)),
-        )
-    )
+    refuse(tuple(problem for target in made.targets for problem in target_type(target.kind).unfit(made)))
     return made
 
 
@@ -305,6 +305,7 @@ def _requirements(comparison: Comparison, old: Snapshot, new: Snapshot, request:
         groups=tuple(_group(new, name, new_keys) for name in groups_of(request.targets)),
         old_group=None if comparison.group is None else _group(old, comparison.group, old_keys),
         tables=request.tables,
+        targets=request.before,
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from offsetwise.errors import OffsetwiseError
 from offsetwise.model import (
     AnyPosition,
     Checkpoint,
@@ -18,10 +19,12 @@ from offsetwise.model import (
     GroupBefore,
     PartitionState,
     Plan,
+    Requirements,
     Snapshot,
     SourcePosition,
     TopicPartition,
 )
+from offsetwise.plan.target import target_type
 from offsetwise.ports.stream import completed
 from offsetwise.position import needs_log, of_one_stream
 
@@ -43,6 +46,8 @@ class DriftKind(StrEnum):
     CHECKPOINT_EDITED = "CHECKPOINT_EDITED"
     GROUP_ACTIVE = "GROUP_ACTIVE"
     GROUP_MOVED = "GROUP_MOVED"
+    TARGET_MOVED = "TARGET_MOVED"
+    """Something else is at the target of a plug-in."""
     SINK_REPLACED = "SINK_REPLACED"
     SINK_MOVED = "SINK_MOVED"
     """A transaction of the job's sinks is in another state, or there is one that was not."""
@@ -68,6 +73,31 @@ class Drift:
     def told(self) -> str:
         """Give it as one sentence."""
         return f"{self.subject}: reviewed {self.reviewed}, now {self.now}."
+
+
+def drift_of_targets(plan: Plan, wanted: Requirements) -> Iterator[Drift]:
+    """Read what is at targets of plug-ins, and yield what is not as it was reviewed.
+
+    Args:
+        plan: The plan.
+        wanted: Those of its requirements that must still hold.
+    """
+    for reviewed in wanted.targets:
+        name = target_type(reviewed.target.kind).named(reviewed.target)
+        try:
+            now = target_type(reviewed.target.kind).before(reviewed.target, plan.settings) or {}
+        except OffsetwiseError as error:
+            yield Drift(kind=DriftKind.UNREADABLE, subject=name, reviewed="what the plan says", now=error.problem)
+            continue
+        for key in sorted(reviewed.before.keys() | now.keys()):
+            if (was := reviewed.before.get(key)) != (present := now.get(key)):
+                yield Drift(
+                    kind=DriftKind.TARGET_MOVED, subject=f"{name}, {key}", reviewed=_value(was), now=_value(present)
+                )
+
+
+def _value(value: str | int | None) -> str:
+    return "nothing" if value is None else str(value)
 
 
 def drift(

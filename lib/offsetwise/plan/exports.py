@@ -10,7 +10,8 @@ from typing import Final
 
 from offsetwise.engines.registry import keeper_of
 from offsetwise.errors import ApplyError, PlanError
-from offsetwise.model import Plan, PlannedPosition, TopicPartition
+from offsetwise.findings.logs import partition_missing
+from offsetwise.model import Plan, PlannedPosition, Problem, TopicPartition
 from offsetwise.plan.moving import StartingOffsets, moving_of
 from offsetwise.plan.target import groups_of
 from offsetwise.position import offset_of
@@ -92,6 +93,16 @@ def planned_offsets(plan: Plan, name: str) -> dict[TopicPartition, int]:
                 fix="A group can hold one of them only: move the job by its checkpoint.",
             )
     return made
+
+
+def against_gaps(plan: Plan) -> Iterator[Problem]:
+    """Yield which topic has not exactly the partitions that the plan has positions for."""
+    counted = {topic.name: topic.partitions for topic in plan.requirements.new.topics}
+    for name in sorted({one.new_topic for one in plan.positions}):
+        planned = {one.partition for one in plan.positions if one.new_topic == name}
+        if planned != set(range(counted.get(name, 0))):
+            told = f"{name} has {counted.get(name, 0):,} partitions, the plan has a position for {len(planned):,}."
+            yield partition_missing.problem(told, "Compare again, so that every partition is there.")
 
 
 def consumer_groups_csv(plan: Plan) -> str:

@@ -22,6 +22,7 @@ from offsetwise.model import (
     Subject,
     TableBefore,
     Target,
+    TargetBefore,
     TopicPartition,
 )
 from offsetwise.plan.repair.kinds import KINDS
@@ -94,6 +95,8 @@ class DraftRequest:
     """(key, value) of every `--set`, for the targets that take it."""
     tables: tuple[TableBefore, ...] = ()
     """The tables of leases that are written to, as they are now; none that could not be read."""
+    before: tuple[TargetBefore, ...] = ()
+    """What is at targets of plug-ins now."""
     sink_rewound: bool = False
     """Whether a person states that the sink is taken back with the job."""
     cutover_ms: int | None = None
@@ -175,8 +178,8 @@ def check_request(request: DraftRequest) -> None:
     if roles[Role.STATE] > 1:
         raise unfit("the checkpoint copied or edited in place", "both", "Name one of them.")
     for kind in chosen.values():
-        for unsuited in kind.combination(request.targets):
-            raise unfit(*unsuited)
+        for error in kind.combination(request.targets):
+            raise error
     if request.settlements and not roles[Role.TRANSACTIONS]:
         raise unfit("a target that ends transactions", "decisions about transactions and none", "Name the target.")
     for target, kind in chosen.items():
@@ -208,7 +211,7 @@ def check_readings(
             raise unfit(f"one {name}", f"{wanted!r} and {found!r}", "Compare again, and draft from that.")
     if request.unset is not None and comparison.group is None:
         found = "the checkpoint of a job that begins new partitions itself"
-        raise unfit("--unset for a consumer group", found, "Leave --unset out.")
+        raise unfit("unset for a consumer group", found, "Leave --set unset out.")
     if not comparison.partitions:
         why = next((f". {each.message}" for each in comparison.findings if each.severity is Severity.BLOCKS), "")
         raise unfit("partitions to plan", f"none{why}", "Compare a checkpoint or a group that has positions.")

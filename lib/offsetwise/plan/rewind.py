@@ -39,7 +39,7 @@ def rewound(checkpoint: Checkpoint, batch: int, *, files: tuple[tuple[str, str],
         raise PlanError(
             f"{checkpoint.uri}: expected batch {batch} to be an earlier, committed one, but {why} (earlier ones: "
             f"{there}). Nothing was drafted.",
-            fix="Name an earlier committed batch, or draft without --rewind-to.",
+            fix="Name an earlier committed batch, or draft without --set rewind_to.",
         )
     return replace(
         checkpoint,
@@ -57,8 +57,8 @@ def _source(source: CheckpointSource, batch: Batch) -> CheckpointSource:
         raise PlanError(
             f"Batch {batch.id}: expected the positions after it of source {source.id}, found shards, whose positions "
             "are read after the last batch only. Nothing was drafted.",
-            fix="Draft without --rewind-to, and give each shard its earlier position: --override topic:shard=POSITION "
-            "--reason TEXT.",
+            fix="Draft without --set rewind_to, and give each shard its earlier position: --override "
+            "topic:shard=POSITION --reason TEXT.",
         )
     if then is None:
         raise PlanError(

@@ -5,11 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from importlib import import_module
-from typing import ClassVar, Final, NamedTuple
+from typing import ClassVar, Final
 
 from offsetwise.config import ClusterConfig, JobTraits
-from offsetwise.errors import ApplyError
+from offsetwise.errors import ApplyError, PlanError
 from offsetwise.model import (
     CheckpointRequirement,
     Comparison,
@@ -42,6 +41,8 @@ class Where(StrEnum):
     """On the new cluster."""
     SINK = "sink"
     """On the cluster that the job's sinks write to."""
+    SERVICE = "service"
+    """In a system of its own."""
 
     @property
     def has_files(self) -> bool:
@@ -60,14 +61,6 @@ class Role(StrEnum):
     """Positions that are kept apart from the job's own state."""
     TRANSACTIONS = "transactions"
     """Transactions of the job's sinks: no position is written."""
-
-
-class Unsuited(NamedTuple):
-    """Why targets cannot be written by one plan."""
-
-    expected: str
-    found: str
-    fix: str
 
 
 class TargetType(ABC):
@@ -108,8 +101,8 @@ class TargetType(ABC):
         """
         yield from ()
 
-    def combination(self, targets: Sequence[Target]) -> Iterator[Unsuited]:
-        """Yield what is wrong with a plan that writes it together with others.
+    def combination(self, targets: Sequence[Target]) -> Iterator[PlanError]:
+        """Yield the error of a plan that writes targets together which it does not go with.
 
         Args:
             targets: All targets of the plan, this one among them.
@@ -155,6 +148,21 @@ class TargetType(ABC):
 
         Raises:
             PlanError: Nothing may be written to it.
+        """
+        return None
+
+    def before(self, target: Target, settings: Recorded) -> Mapping[str, str | int | None] | None:
+        """Read what is at the target now, so that it is reviewed, held against what is there later, and put back.
+
+        Args:
+            target: The target.
+            settings: What `--set` says to it.
+
+        Returns:
+            By names that people understand; None where nothing has to be compared.
+
+        Raises:
+            OffsetwiseError: It cannot be read.
         """
         return None
 
@@ -238,14 +246,17 @@ def target_type(name: str) -> TargetType:
 
     Args:
         name: As in `registry.TARGETS`.
+
+    Raises:
+        PluginError: It is a plug-in's that cannot be loaded.
     """
-    registered: TargetType = import_module(f"{TARGETS[name]}.spec").TYPE
+    registered: TargetType = TARGETS.load(name, "spec").TYPE
     return registered
 
 
 def target_types() -> tuple[TargetType, ...]:
-    """Return all registered types of targets, in their order."""
-    return tuple(map(target_type, TARGETS))
+    """Return all registered types of targets, in their order, but for those of plug-ins that cannot be loaded."""
+    return tuple(module.TYPE for module in TARGETS.loadable("spec"))
 
 
 def of_shards(plan: Plan) -> bool:

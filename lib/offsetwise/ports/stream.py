@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Final, Protocol
 
 from offsetwise.model import (
@@ -168,7 +167,7 @@ class Spec:
 
 def spec_of(name: str) -> Spec:
     """Give what a registered stream says of itself."""
-    made: Spec = import_module(f"{STREAMS[name]}.spec").SPEC
+    made: Spec = STREAMS.load(name, "spec").SPEC
     return made
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Protocol
 
 from offsetwise.config import ClusterConfig, Migration
@@ -193,7 +192,7 @@ class Reader(Protocol):
 
 def reader_of(config: ClusterConfig) -> Reader:
     """Give what reads a cluster."""
-    made: Reader = import_module(f"{STREAMS[config.stream]}.reader")
+    made: Reader = STREAMS.load(config.stream, "reader")
     return made
 
 

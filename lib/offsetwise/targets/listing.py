@@ -12,6 +12,7 @@ from offsetwise.plan.settings import Settings, keys_of
 from offsetwise.plan.strategies import ways_of
 from offsetwise.plan.target import OFFSETS, TargetType, target_types
 from offsetwise.ports.stream import Spec, specs
+from offsetwise.registry import ENGINES, TARGETS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +66,16 @@ def listing() -> Listing:
             )
             for engine in registered()
         ),
+    )
+
+
+def problems() -> tuple[str, ...]:
+    """Return a sentence for each target and engine of a plug-in that is not used."""
+    return (
+        *TARGETS.conflicts,
+        *TARGETS.unloadable(lambda name: TARGETS.load(name, "spec")),
+        *ENGINES.conflicts,
+        *ENGINES.unloadable(ENGINES.load_object),
     )
 
 

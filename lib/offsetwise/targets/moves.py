@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from offsetwise.apply.writing import NumberChange
 from offsetwise.errors import ApplyError
-from offsetwise.findings.logs import partition_missing
-from offsetwise.model import Plan, PlannedPosition, Problem, TopicPartition
+from offsetwise.model import Plan, PlannedPosition, TopicPartition
 from offsetwise.plan.exports import starting_form
 from offsetwise.position import OfTwins, offset_of, offset_or_none
 
@@ -76,16 +74,6 @@ def refused(subject: str, expected: str) -> ApplyError:
         f"{subject}: expected {expected}. Nothing was written.",
         fix="Take a new comparison and draft the plan again.",
     )
-
-
-def against_gaps(plan: Plan) -> Iterator[Problem]:
-    """Yield which topic has not exactly the partitions that the plan has positions for."""
-    counted = {topic.name: topic.partitions for topic in plan.requirements.new.topics}
-    for name in sorted({one.new_topic for one in plan.positions}):
-        planned = {one.partition for one in plan.positions if one.new_topic == name}
-        if planned != set(range(counted.get(name, 0))):
-            told = f"{name} has {counted.get(name, 0):,} partitions, the plan has a position for {len(planned):,}."
-            yield partition_missing.problem(told, "Compare again, so that every partition is there.")
 
 
 def starting_positions(plan: Plan) -> tuple[str, tuple[NumberChange, ...]]:

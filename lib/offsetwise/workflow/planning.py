@@ -19,11 +19,12 @@ from offsetwise.model import (
     Start,
     Subject,
     TableBefore,
+    TargetBefore,
     TopicPartition,
     epoch_ms,
 )
 from offsetwise.plan.draft import draft as draft_plan
-from offsetwise.plan.drift import Drift, drift_of_checkpoint
+from offsetwise.plan.drift import Drift, drift_of_checkpoint, drift_of_targets
 from offsetwise.plan.drift import drift as drift_of
 from offsetwise.plan.repair.draft import check_repair, with_repair
 from offsetwise.plan.request import DraftRequest, StartChoice, check_request, takers
@@ -106,8 +107,8 @@ def _drafted(
     repaired: Checkpoint | None = None,
 ) -> Plan:
     subject, settling = request.subject, None
+    check_request(request)
     if request.mark_settled or ends_of(request.targets):
-        check_request(request)
         found = request.sink or sink_of(migration, request, observed, snapshot=sink, progress=progress)
         request = replace(request, sink=found)
     if ends_of(request.targets):
@@ -138,6 +139,7 @@ def _drafted(
             starts=tuple(_looked_up(migration, observed, choice) for choice in request.starts),
             newest=_newest(migration, observed),
             tables=tuple(_tables(migration, request)),
+            before=tuple(_before(request)),
         )
         if (
             request.sink is None
@@ -163,6 +165,12 @@ def _tables(migration: Migration, request: DraftRequest) -> Iterator[TableBefore
     for target in request.targets:
         if (before := target_type(target.kind).table(migration.target, target)) is not None:
             yield before
+
+
+def _before(request: DraftRequest) -> Iterator[TargetBefore]:
+    for target in request.targets:
+        if (before := target_type(target.kind).before(target, request.settings)) is not None:
+            yield TargetBefore(target=target, before=before)
 
 
 def _with_stream(migration: Migration, subject: Subject, request: DraftRequest) -> Migration:
@@ -226,7 +234,8 @@ def drift(
         topics = tuple(topic.name for topic in required.topics)
         taken[side] = read_cluster(migration, side, topics=topics, groups=groups, mirror=False, progress=progress)
     found, files_now = _checkpoint(wanted.checkpoint, migration)
-    return (*drift_of(plan, taken[Cluster.OLD], taken[Cluster.NEW], found, files=files_now), *of_sink)
+    moved_on = drift_of(plan, taken[Cluster.OLD], taken[Cluster.NEW], found, files=files_now)
+    return (*moved_on, *drift_of_targets(plan, wanted), *of_sink)
 
 
 def _checkpoint(

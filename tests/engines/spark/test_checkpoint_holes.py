@@ -57,7 +57,7 @@ class TestABatchLostBeforeTheNewest:
         assert "Batch 200 ended at orders-0 at 200" in read.restart
         message, fix = _said(read, "BATCH_MISSING")
         assert '"batch 201 doesn\'t exist"' in message
-        assert "--repair drop-batch-after-gap" in fix
+        assert "--set repair=drop-batch-after-gap" in fix
         assert "goes on after batch 200" in fix
 
     def test_with_the_file_before_lost_too_leads_to_a_new_checkpoint(self) -> None:
@@ -122,7 +122,7 @@ class TestATopicThatLeft:
         assert "lacks sg-legacy-0 (at 155)" in message
         assert "failOnDataLoss=true" in message
         assert "With false" in message
-        assert "--repair restore-topic --set topic=sg-legacy" in fix
+        assert "--set repair=restore-topic --set topic=sg-legacy" in fix
         assert "runs again" not in read.restart
 
     @pytest.mark.parametrize("batches", [0, 100])
@@ -231,10 +231,10 @@ class TestABatchUnderAnotherSpelling:
 @pytest.mark.parametrize(
     ("files", "repair"),
     [
-        ({"commits/7": b""}, "--repair remove-damaged-commit"),
-        ({"commits/7": b"v1\n{"}, "--repair remove-damaged-commit"),
-        ({"metadata": b""}, "--repair restore-metadata"),
-        ({"metadata": None}, "--repair restore-metadata"),
+        ({"commits/7": b""}, "--set repair=remove-damaged-commit"),
+        ({"commits/7": b"v1\n{"}, "--set repair=remove-damaged-commit"),
+        ({"metadata": b""}, "--set repair=restore-metadata"),
+        ({"metadata": None}, "--set repair=restore-metadata"),
     ],
 )
 def test_damage_that_a_repair_mends_leads_to_it(files: dict[str, bytes | None], repair: str) -> None:

@@ -24,7 +24,7 @@ from offsetwise.model import (
     Snapshot,
     Target,
 )
-from offsetwise.plan.drift import Drift, DriftKind, drift, drift_of_checkpoint
+from offsetwise.plan.drift import Drift, DriftKind, drift, drift_of_checkpoint, drift_of_targets
 from offsetwise.plan.refusals import ACCEPT, AGAIN, proof_not_repeated
 from offsetwise.plan.sinks.settling import moved
 from offsetwise.plan.target import Role, target_type
@@ -102,6 +102,7 @@ def recheck(plan: Plan, world: World, *, begun: Collection[Target] = ()) -> tupl
     names = tuple(each.group for each in wanted.groups)
     new = world.cluster(Cluster.NEW, tuple(topic.name for topic in wanted.new.topics), names)
     found = (*drift(replace(plan, requirements=wanted), old, new, checkpoint, files=files), *of_sink)
+    found = (*found, *drift_of_targets(plan, wanted))
     made = [*_covered(plan), *told, *(_drifted(each) for each in found)]
     if not made:
         # Other logs than the reviewed ones would make every record differ and hide what is really wrong.
@@ -149,6 +150,7 @@ def _left(wanted: Requirements, begun: Collection[Target]) -> Requirements:
         wanted,
         groups=tuple(each for each in wanted.groups if each.group not in groups),
         checkpoint=None if in_place else wanted.checkpoint,
+        targets=tuple(each for each in wanted.targets if each.target not in begun),
         sink=None if any(target_type(target.kind).role is Role.TRANSACTIONS for target in begun) else wanted.sink,
     )
 

@@ -50,10 +50,10 @@ ATTEMPTS: Final = 3
 _T = TypeVar("_T")
 _METADATA: Final = "metadata"
 _REPAIRS: Final = {
-    "commits": "Draft a repaired copy without it, in which its batch runs again: offsetwise draft --repair "
-    "remove-damaged-commit.",
-    _METADATA: "Draft a repaired copy that has the query's id again: offsetwise draft --repair restore-metadata --set "
-    "query_id=UUID.",
+    "commits": "Draft a repaired copy without it, in which its batch runs again: offsetwise draft --set "
+    "repair=remove-damaged-commit.",
+    _METADATA: "Draft a repaired copy that has the query's id again: offsetwise draft --set "
+    "repair=restore-metadata --set query_id=UUID.",
 }
 """What mends a file of these names that is lost or garbled."""
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+")

@@ -57,7 +57,7 @@ def check_repair(request: DraftRequest) -> None:
         None,
     )
     if wrong is not None or request.rewind_to is not None:
-        found = "--rewind-to" if wrong is None else str(wrong)
+        found = "--set rewind_to" if wrong is None else str(wrong)
         raise PlanError(
             f"The plan: expected a repair in a copy, {repair_target()} alone, found {found}. Nothing was written.",
             fix="Leave it out, or draft a plan of its own for it from the repaired copy.",

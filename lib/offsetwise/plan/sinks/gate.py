@@ -181,6 +181,6 @@ def _restore(on: SinkGrounds) -> Iterator[GateCheck]:
         name=RESTORE,
         outcome=Outcome.FAILED,
         told=f"{sink_moves_with_pending.code}: the savepoint holds {many(len(left), 'transaction')} {whose}. "
-        f"{restore_fails(str(on.after))}{stated} Once each is committed where it was begun, draft with --mark-settled: "
-        "the copy then says so, and a restore passes over them.",
+        f"{restore_fails(str(on.after))}{stated} Once each is committed where it was begun, draft with --set "
+        "mark_settled=true: the copy then says so, and a restore passes over them.",
     )

@@ -35,7 +35,7 @@ COMMITTED_BEFORE: Final = "This plan commits it before the copy is made."
     code="MARK_NOT_SETTLED",
     severity=Severity.BLOCKS,
     title="A transaction that is not known to be committed would be marked",
-    remedy="Commit it first: add --target sink-transactions. Else draft without --mark-settled.",
+    remedy="Commit it first: add --target sink-transactions. Else draft without --set mark_settled.",
     rank=350,
     stage=Stage.PLAN,
 )
@@ -102,7 +102,7 @@ def marks_of(
         raise PlanError(
             "The plan: expected transactions of a sink in the savepoint to mark as committed, found none that a "
             "restore would commit. Nothing was written.",
-            fix="Draft it without --mark-settled.",
+            fix="Draft it without --set mark_settled.",
         )
     return tuple(made)
 

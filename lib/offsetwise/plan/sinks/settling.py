@@ -198,8 +198,8 @@ def contradictions(plan: Plan) -> Iterator[str]:
     looked = bool(ending or plan.marks)
     if bool(ending) != bool(plan.transactions) or looked != (plan.requirements.sink is not None):
         yield "its targets, its transactions and its sink's cluster do not belong together"
-    if any(True for target in plan.targets for _ in target_type(target.kind).combination(plan.targets)):
-        yield "it writes targets that no plan writes together"
+    if any(True for target in ending for _ in target_type(target.kind).combination(plan.targets)):
+        yield "it ends hanging transactions and writes other targets too"
     if ending and (len(ending) > 1 or plan.targets[0] != ending[0]):
         yield "it does not end transactions first"
     hangs = any(Decision.HANGING in target_type(target.kind).decisions for target in ending)

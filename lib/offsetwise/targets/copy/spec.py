@@ -75,7 +75,7 @@ _REWIND: Final = Way(
     keeps=("the state as it was after that batch", "the query id"),
     gives_up=("later batches: their records are read again, under batch ids that the sink has seen",),
     needs=("that batch and its state are retained", "a sink taken back to it, or one that drops repeated records"),
-    options=" --rewind-to BATCH",
+    options=" --set rewind_to=BATCH",
     rewinds=True,
     elsewhere="It begins at the positions after an earlier batch, and this comparison is of the last one",
     against=no_batch,

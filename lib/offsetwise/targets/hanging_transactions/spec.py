@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from offsetwise.errors import PlanError
 from offsetwise.model import Plan, ReceiptStep, Target
-from offsetwise.plan.target import Role, TargetType, Unsuited, Where
+from offsetwise.plan.request import unfit
+from offsetwise.plan.target import Role, TargetType, Where
 from offsetwise.targets.transactions.spec import recorded
 from offsetwise.transactions.decisions import Decision
 
@@ -22,12 +24,12 @@ class HangingTransactionsTarget(TargetType):
     decisions = (Decision.HANGING,)
     notes = frozenset({"sending"})
 
-    def combination(self, targets: Sequence[Target]) -> Iterator[Unsuited]:
+    def combination(self, targets: Sequence[Target]) -> Iterator[PlanError]:
         """Yield that it is written by a plan of its own."""
         if len(targets) > 1:
-            yield Unsuited(
-                expected="hanging transactions to be ended by a plan of their own",
-                found=f"{len(targets)} targets",
+            yield unfit(
+                "hanging transactions to be ended by a plan of their own",
+                f"{len(targets)} targets",
                 fix="Draft a plan of its own for hanging transactions.",
             )
 

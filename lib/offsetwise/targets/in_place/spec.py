@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from offsetwise.config import JobTraits
 from offsetwise.engines.spark.engine import SPARK
 from offsetwise.model import Comparison, Plan, Problem, ReceiptStep
-from offsetwise.plan.recorded import edited_in_place
+from offsetwise.plan.recorded import edited_in_place, notes_of_originals
 from offsetwise.plan.target import Role, TargetType, Where
 from offsetwise.plan.ways import Way
 from offsetwise.targets.spark.spec import against_checkpoint
@@ -39,6 +39,11 @@ class SparkInPlaceTarget(TargetType):
     def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
         """Yield what speaks against writing it for a job; see `TargetType`."""
         return against_checkpoint(comparison, job, sink_rewound=sink_rewound)
+
+    def unfit_notes(self, digest: str, step: ReceiptStep, notes: Mapping[str, str], *, begun: bool) -> Iterator[str]:
+        """Yield which notes its writer cannot have made, such as originals kept elsewhere."""
+        yield from super().unfit_notes(digest, step, notes, begun=begun)
+        yield from notes_of_originals(digest, step, notes, begun=begun)
 
     def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
         """Yield where a step is none that its writer records."""

@@ -11,7 +11,7 @@ from offsetwise.engines.kcl.findings import lease_held, lease_table_migrates
 from offsetwise.engines.kcl.kinesis import KEY, checkpoint_of
 from offsetwise.errors import ApplyError, ClusterError
 from offsetwise.findings.reading import checkpoint_damaged
-from offsetwise.model import AnyPosition, Checkpoint
+from offsetwise.model import AnyPosition, Checkpoint, Comparison
 from offsetwise.storage.dynamodb import Item, Table
 from offsetwise.streams.kinesis.findings import table_shared
 from offsetwise.streams.kinesis.tables import DynamoTable
@@ -63,6 +63,14 @@ def leases_as_checkpoint(table: DynamoTable) -> Checkpoint | None:
     """
     rows = table.rows_of(table.name)
     return None if rows is None else checkpoint_of(table.uri, _as_table(table.name, rows), ())
+
+
+def applications(comparison: Comparison) -> tuple[str, ...]:
+    """Return the application whose leases were compared; empty for a job of another engine."""
+    checkpoint = comparison.checkpoint
+    if checkpoint is None or not isinstance(checkpoint.details, KclDetails) or not checkpoint.job_id:
+        return ()
+    return (checkpoint.job_id,)
 
 
 def read_leases(table: DynamoTable) -> Leases:

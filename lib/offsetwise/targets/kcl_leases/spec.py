@@ -9,7 +9,6 @@ from typing import Final, Literal
 from pydantic import Field
 
 from offsetwise.config import ClusterConfig
-from offsetwise.engines.kcl.details import NAME as KCL
 from offsetwise.errors import ApplyError, ClusterError, PlanError
 from offsetwise.findings import Stage, finding
 from offsetwise.model import (
@@ -35,7 +34,7 @@ from offsetwise.streams.kinesis.numbers import Evidence, evidence_of, moment
 from offsetwise.streams.kinesis.spec import SPEC as STREAM
 from offsetwise.streams.kinesis.spec import TRIM_HORIZON, Place, ShardPlace, sequence_number, shard_id
 from offsetwise.streams.kinesis.tables import DynamoTable
-from offsetwise.targets.kcl.spec import CREATE, KCL_3, NAME_ANOTHER, NoTableError, read_leases
+from offsetwise.targets.kcl.spec import CREATE, KCL_3, NAME_ANOTHER, NoTableError, applications, read_leases
 from offsetwise.targets.kinesis.spec import is_to_another_stream
 from offsetwise.wording import many
 
@@ -213,8 +212,7 @@ class KclLeasesTarget(TargetType):
 
     def addresses(self, comparison: Comparison, new: Snapshot | None) -> Sequence[str]:
         """Return the application whose leases were compared; nobody tells which other tables there are."""
-        checkpoint = comparison.checkpoint
-        return (checkpoint.job_id,) if checkpoint is not None and checkpoint.engine == KCL and checkpoint.job_id else ()
+        return applications(comparison)
 
     def is_checkpoint(self, target: Target, checkpoint: CheckpointRequirement | None) -> bool:
         """Return whether the table is the one that the positions were read from."""

@@ -27,10 +27,10 @@ _WAY: Final = Way(
     gives_up=("all state but the positions: every other operator of the job starts empty",),
     needs=(
         "a Flink job whose KinesisStreamsSource has a uid",
-        "--uid, --stream-arn, --parallelism and --max-parallelism as in the job's code",
+        "the keys uid, stream_arn, parallelism and max_parallelism of --set as in the job's code",
         "a job of that maximum parallelism",
     ),
-    options=" --uid UID --stream-arn ARN --parallelism N --max-parallelism N",
+    options=" --set uid=UID --set stream_arn=ARN --set parallelism=N --set max_parallelism=N",
     elsewhere="This page does not ask which source of which job it is for",
     start=("flink run -s DIR JOB",),
 )

@@ -9,11 +9,13 @@ from offsetwise.config import JobTraits
 from offsetwise.engines.flink.details import FlinkDetails
 from offsetwise.engines.flink.engine import FLINK
 from offsetwise.engines.flink.source import READER_STATE
+from offsetwise.errors import PlanError
 from offsetwise.findings import Stage, finding
 from offsetwise.model import Checkpoint, Comparison, Plan, Problem, ReceiptStep, Severity, Target
 from offsetwise.plan.recorded import edited
+from offsetwise.plan.request import unfit
 from offsetwise.plan.settings import MarkSettings
-from offsetwise.plan.target import OutputTarget, Role, Unsuited, target_type
+from offsetwise.plan.target import OutputTarget, Role, target_type
 from offsetwise.plan.ways import Way
 from offsetwise.ports.stream import has_offsets
 from offsetwise.targets.flink.spec import (
@@ -88,12 +90,12 @@ class SavepointWithoutSourcesTarget(OutputTarget):
         if comparison.checkpoint is not None:
             yield from source_keeps_more(comparison.checkpoint)
 
-    def combination(self, targets: Sequence[Target]) -> Iterator[Unsuited]:
+    def combination(self, targets: Sequence[Target]) -> Iterator[PlanError]:
         """Yield that the positions must be written somewhere else by the same plan."""
         if {target_type(target.kind).role for target in targets}.isdisjoint({Role.START, Role.POSITIONS}):
-            yield Unsuited(
-                expected="a place for the positions beside a savepoint that keeps none",
-                found="no other target",
+            yield unfit(
+                "a place for the positions beside a savepoint that keeps none",
+                "no other target",
                 fix="Add --target consumer-group:GROUP, or --target starting-offsets.",
             )
 

@@ -10,13 +10,12 @@ from offsetwise.config import JobTraits
 from offsetwise.engines.spark.engine import SPARK
 from offsetwise.errors import PlanError
 from offsetwise.model import Comparison, Plan, Problem, ReceiptStep
-from offsetwise.plan.exports import starting_offsets
+from offsetwise.plan.exports import against_gaps, starting_offsets
 from offsetwise.plan.recorded import made
 from offsetwise.plan.refusals import sources
 from offsetwise.plan.target import OutputTarget, Role
 from offsetwise.plan.ways import Way
 from offsetwise.ports.stream import has_offsets
-from offsetwise.targets.moves import against_gaps
 from offsetwise.targets.spark.spec import against_anew, against_several
 from offsetwise.wording import many
 

@@ -8,12 +8,11 @@ from typing import Final
 from offsetwise.config import JobTraits
 from offsetwise.engines.registry import keeper_of
 from offsetwise.model import Comparison, Plan, Problem, ReceiptStep
-from offsetwise.plan.exports import starting_offsets
+from offsetwise.plan.exports import against_gaps, starting_offsets
 from offsetwise.plan.moving import moving_of
 from offsetwise.plan.recorded import made_text
 from offsetwise.plan.refusals import no_checkpoint
 from offsetwise.plan.target import OutputTarget, Role
-from offsetwise.targets.moves import against_gaps
 
 
 class StartingOffsetsTarget(OutputTarget):

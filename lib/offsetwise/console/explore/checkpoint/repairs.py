@@ -45,4 +45,4 @@ def command(repair: FittingRepair, shown: Checkpoint) -> str:
     """Return the command that drafts a repair."""
     given = "".join(f" --set {quote(each)}" for each in repair.settings)
     uri = quote(shown.uri)
-    return f"offsetwise draft --repair {repair.kind}{given} --checkpoint {uri} --author NAME --out plan.json"
+    return f"offsetwise draft --set repair={repair.kind}{given} --checkpoint {uri} --author NAME --out plan.json"

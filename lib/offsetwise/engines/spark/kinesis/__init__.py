@@ -178,7 +178,8 @@ def _lost(batch: int, source: str, line: Line) -> Problem:
         f"begin with an empty checkpoint, and the line of source {source} in offsets/{batch} as the option "
         "kinesis.startingposition"
         if line.has_sub
-        else "draft a copy that has them: draft --repair rebuild-shard-commit --checkpoint FOLDER --author NAME --out P"
+        else "draft a copy that has them: draft --set repair=rebuild-shard-commit --checkpoint FOLDER --author "
+        "NAME --out P"
     )
     return checkpoint_damaged.problem(
         f"Batch {batch} is committed, and {_path(source, line)} is not there, though ends of other batches are: its "

@@ -16,7 +16,7 @@ def drop_pending_batch(damaged: Damaged, values: Mapping[str, str]) -> Repaired:
     restart = damaged.restart
     if restart.missing:
         raise UnrepairableError(
-            f"Batch {restart.missing[-1]} before the last one is lost.", fix="Use --repair drop-batch-after-gap."
+            f"Batch {restart.missing[-1]} before the last one is lost.", fix="Use --set repair=drop-batch-after-gap."
         )
     if restart.reruns is None:
         raise UnrepairableError(

@@ -180,7 +180,8 @@ def ranges_of(plan: Plan) -> dict[TopicPartition, ShardRange]:
     code="NEW_SAVEPOINT",
     severity=Severity.BLOCKS,
     title="What a savepoint is to be made for is missing, or cannot be",
-    remedy="Say it as in the job's code: --uid UID --stream-arn ARN --parallelism N --max-parallelism N.",
+    remedy="Say it as in the job's code: --set uid=UID --set stream_arn=ARN --set parallelism=N --set "
+    "max_parallelism=N.",
     rank=360,
     stage=Stage.PLAN,
 )

@@ -1,0 +1,1 @@
+"""A plug-in for Offsetwise: bookmarks kept by a service, and jobs that keep their positions in a text file."""
