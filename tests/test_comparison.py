@@ -12,7 +12,6 @@ from offsetwise.comparison import (
     assemble,
     candidates_of,
     mirror_maker_of,
-    planned_at_ms,
     positions_of,
     standings_of,
     summarise,
@@ -234,9 +233,10 @@ def test_the_cluster_is_inferred_under_the_topics_own_name() -> None:
 
 
 def test_the_last_committed_batch_says_when_the_positions_were_planned() -> None:
-    assert planned_at_ms(CHECKPOINT) == 1_767_225_600_000
-    assert planned_at_ms(changed(CHECKPOINT, batches=())) is None
-    assert planned_at_ms(None) is None
+    subject = scene().subject
+    assert subject.planned_at_ms == 1_767_225_600_000
+    assert replace(subject, read=changed(CHECKPOINT, batches=())).planned_at_ms is None
+    assert replace(subject, read=None).planned_at_ms is None
 
 
 def test_rows_carry_the_codes_of_their_findings() -> None:

@@ -9,6 +9,7 @@ import shutil
 import socketserver
 import stat
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -163,6 +164,17 @@ def test_clusters_that_do_not_answer_are_said_and_no_secret_is_told(as_json: boo
     assert load_migration(Path("m.yaml")).checkpoint("orders").job.stateful is True
     assert stat.S_IMODE(Path("m.yaml").stat().st_mode) == 0o600
     assert sorted(each.name for each in Path().iterdir()) == ["checkpoints", "m.yaml", "new.conf", "old.properties"]
+
+
+def test_json_of_it_waits_for_no_library_that_it_does_not_need(refusing: tuple[str, str]) -> None:
+    code = "import sys; sys.argv = sys.argv[1:]; from offsetwise.cli import main\ntry: main()\nfinally: "
+    code += "print([name for name in ('numpy', 'cryptography', 'offsetwise.apply') if name in sys.modules])"
+    named = ("--old", refusing[0], "--new", refusing[1], "--checkpoints", "checkpoints", "--out", "m.yaml")
+    command = [sys.executable, "-c", code, "offsetwise", "init", *named, "--json"]
+
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert ran.stdout.splitlines()[-1] == "[]"
 
 
 def test_a_root_without_checkpoints_and_one_that_is_not_there_are_said(refusing: tuple[str, str]) -> None:

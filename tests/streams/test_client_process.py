@@ -19,6 +19,8 @@ from offsetwise.errors import ClusterAuthError, ClusterError, StoppedError
 from offsetwise.progress import Progress, unheard
 from offsetwise.streams import client_process
 from offsetwise.streams.client_process import RETAINED, in_a_process
+from offsetwise.streams.kafka import reader
+from tests.streams.loading import loaded_with
 
 ROOT = Path(__file__).parents[2]
 CONFIG = ClusterConfig(name="old", properties={"bootstrap.servers": "broker:9092"})
@@ -118,6 +120,17 @@ def test_a_defect_of_ours_stays_one_and_shows_where_it_is() -> None:
         in_a_process(breaks)(CONFIG)
 
     assert "in breaks" in "".join(error.value.__notes__)
+
+
+def test_it_imports_no_models_of_the_migration_file() -> None:
+    asked = {value.__wrapped__.__module__ for value in vars(reader).values() if hasattr(value, "__wrapped__")}
+    asked.remove(reader.__name__)  # what a sink's upgrade needs is asked of a second client
+
+    loaded = in_a_process(loaded_with)(CONFIG, tuple(asked))
+
+    assert len(asked) > 4
+    assert "confluent_kafka" in loaded
+    assert loaded.isdisjoint({"numpy", "pandas", "pyarrow", "pydantic", "pyspark", "regex", "yaml"})
 
 
 def test_secrets_of_now_reach_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ One table serves both clients: librdkafka (the cluster reader) takes the names a
 gets them mapped to the Java client's.
 """
 
+from offsetwise.client_properties.addressed import AddressedCluster, PlainCluster, client_properties
 from offsetwise.client_properties.allowed import ALLOWED, FORBIDDEN, ClientProperties, Kind, Property, is_secret, masked
 from offsetwise.client_properties.checking import check, resolve, servers
 from offsetwise.client_properties.java import jaas_quote, to_java
@@ -22,15 +23,18 @@ __all__ = [
     "ALLOWED",
     "BY_HAND",
     "FORBIDDEN",
+    "AddressedCluster",
     "ClientProperties",
     "GivenCluster",
     "Kind",
+    "PlainCluster",
     "Property",
     "check",
     "check_addresses",
     "check_allowed",
     "check_command_line",
     "check_server",
+    "client_properties",
     "given_cluster",
     "is_reference",
     "is_secret",

@@ -13,7 +13,6 @@ from offsetwise.model import (
     AnyPosition,
     BelongsTo,
     Candidate,
-    Checkpoint,
     Cluster,
     ClusterRef,
     Comparison,
@@ -175,11 +174,6 @@ def standings_of(scene: Scene, positions: Iterable[Position]) -> Iterator[Standi
                 old=position.old,
                 new=scene.log(Cluster.NEW, position.topic, position.partition),
             )
-
-
-def planned_at_ms(checkpoint: Checkpoint | None) -> int | None:
-    """Say when the batch that ended at the restart's positions was planned."""
-    return None if checkpoint is None else checkpoint.planned_ms(checkpoint.details.last_committed_batch)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,9 @@
 """The migration file, read strictly, and the clients' properties that it leads to."""
 
+from offsetwise.client_properties import client_properties
 from offsetwise.config.fields import Label, Location, PersonName, Visible, is_uri
 from offsetwise.config.migration import (
     Migration,
-    client_properties,
     java_properties,
     load_migration,
     schema,

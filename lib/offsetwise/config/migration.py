@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, Self
 from pydantic import BeforeValidator, model_validator
 
 from offsetwise import client_properties as allowed
-from offsetwise.client_properties import ClientProperties
+from offsetwise.client_properties import ClientProperties, client_properties
 from offsetwise.config.fields import (
     Label,
     Location,
@@ -224,16 +224,6 @@ def load_migration(path: Path) -> Migration:
         ForbiddenPropertyError: A client property that is not on the allow-list.
     """
     return read(path, Migration, _FILE)
-
-
-def client_properties(cluster: ClusterConfig) -> ClientProperties:
-    """Give librdkafka's properties of a cluster, secrets resolved. Secrets mask themselves when printed.
-
-    Raises:
-        SecretError: A reference leads nowhere.
-        ConfigError: A property that cannot be used.
-    """
-    return allowed.resolve(cluster.properties, where=f"cluster {cluster.name!r}: properties", folder=cluster.folder)
 
 
 def java_properties(cluster: ClusterConfig) -> ClientProperties:

@@ -284,3 +284,8 @@ class Checkpoint:
     def planned_ms(self, batch: int | None) -> int | None:
         """Return when a retained batch was planned, epoch ms; an engine that does not know writes 0."""
         return next((each.timestamp_ms or None for each in self.details.batches if each.id == batch), None)
+
+    @property
+    def restart_planned_ms(self) -> int | None:
+        """When the batch that ended at the restart's positions was planned, epoch ms; None where it is not known."""
+        return self.planned_ms(self.details.last_committed_batch)

@@ -25,8 +25,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, Final, ParamSpec, TypeVar
 
-from offsetwise.client_properties import lent, lent_now, masked
-from offsetwise.config import ClusterConfig
+from offsetwise.client_properties import AddressedCluster, PlainCluster, lent, lent_now, masked
 from offsetwise.errors import ClusterError, OffsetwiseError
 from offsetwise.progress import Progress
 
@@ -34,7 +33,7 @@ P = ParamSpec("P")
 Answer = TypeVar("Answer")
 
 RETAINED: Final = 2
-"""Processes that wait for the next question: each has loaded what it needs, for a third of a second."""
+"""Processes that wait for the next question: each has loaded what it needs, for a fifth of a second."""
 SILENCE_S: Final = 120.0
 """How long a process may say nothing: everything that it does has a time-out of a minute at most."""
 _LAST_S: Final = 5.0
@@ -129,7 +128,7 @@ class _Process:
         self._process.returncode = 0
         self._errors.close()
 
-    def error(self, config: ClusterConfig) -> ClusterError:
+    def error(self, config: AddressedCluster) -> ClusterError:
         """Return the error of a cluster over which it ended, and end it."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_LAST_S)
@@ -156,7 +155,8 @@ def in_a_process(function: Callable[P, Answer]) -> Callable[P, Answer]:
     """Return a function that does the same in a process of its own.
 
     Args:
-        function: Of a module, with a `ClusterConfig` among its arguments, and perhaps `progress`.
+        function: Of a module, with an `AddressedCluster` among its arguments, and perhaps `progress`. It is called with
+            a `PlainCluster`.
 
     Raises:
         ClusterError: That process ended before there was an answer; and whatever the function raises.
@@ -167,8 +167,8 @@ def in_a_process(function: Callable[P, Answer]) -> Callable[P, Answer]:
         progress: Any = named.pop("progress", None)
         question = _Question(
             function=function,
-            arguments=arguments,
-            named=named,
+            arguments=tuple(map(_plain, arguments)),
+            named={name: _plain(value) for name, value in named.items()},
             reports=progress is not None,
             environment=dict(os.environ),
             lent=dict(lent_now()),
@@ -240,9 +240,13 @@ def _is_librarys(error: Exception) -> bool:
     return raised_by in _LIBRARIES or isinstance(error, (UnicodeError, SystemError))
 
 
-def _cluster(question: _Question) -> ClusterConfig:
+def _plain(argument: object) -> object:
+    return PlainCluster.of(argument) if isinstance(argument, AddressedCluster) else argument
+
+
+def _cluster(question: _Question) -> PlainCluster:
     arguments = (*question.arguments, *question.named.values())
-    return next(each for each in arguments if isinstance(each, ClusterConfig))
+    return next(argument for argument in arguments if isinstance(argument, PlainCluster))
 
 
 def _taken() -> _Process:
@@ -281,7 +285,7 @@ def _forget_all() -> None:
 os.register_at_fork(after_in_child=_forget_all)
 
 
-def wrong_answer(config: ClusterConfig, expected: str, found: str) -> ClusterError:
+def wrong_answer(config: AddressedCluster, expected: str, found: str) -> ClusterError:
     """Return the error of a cluster whose brokers answer what no broker of Kafka answers."""
     return ClusterError(
         f"Cluster {config.name!r} at {config.properties.get('bootstrap.servers')}: expected {expected}, found {found}. "

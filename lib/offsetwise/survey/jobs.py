@@ -9,7 +9,6 @@ from dataclasses import replace
 from itertools import chain, count
 from typing import Final
 
-from offsetwise.comparison import planned_at_ms
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.engines.registry import engine_of, engines
 from offsetwise.errors import OffsetwiseError
@@ -68,7 +67,7 @@ def _shown(known: SurveyedCheckpoint, read: Checkpoint, at: Positions, logs: Log
         Standing(partition=each, offset=offset, old=logs[Cluster.OLD].get(each), new=logs[Cluster.NEW].get(each))
         for each, offset in at.items()
     )
-    belongs = belongs_to(standings, planned_at_ms=planned_at_ms(read), names=NAMES)
+    belongs = belongs_to(standings, planned_at_ms=read.restart_planned_ms, names=NAMES)
     why = belongs.reason if belongs.cluster is Cluster.NEW else None
     return replace(made, belongs_to=belongs.cluster, reason=belongs.reason, left_out=why)
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from offsetwise.comparison import Scene, planned_at_ms, positions_of, standings_of
+from offsetwise.comparison import Scene, positions_of, standings_of
 from offsetwise.comparison.subjects import ReadSubject
 from offsetwise.config import Migration
 from offsetwise.engines.checkpoint import newest_checkpoint, read_checkpoint
@@ -189,7 +189,7 @@ def _belongs_elsewhere(scene: Scene, subject: LagSubject) -> MissingPart | None:
         return None
     names = {Cluster.OLD: scene.old.name, Cluster.NEW: scene.new.name}
     standings = standings_of(scene, positions_of(scene))
-    belongs = belongs_to(standings, planned_at_ms=planned_at_ms(scene.subject.read), names=names)
+    belongs = belongs_to(standings, planned_at_ms=scene.subject.planned_at_ms, names=names)
     if belongs.cluster is not Cluster.NEW:
         return None
     return MissingPart(

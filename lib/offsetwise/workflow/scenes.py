@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from offsetwise.comparison import Scene, planned_at_ms, positions_of, standings_of
+from offsetwise.comparison import Scene, positions_of, standings_of
 from offsetwise.comparison.subjects import ReadSubject
 from offsetwise.config import CheckpointConfig, Migration
 from offsetwise.engines.checkpoint import is_of_rows, read_checkpoint
@@ -112,7 +112,7 @@ def belongs_of(scene: Scene, standings: Iterable[Standing]) -> BelongsTo:
     if scene.migration.may_be_one and scene.old.cluster_id == scene.new.cluster_id:
         return BelongsTo(cluster=Cluster.OLD, reason="Both are one: the job stays where its positions are.")
     names = {Cluster.OLD: scene.old.name, Cluster.NEW: scene.new.name}
-    belongs = belongs_to(standings, planned_at_ms=planned_at_ms(scene.subject.read), names=names)
+    belongs = belongs_to(standings, planned_at_ms=scene.subject.planned_at_ms, names=names)
     return _of_old(belongs, scene.subject)
 
 

@@ -18,8 +18,7 @@ from typing import Any, Final
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from offsetwise.client_properties import masked
-from offsetwise.config import ClusterConfig, client_properties
+from offsetwise.client_properties import AddressedCluster, client_properties, masked
 from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachableError, ConfigError
 from offsetwise.model import MAX_PARTITIONS
 from offsetwise.streams.client_process import wrong_answer
@@ -155,7 +154,7 @@ class Client:
         SecretError: A reference leads nowhere.
     """
 
-    def __init__(self, config: ClusterConfig, *, timeout_s: float, counter: RequestCounter | None = None) -> None:
+    def __init__(self, config: AddressedCluster, *, timeout_s: float, counter: RequestCounter | None = None) -> None:
         self.config = config
         self.properties = client_properties(config)
         self.deadline = Deadline(timeout_s)
@@ -249,7 +248,7 @@ class Client:
         self._counter.take(statistics)
 
 
-def _require_partitions(config: ClusterConfig, topics: Mapping[str, Any]) -> None:
+def _require_partitions(config: AddressedCluster, topics: Mapping[str, Any]) -> None:
     """Refuse numbers that librdkafka takes for indexes of as many partitions as were listed, without looking."""
     for name, topic in topics.items():
         count = len(topic.partitions)
@@ -334,7 +333,7 @@ NOT_THERE: Final = Failure("it does not exist", missing=True)
 _NOT_THERE: Final = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)
 
 
-def diagnose(config: ClusterConfig, errors: list[KafkaError], timeout_s: float) -> ClusterError:
+def diagnose(config: AddressedCluster, errors: list[KafkaError], timeout_s: float) -> ClusterError:
     """Name the likeliest reason why a cluster gave nothing."""
     subject = f"Cluster {config.name!r} at {config.properties.get('bootstrap.servers')}"
     protocol = config.properties.get("security.protocol", "plaintext").lower()
@@ -372,7 +371,7 @@ def diagnose(config: ClusterConfig, errors: list[KafkaError], timeout_s: float) 
     return _hung_up_on(config, said)
 
 
-def _hung_up_on(config: ClusterConfig, said: str) -> ClusterAuthError:
+def _hung_up_on(config: AddressedCluster, said: str) -> ClusterAuthError:
     protocol = config.properties.get("security.protocol", "plaintext").lower()
     detail = said.split(": ", maxsplit=2)[-1]
     return ClusterAuthError(

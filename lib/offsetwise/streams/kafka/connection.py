@@ -13,8 +13,7 @@ from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException
 
-from offsetwise.client_properties import ClientProperties
-from offsetwise.config import ClusterConfig, client_properties
+from offsetwise.client_properties import AddressedCluster, ClientProperties, client_properties
 from offsetwise.errors import ClusterAuthError, ClusterError
 from offsetwise.progress import Progress, unheard
 from offsetwise.streams.access import Step, StepName, StepState
@@ -50,7 +49,7 @@ class _SkippedError(Exception):
 
 
 def try_connection(
-    config: ClusterConfig,
+    config: AddressedCluster,
     *,
     topic: str | None = None,
     groups: tuple[str, ...] = (),
@@ -105,7 +104,7 @@ def _taken(name: StepName, trial: _Trial) -> Step:
 class _Trial:
     """One test under way: what a step learnt is at hand for the next."""
 
-    def __init__(self, config: ClusterConfig, topic: str | None, groups: tuple[str, ...], timeout_s: float) -> None:
+    def __init__(self, config: AddressedCluster, topic: str | None, groups: tuple[str, ...], timeout_s: float) -> None:
         self.config = config
         self.topic = topic
         self.groups = groups

@@ -9,7 +9,7 @@ from kafka.protocol.admin.acl import DescribeAclsRequest
 from kafka.protocol.admin.configs import DescribeConfigsRequest
 from kafka.protocol.metadata import ApiVersionsRequest
 
-from offsetwise.config import ClusterConfig
+from offsetwise.client_properties import AddressedCluster
 from offsetwise.streams.kafka.client import Client
 from offsetwise.streams.kafka.wire import Wire
 from offsetwise.transactions.observed import UnsupportedBrokerError
@@ -25,7 +25,7 @@ _TRANSACTIONAL_ID: Final = 5
 _ALLOW: Final = 3
 
 
-def read_facts(config: ClusterConfig, *, timeout_s: float = 20) -> Facts:
+def read_facts(config: AddressedCluster, *, timeout_s: float = 20) -> Facts:
     """Ask every broker; see `streams.reader.Reader`."""
     client = Client(config, timeout_s=timeout_s)
     client.contact()

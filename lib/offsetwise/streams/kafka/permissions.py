@@ -17,7 +17,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exported 
     ResourceType,
 )
 
-from offsetwise.config import ClusterConfig
+from offsetwise.client_properties import AddressedCluster
 from offsetwise.model import Cluster
 from offsetwise.streams.access import AclCommand, Granted, Permissions, Resource
 from offsetwise.streams.kafka.client import Client, is_authorisation, reason
@@ -27,7 +27,7 @@ _TOPICS_PER_COMMAND: Final = 25
 
 def read_permissions(
     cluster: Cluster,
-    config: ClusterConfig,
+    config: AddressedCluster,
     *,
     topics: Sequence[str],
     groups: Sequence[str],
@@ -61,13 +61,13 @@ def read_permissions(
     return Permissions(cluster=cluster, user=user_of(config), authorizer=authorizer, granted=tuple(granted))
 
 
-def user_of(config: ClusterConfig) -> str | None:
+def user_of(config: AddressedCluster) -> str | None:
     """Give the user as the migration file names it; None where it names none (a certificate, or nobody)."""
     name = config.properties.get("sasl.username") or config.properties.get("sasl.oauthbearer.client.id")
     return None if name is None or name.startswith(("${", "file:")) else name
 
 
-def principal_of(config: ClusterConfig) -> str:
+def principal_of(config: AddressedCluster) -> str:
     """Give Kafka's principal of the user, or a text in its place that says what to put there."""
     protocol = config.properties.get("security.protocol", "plaintext").lower()
     if protocol.startswith("sasl_"):
@@ -76,7 +76,7 @@ def principal_of(config: ClusterConfig) -> str:
 
 
 def minimum_acls(
-    config: ClusterConfig, *, topics: Iterable[str], mirror_topics: Iterable[str], groups: Iterable[str]
+    config: AddressedCluster, *, topics: Iterable[str], mirror_topics: Iterable[str], groups: Iterable[str]
 ) -> tuple[AclCommand, ...]:
     """Give the commands of `kafka-acls.sh` that let the user of a cluster read what a migration needs.
 

@@ -8,7 +8,7 @@ from typing import Final
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 
-from offsetwise.config import ClusterConfig, client_properties
+from offsetwise.client_properties import AddressedCluster, client_properties
 from offsetwise.model import TopicPartition
 from offsetwise.streams.kafka.client import LOGGER, Client, Deadline, consumer_configuration, reason
 
@@ -21,7 +21,9 @@ _LITTLE_BYTES: Final = 65_536
 """Of each partition: only its first record is wanted."""
 
 
-def timestamps_at(config: ClusterConfig, places: Iterable[Place], *, timeout_s: float = 20) -> dict[Place, int | None]:
+def timestamps_at(
+    config: AddressedCluster, places: Iterable[Place], *, timeout_s: float = 20
+) -> dict[Place, int | None]:
     """Give the timestamp (epoch ms) of the first record at or after each place.
 
     None where there is no record yet, the place is not in the log, or nothing came in time.

@@ -18,7 +18,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exported 
     ResourceType,
 )
 
-from offsetwise.config import ClusterConfig
+from offsetwise.client_properties import AddressedCluster
 from offsetwise.errors import ClusterAuthError
 from offsetwise.findings.logs import topic_missing
 from offsetwise.findings.reading import config_unreadable, partition_unreadable, topic_unreadable
@@ -71,7 +71,7 @@ class ClusterReading:
     """What one cluster said, of which any part can be told as a snapshot."""
 
     cluster: Cluster
-    config: ClusterConfig
+    config: AddressedCluster
     cluster_id: str | None
     taken_at: str
     topics: Mapping[str, TopicState]
@@ -142,7 +142,7 @@ class ClusterReading:
 
 def read_cluster(
     cluster: Cluster,
-    config: ClusterConfig,
+    config: AddressedCluster,
     *,
     topics: tuple[str, ...] | None,
     groups: tuple[str, ...] | None,
@@ -167,7 +167,7 @@ def read_cluster(
 @collected_seldom()
 def read_whole(
     cluster: Cluster,
-    config: ClusterConfig,
+    config: AddressedCluster,
     *,
     topics: tuple[str, ...] | None,
     groups: tuple[str, ...] | None,
@@ -237,7 +237,7 @@ def read_whole(
 
 
 def offsets_for_times(
-    config: ClusterConfig, times: Mapping[TopicPartition, int], *, timeout_s: float = 20
+    config: AddressedCluster, times: Mapping[TopicPartition, int], *, timeout_s: float = 20
 ) -> dict[TopicPartition, int | None]:
     """Give, per partition, the first offset whose timestamp is at or after the given one (epoch ms).
 
@@ -254,7 +254,7 @@ def offsets_for_times(
 
 
 def log_ranges(
-    config: ClusterConfig, partitions: Iterable[TopicPartition], *, timeout_s: float = 20
+    config: AddressedCluster, partitions: Iterable[TopicPartition], *, timeout_s: float = 20
 ) -> dict[TopicPartition, LogRange]:
     """Return where the log of each partition begins and ends now; None where the broker gave no answer.
 
@@ -268,7 +268,7 @@ def log_ranges(
 
 
 def _offsets(
-    config: ClusterConfig, questions: Sequence[Mapping[TopicPartition, int]], timeout_s: float
+    config: AddressedCluster, questions: Sequence[Mapping[TopicPartition, int]], timeout_s: float
 ) -> list[dict[TopicPartition, int | None]]:
     """Put questions of one offset of each partition, all by one client."""
     if not any(questions):

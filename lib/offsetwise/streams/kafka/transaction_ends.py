@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from offsetwise.config import ClusterConfig
+from offsetwise.client_properties import AddressedCluster
 from offsetwise.model import PlannedTransaction
 from offsetwise.position import TopicPartition
 from offsetwise.streams.kafka.client import Client
@@ -30,7 +30,7 @@ _GONE: Final = "retention has taken its records"
 
 
 def read_ends(
-    config: ClusterConfig, transactions: Sequence[PlannedTransaction], *, count: bool = False, timeout_s: float = 20
+    config: AddressedCluster, transactions: Sequence[PlannedTransaction], *, count: bool = False, timeout_s: float = 20
 ) -> Ends:
     """Read what became of transactions; see `streams.reader.Reader`."""
     from offsetwise.streams.kafka.wire import Wire  # noqa: PLC0415 - imports a second client, a quarter of a second

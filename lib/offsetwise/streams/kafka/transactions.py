@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
-from offsetwise.config import ClusterConfig
+from offsetwise.client_properties import AddressedCluster
 from offsetwise.position import TopicPartition
 from offsetwise.streams.kafka.client import Client
 from offsetwise.streams.kafka.logs import ask_logs, take_logs
@@ -41,7 +41,7 @@ CHECKPOINT_MS: Final = 600_000
 
 
 def look_at_transactions(
-    config: ClusterConfig, held: Held, *, topics: Sequence[str] = (), apart_s: float = 2, timeout_s: float = 20
+    config: AddressedCluster, held: Held, *, topics: Sequence[str] = (), apart_s: float = 2, timeout_s: float = 20
 ) -> Looks:
     """Look twice; see `streams.reader.Reader`."""
     from offsetwise.streams.kafka.wire import Wire  # noqa: PLC0415 - imports a second client, a quarter of a second

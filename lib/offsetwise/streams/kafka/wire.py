@@ -27,8 +27,7 @@ from kafka.protocol.admin.transactions import (
 from kafka.protocol.consumer.fetch import FetchRequest
 from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest, MetadataRequest
 
-from offsetwise.client_properties import ClientProperties, masked
-from offsetwise.config import ClusterConfig
+from offsetwise.client_properties import AddressedCluster, ClientProperties, masked
 from offsetwise.errors import ClusterUnreachableError, ConfigError
 from offsetwise.position import TopicPartition
 from offsetwise.streams.kafka.batches import Fetched, headers
@@ -59,7 +58,7 @@ class Wire:
         ClusterUnreachableError: No broker answered.
     """
 
-    def __init__(self, config: ClusterConfig, properties: ClientProperties, deadline: Deadline) -> None:
+    def __init__(self, config: AddressedCluster, properties: ClientProperties, deadline: Deadline) -> None:
         self.deadline = deadline
         self._coordinators: dict[str, int] = {}
         made = configuration(config, properties)
@@ -332,7 +331,7 @@ def _answer(each: Any) -> Answer | None:
     return Missing.DENIED if each.error_code in DENIED else None
 
 
-def configuration(config: ClusterConfig, properties: ClientProperties) -> dict[str, Any]:
+def configuration(config: AddressedCluster, properties: ClientProperties) -> dict[str, Any]:
     """Give kafka-python's configuration for librdkafka's properties.
 
     Raises:
