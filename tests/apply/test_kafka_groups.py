@@ -13,8 +13,7 @@ from offsetwise.config import ClusterConfig
 from offsetwise.errors import ApplyError, LostReplyError, StalePlanError
 from offsetwise.model import GroupOffset, TopicPartition
 from offsetwise.streams.kafka.client import Deadline
-from offsetwise.targets.group import kafka
-from offsetwise.targets.group.kafka import KafkaGroups
+from offsetwise.targets.group import brokers
 from offsetwise.targets.group.port import Reply
 
 WANTED = (
@@ -40,12 +39,12 @@ NOTHING_COMMITTED = {
 CLUSTER = "reviewed"
 BY_TOKEN = {"bootstrap.servers": "new.invalid:9092", "sasl.oauthbearer.method": "oidc"}
 """What the second client cannot sign in with, so that librdkafka sends the change."""
+CONFIG = ClusterConfig(name="new", properties=BY_TOKEN)
 
 
 class Answering:
     """Stands where the client does, and answers every request in one way."""
 
-    made: list[Answering]
     asked: list[ConsumerGroupTopicPartitions]
     outcome: Any
     led_to: str | None
@@ -55,9 +54,6 @@ class Answering:
         self.deadline = Deadline(timeout_s)
         self.properties = _config.properties
         self.admin = self
-        self.made.append(self)
-
-    def begin_anew(self, _timeout_s: float) -> None: ...
 
     def contact(self) -> Any:
         return SimpleNamespace(cluster_id=CLUSTER)
@@ -90,21 +86,19 @@ class Answering:
 
 @pytest.fixture
 def client(monkeypatch: pytest.MonkeyPatch) -> type[Answering]:
-    monkeypatch.setattr(Answering, "made", [], raising=False)
     monkeypatch.setattr(Answering, "asked", [], raising=False)
     monkeypatch.setattr(Answering, "outcome", None, raising=False)
     monkeypatch.setattr(Answering, "led_to", CLUSTER, raising=False)
-    monkeypatch.setattr(kafka, "Client", Answering)
+    monkeypatch.setattr(brokers, "Client", Answering)
     return Answering
 
 
-@pytest.fixture
-def groups() -> KafkaGroups:
-    return KafkaGroups(ClusterConfig(name="new", properties=BY_TOKEN))
+def committed(cluster_id: str | None = CLUSTER) -> Reply:
+    return brokers.commit(CONFIG, {"etl": WANTED}, cluster_id, 20)["etl"]
 
 
-def committed(groups: KafkaGroups) -> Reply:
-    return groups.commit({"etl": WANTED}, cluster_id=CLUSTER)["etl"]
+def removed(cluster_id: str | None = CLUSTER) -> str | None:
+    return brokers.remove(CONFIG, "etl", cluster_id, 20)
 
 
 def failing(code: int) -> KafkaException:
@@ -112,60 +106,51 @@ def failing(code: int) -> KafkaException:
 
 
 @pytest.mark.parametrize("why", MAY_HAVE_ARRIVED)
-def test_what_may_have_arrived_is_neither_done_nor_refused(
-    why: str, client: type[Answering], groups: KafkaGroups
-) -> None:
+def test_what_may_have_arrived_is_neither_done_nor_refused(why: str, client: type[Answering]) -> None:
     client.outcome = failing(MAY_HAVE_ARRIVED[why])
 
-    reply = committed(groups)
+    reply = committed()
     assert isinstance(reply, LostReplyError)
     assert "Whether it was done is not known" in reply.problem
     with pytest.raises(LostReplyError, match="Whether it was done is not known"):
-        groups.remove("etl", cluster_id=CLUSTER)
+        removed()
 
 
-def test_no_answer_in_time_is_neither_and_the_next_question_goes_through_a_client_of_its_own(
-    client: type[Answering], groups: KafkaGroups
-) -> None:
+def test_no_answer_in_time_is_neither(client: type[Answering]) -> None:
     client.outcome = TimeoutError()
 
-    assert isinstance(committed(groups), LostReplyError)
-    assert isinstance(committed(groups), LostReplyError)
-    assert len(client.made) == 2
+    assert isinstance(committed(), LostReplyError)
     with pytest.raises(LostReplyError):
-        groups.remove("etl", cluster_id=CLUSTER)
+        removed()
 
 
 @pytest.mark.parametrize("why", NOTHING_COMMITTED)
-def test_what_was_refused_as_a_whole_is_told_as_that(why: str, client: type[Answering], groups: KafkaGroups) -> None:
+def test_what_was_refused_as_a_whole_is_told_as_that(why: str, client: type[Answering]) -> None:
     client.outcome = failing(NOTHING_COMMITTED[why])
 
-    reply = committed(groups)
+    reply = committed()
     assert isinstance(reply, ApplyError)
     assert not isinstance(reply, LostReplyError)
     assert "expected to commit 2 partitions" in reply.problem
     assert reply.problem.endswith("Nothing was committed.")
-    assert isinstance(groups.remove("etl", cluster_id=CLUSTER), str), "why the group is not deleted"
-    assert len(client.made) == 1
+    assert isinstance(removed(), str), "why the group is not deleted"
 
 
-def test_every_partitions_own_error_is_looked_at(client: type[Answering], groups: KafkaGroups) -> None:
+def test_every_partitions_own_error_is_looked_at(client: type[Answering]) -> None:
     done = SimpleNamespace(topic="orders", partition=0, error=None)
     refused = SimpleNamespace(topic="orders", partition=1, error=KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
     client.outcome = SimpleNamespace(topic_partitions=[done, refused])
 
-    reply = committed(groups)
+    reply = committed()
 
     assert isinstance(reply, dict)
     assert set(reply) == {TopicPartition("orders", 1)}
 
 
-def test_one_request_carries_offset_metadata_and_epoch_of_every_partition(
-    client: type[Answering], groups: KafkaGroups
-) -> None:
+def test_one_request_carries_offset_metadata_and_epoch_of_every_partition(client: type[Answering]) -> None:
     client.outcome = SimpleNamespace(topic_partitions=[])
 
-    assert committed(groups) == {}
+    assert committed() == {}
     (request,) = client.asked
     sent = request.topic_partitions or []
     assert [(p.topic, p.partition, p.offset, p.metadata, p.leader_epoch) for p in sent] == [
@@ -174,35 +159,33 @@ def test_one_request_carries_offset_metadata_and_epoch_of_every_partition(
     ]
 
 
-def test_a_group_that_is_gone_already_is_deleted(client: type[Answering], groups: KafkaGroups) -> None:
+def test_a_group_that_is_gone_already_is_deleted(client: type[Answering]) -> None:
     client.outcome = failing(KafkaError.GROUP_ID_NOT_FOUND)
 
-    assert groups.remove("etl", cluster_id=CLUSTER) is None
+    assert removed() is None
 
 
 @pytest.mark.parametrize("led_to", ["another", None])
 def test_a_change_behind_which_the_address_leads_elsewhere_is_neither_done_nor_refused(
-    led_to: str | None, client: type[Answering], groups: KafkaGroups
+    led_to: str | None, client: type[Answering]
 ) -> None:
     client.outcome = SimpleNamespace(topic_partitions=[])
     client.led_to = led_to
 
-    reply = committed(groups)
+    reply = committed()
 
     assert isinstance(reply, LostReplyError)
     assert ("cluster another" if led_to else "no cluster that answers") in reply.problem
     with pytest.raises(LostReplyError, match="behind it the address led to"):
-        groups.remove("etl", cluster_id=CLUSTER)
+        removed()
 
 
-def test_nothing_is_sent_where_the_address_leads_to_another_cluster(
-    client: type[Answering], groups: KafkaGroups
-) -> None:
+def test_nothing_is_sent_where_the_address_leads_to_another_cluster(client: type[Answering]) -> None:
     for change in (
-        lambda: groups.commit({"etl": WANTED}, cluster_id="another"),
-        lambda: groups.remove("etl", cluster_id="another"),
-        lambda: groups.read(["etl"], cluster_id="another"),
-        lambda: groups.commit({"etl": WANTED}, cluster_id=None),
+        lambda: committed("another"),
+        lambda: removed("another"),
+        lambda: brokers.read(CONFIG, ("etl",), "another", 20),
+        lambda: committed(None),
     ):
         with pytest.raises(StalePlanError, match=f"the address leads to cluster {CLUSTER} now"):
             change()

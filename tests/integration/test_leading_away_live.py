@@ -15,12 +15,14 @@ from confluent_kafka.admin import AdminClient
 from offsetwise.apply.disk import Disk
 from offsetwise.apply.journal import Journal
 from offsetwise.apply.writing import Context
-from offsetwise.config import ClusterConfig
+from offsetwise.config import ClusterConfig, client_properties
 from offsetwise.errors import LostReplyError, OffsetwiseError, StalePlanError
 from offsetwise.lab import Lab
 from offsetwise.model import GroupBefore, Plan, PlannedTransaction, ReceiptStep, Settlement, StepState, Target
-from offsetwise.streams.kafka.client import Client, Deadline
+from offsetwise.streams.kafka.client import Deadline
+from offsetwise.streams.kafka.transaction_ends import contact
 from offsetwise.streams.kafka.wire import Wire
+from offsetwise.targets.group import brokers, kafka
 from offsetwise.targets.group.kafka import KafkaGroups
 from offsetwise.targets.group.requests import GroupRequests
 from offsetwise.targets.group.writer import GroupWriter
@@ -208,6 +210,7 @@ def test_apply_says_where_the_address_led_and_goes_on_when_it_leads_back(
         return changing(self, wanted)
 
     monkeypatch.setattr(GroupRequests, "commit", change)
+    monkeypatch.setattr(kafka, "_commit", brokers.commit)  # in this process, where it can be patched
     ran = job.apply("--execute")
 
     assert ran.code == code, ran.out + ran.err
@@ -241,10 +244,10 @@ def test_no_moment_ends_a_transaction_of_another_cluster(cuts: bool, lab: Lab, p
             deadline=None,
             reason="",
         )
-        client = Client(_config(proxy), timeout_s=3)
-        contacted = client.contact()
-        with Wire(client.config, client.properties, client.deadline) as wire:
-            sink = KafkaSink(client, contacted, wire)
+        config = _config(proxy)
+        contacted = contact(config, timeout_s=3)
+        with Wire(config, client_properties(config), Deadline(3)) as wire:
+            sink = KafkaSink(contacted, wire)
             proxy.again(proxy.after(moment), cuts=cuts)
             sink._begin_anew = lambda wire=wire: setattr(wire, "deadline", Deadline(3))  # type: ignore[method-assign,misc]
             sink.end(planned)
@@ -268,9 +271,8 @@ def _open(bootstrap: str, name: str, topic: str) -> Producer:
 
 
 def _described(bootstrap: str, name: str) -> Described:
-    client = Client(ClusterConfig(name="one", properties={"bootstrap.servers": bootstrap}), timeout_s=20)
-    client.contact()
-    with Wire(client.config, client.properties, client.deadline) as wire:
+    config = ClusterConfig(name="one", properties={"bootstrap.servers": bootstrap})
+    with Wire(config, client_properties(config), Deadline(20)) as wire:
         found = wire.describe([name])[name]
     assert isinstance(found, Described)
     return found

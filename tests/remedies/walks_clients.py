@@ -29,7 +29,7 @@ from offsetwise.streams.kafka.wire import configuration
 from offsetwise.streams.kinesis import client as kinesis
 from offsetwise.streams.kinesis.matching.search import _refuse
 from offsetwise.streams.kinesis.reader import look_at_transactions
-from offsetwise.targets.group.kafka import _reply
+from offsetwise.targets.group.brokers import _reply
 from offsetwise.targets.starting_position.spec import starting_position
 from tests.apply.kinesis_plans import CHAIN, shard_plan
 from tests.engines.test_kinesis import DATA

@@ -26,11 +26,11 @@ def answers(_config: ClusterConfig, changed: Path) -> str:
     return "read"
 
 
-def asked(scene: Scene) -> object:
+def asked(scene: Scene, *, changes: bool = False) -> object:
     scene.patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))))
     client_process._end_all()
     try:
-        return in_a_process(answers)(CONFIG, scene.folder / "proxy")
+        return in_a_process(answers, changes=changes)(CONFIG, scene.folder / "proxy")
     finally:
         client_process._end_all()
 
@@ -39,6 +39,12 @@ def asked(scene: Scene) -> object:
 def an_answer_that_the_library_cannot_take(scene: Scene) -> Steps:
     proxy = scene.write("proxy", "")
     return Steps(lambda: asked(scene), proxy.unlink)
+
+
+@walk("streams/client_process.py::_Question.unanswered", "it looks first, and goes on from there")
+def a_change_whose_answer_the_library_cannot_take(scene: Scene) -> Steps:
+    proxy = scene.write("proxy", "")
+    return Steps(lambda: asked(scene, changes=True), proxy.unlink)
 
 
 @walk("streams/client_process.py::_Process.error", "See that this works")
@@ -50,7 +56,7 @@ def a_process_that_cannot_import_us(scene: Scene) -> Steps:
         try:
             asked(scene)
         except ClusterError as error:
-            said = shlex.split(error.fix.partition(": ")[2])
+            said = shlex.split(error.fix.partition(": ")[2].partition(";")[0])
         assert said[0] == sys.executable
         subprocess.run(said, check=True)
         scene.patch.setattr(client_process, "_SERVE", serve)

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,7 +15,7 @@ import pytest
 
 from offsetwise.client_properties import lent
 from offsetwise.config import ClusterConfig, client_properties
-from offsetwise.errors import ClusterAuthError, ClusterError, StoppedError
+from offsetwise.errors import ClusterAuthError, ClusterError, LostReplyError, StoppedError
 from offsetwise.progress import Progress, unheard
 from offsetwise.streams import client_process
 from offsetwise.streams.client_process import RETAINED, in_a_process
@@ -101,6 +101,29 @@ def test_one_that_says_nothing_is_waited_for_no_longer(monkeypatch: pytest.Monke
 
     with pytest.raises(ClusterError, match="went silent"):
         in_a_process(waits)(CONFIG, 60.0)
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [(ends, (signal.SIGSEGV,)), (leaves, ()), (waits, (60.0,)), (makes_no_text, ())],
+    ids=["a signal", "it leaves", "silence", "an answer that the library cannot take"],
+)
+def test_a_change_without_an_answer_may_have_been_made(
+    function: Callable[..., object], arguments: tuple[object, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_process, "SILENCE_S", 1.0 if function is waits else client_process.SILENCE_S)
+    monkeypatch.setattr(client_process, "_LAST_S", 0.1)
+
+    with pytest.raises(LostReplyError, match="whether the change was made is not known") as error:
+        in_a_process(function, changes=True)(CONFIG, *arguments)
+
+    assert "Nothing was" not in str(error.value)
+    assert "give the same command again" in error.value.fix
+
+
+def test_a_change_that_is_refused_is_refused() -> None:
+    with pytest.raises(ClusterAuthError, match="The broker said no"):
+        in_a_process(refuses, changes=True)(CONFIG)
 
 
 def test_errors_come_over_as_they_are() -> None:

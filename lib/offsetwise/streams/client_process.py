@@ -1,7 +1,8 @@
 """Runs what asks brokers in processes of their own: librdkafka ends its process over some answers.
 
 An answer to Metadata with partition 1,000,000, or about a topic that nobody asked for, is a segmentation fault there
-(`docs/reports/librdkafka-metadata.md`). Then a process ends that holds nothing, and whoever asked gets an error.
+(`docs/reports/librdkafka-metadata.md`). Then a process ends that holds nothing, and whoever asked gets an error: of a
+question that nothing was read, of a change that its reply was lost.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from __future__ import annotations
 import atexit
 import os
 import resource
+import select
 import shlex
 import signal
 import subprocess
 import sys
 import threading
-import time
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -26,7 +27,7 @@ from tempfile import TemporaryFile
 from typing import Any, Final, ParamSpec, TypeVar
 
 from offsetwise.client_properties import AddressedCluster, PlainCluster, lent, lent_now, masked
-from offsetwise.errors import ClusterError, OffsetwiseError
+from offsetwise.errors import ClusterError, LostReplyError, OffsetwiseError
 from offsetwise.progress import Progress
 
 P = ParamSpec("P")
@@ -38,10 +39,14 @@ SILENCE_S: Final = 120.0
 """How long a process may say nothing: everything that it does has a time-out of a minute at most."""
 _LAST_S: Final = 5.0
 """How long a process that has closed its connection may take to end."""
-_LOOK_S: Final = 1.0
-"""How often a process looks whether the one that started it is there."""
 _LIBRARIES: Final = ("confluent_kafka", "kafka")
 _TAKEN: Final = "answers that Kafka's client library can take"
+_UNREAD: Final = "Nothing was read from it."
+_UNKNOWN: Final = "The reply to a change is lost, and whether the change was made is not known."
+_CHECK: Final = (
+    "Check that bootstrap.servers leads to your own brokers, and that nothing between changes what they say; then give "
+    "the same command again"
+)
 _SERVE: Final = "from offsetwise.streams.client_process import serve; serve()"
 
 
@@ -54,8 +59,25 @@ class _Question:
     named: Mapping[str, Any]
     reports: bool
     """Whether it takes `progress`."""
+    changes: bool
+    """Whether the function changes something on the cluster."""
     environment: Mapping[str, str]
     lent: Mapping[str, str]
+
+    @property
+    def cluster(self) -> AddressedCluster:
+        """The cluster that it is about."""
+        arguments = (*self.arguments, *self.named.values())
+        return next(argument for argument in arguments if isinstance(argument, AddressedCluster))
+
+    def unanswered(self, found: str) -> ClusterError | LostReplyError:
+        """Return the error of a question whose answer the client library could not take."""
+        if not self.changes:
+            return wrong_answer(self.cluster, _TAKEN, found)
+        return LostReplyError(
+            f"{_named(self.cluster)}: expected {_TAKEN}, found {found}. {_UNKNOWN}",
+            fix=f"{_CHECK}: it looks first, and goes on from there.",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +150,8 @@ class _Process:
         self._process.returncode = 0
         self._errors.close()
 
-    def error(self, config: AddressedCluster) -> ClusterError:
-        """Return the error of a cluster over which it ended, and end it."""
+    def error(self, question: _Question) -> ClusterError | LostReplyError:
+        """Return the error of a question over which it ended, and end it."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_LAST_S)
         code = self._process.poll()
@@ -138,28 +160,32 @@ class _Process:
         last = f" ({lines[-1][:200]})" if lines else ""
         self.end()
         if code is not None and code >= 0:
-            return ClusterError(
-                f"Cluster {config.name!r}: expected a process that asks it, but it ended with exit code {code}{last}. "
-                "Nothing was read from it.",
-                fix=f"See that this works: {shlex.quote(sys.executable)} -P -c 'import offsetwise'",
+            kind, effect = (LostReplyError, _UNKNOWN) if question.changes else (ClusterError, _UNREAD)
+            return kind(
+                f"Cluster {question.cluster.name!r}: expected a process that asks it, but it ended with exit code "
+                f"{code}{last}. {effect}",
+                fix=f"See that this works: {shlex.quote(sys.executable)} -P -c 'import offsetwise'; then give the same "
+                "command again.",
             )
         ended = "went silent" if code is None else f"ended with {signal.Signals(-code).name}{last}"
-        return wrong_answer(config, _TAKEN, f"that the process of the library {ended}, as it does over others")
+        return question.unanswered(f"that the process of the library {ended}, as it does over others")
 
 
 _waiting: Final[list[_Process]] = []
 _lock: Final = threading.Lock()
 
 
-def in_a_process(function: Callable[P, Answer]) -> Callable[P, Answer]:
+def in_a_process(function: Callable[P, Answer], *, changes: bool = False) -> Callable[P, Answer]:
     """Return a function that does the same in a process of its own.
 
     Args:
         function: Of a module, with an `AddressedCluster` among its arguments, and perhaps `progress`. It is called with
             a `PlainCluster`.
+        changes: Whether it changes something on the cluster.
 
     Raises:
         ClusterError: That process ended before there was an answer; and whatever the function raises.
+        LostReplyError: That process ended, and the function changes something: it may have been done.
     """
 
     @wraps(function)
@@ -170,6 +196,7 @@ def in_a_process(function: Callable[P, Answer]) -> Callable[P, Answer]:
             arguments=tuple(map(_plain, arguments)),
             named={name: _plain(value) for name, value in named.items()},
             reports=progress is not None,
+            changes=changes,
             environment=dict(os.environ),
             lent=dict(lent_now()),
         )
@@ -180,7 +207,7 @@ def in_a_process(function: Callable[P, Answer]) -> Callable[P, Answer]:
             process.end()
             raise
         if outcome is None:
-            raise process.error(_cluster(question))
+            raise process.error(question)
         _give_back(process)
         if outcome.error is not None:
             raise outcome.error
@@ -196,9 +223,9 @@ def serve() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with suppress(OSError):  # where an answer makes it take all memory, it is this process that ends
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
-    # A library that hangs would outlive whoever asked.
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     with Connection(int(sys.argv[1])) as connection:
+        # A library that hangs would outlive whoever asked, and no change may be sent that nobody waits for any more.
+        threading.Thread(target=_end_with, args=(connection.fileno(),), daemon=True).start()
 
         def report(step: str, done: int, total: int) -> None:
             connection.send(_Report(step, done, total))
@@ -210,9 +237,11 @@ def serve() -> None:
                 return
 
 
-def _end_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(_LOOK_S)
+def _end_with(connection: int) -> None:
+    """End this process as soon as the other end of the connection is closed."""
+    hung_up = select.poll()
+    hung_up.register(connection, 0)
+    hung_up.poll()
     os._exit(1)
 
 
@@ -228,7 +257,7 @@ def _outcome(question: _Question, report: Progress) -> _Outcome:
     except Exception as error:  # noqa: BLE001 - raised again where the question came from
         if _is_librarys(error):
             found = f"one of which it makes {type(error).__name__}: {masked(str(error)[:200])}"
-            return _Outcome(error=wrong_answer(_cluster(question), _TAKEN, found))
+            return _Outcome(error=question.unanswered(found))
         error.add_note(f"In the process that asked the cluster:\n{traceback.format_exc()}")
         return _Outcome(error=error)
 
@@ -242,11 +271,6 @@ def _is_librarys(error: Exception) -> bool:
 
 def _plain(argument: object) -> object:
     return PlainCluster.of(argument) if isinstance(argument, AddressedCluster) else argument
-
-
-def _cluster(question: _Question) -> PlainCluster:
-    arguments = (*question.arguments, *question.named.values())
-    return next(argument for argument in arguments if isinstance(argument, PlainCluster))
 
 
 def _taken() -> _Process:
@@ -287,9 +311,8 @@ os.register_at_fork(after_in_child=_forget_all)
 
 def wrong_answer(config: AddressedCluster, expected: str, found: str) -> ClusterError:
     """Return the error of a cluster whose brokers answer what no broker of Kafka answers."""
-    return ClusterError(
-        f"Cluster {config.name!r} at {config.properties.get('bootstrap.servers')}: expected {expected}, found {found}. "
-        "Nothing was read from it.",
-        fix="Check that bootstrap.servers leads to your own brokers, and that nothing between changes what they say; "
-        "then give the same command again.",
-    )
+    return ClusterError(f"{_named(config)}: expected {expected}, found {found}. {_UNREAD}", fix=f"{_CHECK}.")
+
+
+def _named(config: AddressedCluster) -> str:
+    return f"Cluster {config.name!r} at {config.properties.get('bootstrap.servers')}"

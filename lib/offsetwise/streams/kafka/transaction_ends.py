@@ -29,6 +29,37 @@ COUNTED_BYTES: Final = 64 << 20
 _GONE: Final = "retention has taken its records"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contacted:
+    """What a cluster says at the first contact."""
+
+    cluster_id: str | None
+    leaders: Mapping[TopicPartition, int]
+    """The node id of every partition's leader; a partition without one is missing."""
+
+
+def contact(config: AddressedCluster, *, timeout_s: float) -> Contacted:
+    """Reach a cluster, and say which it is and who leads its partitions.
+
+    Raises:
+        ClusterError: It gave no answer that can be used.
+    """
+    return _contacted(Client(config, timeout_s=timeout_s))
+
+
+def _contacted(client: Client) -> Contacted:
+    metadata = client.contact()
+    return Contacted(
+        cluster_id=metadata.cluster_id,
+        leaders={
+            TopicPartition(name, number): partition.leader
+            for name, topic in metadata.topics.items()
+            for number, partition in topic.partitions.items()
+            if partition.leader >= 0
+        },
+    )
+
+
 def read_ends(
     config: AddressedCluster, transactions: Sequence[PlannedTransaction], *, count: bool = False, timeout_s: float = 20
 ) -> Ends:
@@ -36,30 +67,34 @@ def read_ends(
     from offsetwise.streams.kafka.wire import Wire  # noqa: PLC0415 - imports a second client, a quarter of a second
 
     client = Client(config, timeout_s=timeout_s)
-    contacted = client.contact()
+    contacted = _contacted(client)
     with Wire(config, client.properties, client.deadline) as wire:
         return Ends(
             cluster_id=contacted.cluster_id,
             answers=wire.describe({each.transactional_id for each in transactions if each.transactional_id}),
-            logs=read_logs(wire, contacted, transactions, count=count),
+            logs=read_logs(wire, contacted.leaders, transactions, count=count),
         )
 
 
 def read_logs(
-    wire: Wire, contacted: Any, transactions: Iterable[PlannedTransaction], *, count: bool = False
+    wire: Wire,
+    leaders: Mapping[TopicPartition, int],
+    transactions: Iterable[PlannedTransaction],
+    *,
+    count: bool = False,
 ) -> Mapping[Place, Shown]:
     """Read what the logs show of transactions.
 
     Args:
         wire: A connection.
-        contacted: librdkafka's metadata, with the leaders of the transactions' topics.
+        leaders: The node id of the leader of each partition that has one.
         transactions: The transactions.
         count: Whether to count their records as well.
     """
     made: dict[Place, Shown] = {}
-    leaders = {place: _leader(contacted, place) for one in transactions for place in places_of(one)}
-    held_open = _held_open(wire, leaders)
-    for place, leader in leaders.items():
+    led = {place: leaders.get(place.partition) for one in transactions for place in places_of(one)}
+    held_open = _held_open(wire, led)
+    for place, leader in led.items():
         fetched = None
         if leader is not None:
             fetched = wire.fetch(leader, place.partition, place.start_offset, committed=True, most_bytes=_ONE_BATCH)
@@ -78,12 +113,6 @@ def _held_open(wire: Wire, leaders: Mapping[Place, int | None]) -> set[Place] | 
             by_leader[leader].append(partition)
     writes, silent = wire.producers(by_leader)
     return None if silent else {Place(each.partition, each.producer_id, each.start_offset) for each in writes}
-
-
-def _leader(contacted: Any, place: Place) -> int | None:
-    topic = contacted.topics.get(place.partition.topic)
-    partition = None if topic is None else topic.partitions.get(place.partition.partition)
-    return None if partition is None or partition.leader < 0 else partition.leader
 
 
 def _shown(place: Place, fetched: Fetched | None) -> Shown:

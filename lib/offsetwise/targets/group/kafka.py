@@ -1,33 +1,26 @@
-"""Groups of a real cluster: read through librdkafka, changed over connections that lead to the reviewed cluster."""
+"""Groups of a real cluster, asked in a process of its own: some answers end the process that librdkafka is in."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
-
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
-from confluent_kafka import TopicPartition as KafkaPartition
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from offsetwise.config import ClusterConfig
 from offsetwise.errors import LostReplyError
-from offsetwise.model import GroupOffset, GroupState, TopicPartition
-from offsetwise.streams.kafka.client import ONLY_LIBRDKAFKA, Client, reason
-from offsetwise.streams.kafka.groups import read_groups
-from offsetwise.targets.group.checks import lost, nothing_committed, other_cluster
+from offsetwise.model import GroupOffset, GroupState
+from offsetwise.streams.client_process import in_a_process
+from offsetwise.targets.group import brokers
 from offsetwise.targets.group.port import Reply
 
-if TYPE_CHECKING:
-    from offsetwise.targets.group.requests import GroupRequests
-
 TIMEOUT_S: Final = 20.0
-_UNSENT: Final = frozenset({KafkaError._INVALID_ARG, KafkaError._AUTHENTICATION, KafkaError._UNSUPPORTED_FEATURE})
-"""The client's own refusals, before anything is sent."""
+
+_read = in_a_process(brokers.read)
+_commit = in_a_process(brokers.commit, changes=True)
+_remove = in_a_process(brokers.remove, changes=True)
 
 
 class KafkaGroups:
-    """The groups of one cluster, asked through one client that lasts as long as this does.
+    """The groups of one cluster.
 
     They are changed over connections that lead to the reviewed cluster, with kafka-python; see `GroupRequests`. Where
     that one cannot sign in as the properties say, librdkafka sends the change, between two looks at the cluster's id.
@@ -36,125 +29,18 @@ class KafkaGroups:
     def __init__(self, config: ClusterConfig, *, timeout_s: float = TIMEOUT_S) -> None:
         self._config = config
         self._timeout_s = timeout_s
-        self._client: Client | None = None
 
     def read(self, groups: Sequence[str], *, cluster_id: str | None) -> Mapping[str, GroupState]:
-        """Give groups as they are now; see `GroupPort`."""
-        client = self._contacted(cluster_id)
-        found, _ = read_groups(client, tuple(groups))
-        if any(one.error is not None for one in found):
-            self._client = None
-        after = _cluster_id(client)
-        if after is not None:
-            self._require_same(after, cluster_id)
-        return {one.name: one for one in found}
+        """Read groups as they are now; see `GroupPort`."""
+        return _read(self._config, tuple(groups), cluster_id, self._timeout_s)
 
     def commit(self, wanted: Mapping[str, tuple[GroupOffset, ...]], *, cluster_id: str | None) -> Mapping[str, Reply]:
-        """Commit offsets, one request for each group, all under way together; see `GroupPort`."""
-        client = self._contacted(cluster_id)
-        if ONLY_LIBRDKAFKA.keys().isdisjoint(client.properties):
-            with self._requests(client, cluster_id) as requests:
-                return requests.commit(wanted)
-        asked = {group: _ask(client, group, offsets) for group, offsets in wanted.items()}
-        replies = {group: _reply(client, group, len(wanted[group]), future) for group, future in asked.items()}
-        led_away = _led_away(client, cluster_id)
-        if led_away is not None:
-            replies = {group: lost(group, led_away) for group in replies}
-        if any(isinstance(reply, LostReplyError) for reply in replies.values()):
-            self._client = None  # with it ends what nobody waits for any more
-        return replies
+        """Commit offsets; see `GroupPort`. Where the process ends, each group's reply is lost."""
+        try:
+            return _commit(self._config, wanted, cluster_id, self._timeout_s)
+        except LostReplyError as error:
+            return dict.fromkeys(wanted, error)
 
     def remove(self, group: str, *, cluster_id: str | None) -> str | None:
         """Delete a group with all its commits; see `GroupPort`."""
-        client = self._contacted(cluster_id)
-        if ONLY_LIBRDKAFKA.keys().isdisjoint(client.properties):
-            with self._requests(client, cluster_id) as requests:
-                return requests.remove(group)
-        asked = client.admin.delete_consumer_groups([group], request_timeout=client.deadline.beyond_s())[group]
-        try:
-            asked.result(timeout=client.deadline.grace_s())
-        except TimeoutError as error:
-            raise lost(group, reason(error)) from error
-        except KafkaException as error:
-            if error.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
-                return None
-            if _may_have_arrived(error):
-                raise lost(group, reason(error)) from error
-            return reason(error)
-        led_away = _led_away(client, cluster_id)
-        if led_away is not None:
-            raise lost(group, led_away)
-        return None
-
-    def _contacted(self, cluster_id: str | None) -> Client:
-        """Give the client, in contact with the reviewed cluster and with all its time."""
-        if self._client is None:
-            self._client = Client(self._config, timeout_s=self._timeout_s)
-        self._client.begin_anew(self._timeout_s)
-        self._require_same(self._client.contact().cluster_id, cluster_id)
-        return self._client
-
-    def _require_same(self, found: str | None, cluster_id: str | None) -> None:
-        if found is None or found != cluster_id:
-            self._client = None
-            subject = f"Cluster {self._config.name!r}"
-            raise other_cluster(subject, cluster_id, found, "No group was read or changed over this connection.")
-
-    @contextmanager
-    def _requests(self, client: Client, cluster_id: str | None) -> Iterator[GroupRequests]:
-        from offsetwise.streams.kafka.wire import Wire  # noqa: PLC0415 - imports a second client, a quarter of a second
-        from offsetwise.targets.group.requests import GroupRequests  # noqa: PLC0415 - as above
-
-        with Wire(self._config, client.properties, client.deadline) as wire:
-            yield GroupRequests(wire, cluster_id)
-
-
-def _cluster_id(client: Client) -> str | None:
-    """Ask once more which cluster answers; None where none does in time."""
-    try:
-        answer = client.admin.describe_cluster(request_timeout=client.deadline.left_s())
-        found: str | None = answer.result(timeout=client.deadline.grace_s()).cluster_id
-    except (KafkaException, TimeoutError):
-        return None
-    return found
-
-
-def _led_away(client: Client, cluster_id: str | None) -> str | None:
-    """Say why it is not known where a change that librdkafka sent was done; None where the address leads as before."""
-    after = _cluster_id(client)
-    if after == cluster_id:
-        return None
-    return f"behind it the address led to {'no cluster that answers' if after is None else f'cluster {after}'}"
-
-
-def _ask(client: Client, group: str, offsets: tuple[GroupOffset, ...]) -> Future[Any]:
-    request = [ConsumerGroupTopicPartitions(group, [_partition(one) for one in offsets])]
-    return client.admin.alter_consumer_group_offsets(request, request_timeout=client.deadline.beyond_s())[group]
-
-
-def _reply(client: Client, group: str, count: int, asked: Future[Any]) -> Reply:
-    try:
-        answer = asked.result(timeout=client.deadline.grace_s())
-    except TimeoutError as error:
-        return lost(group, reason(error))
-    except KafkaException as error:
-        if _may_have_arrived(error):
-            return lost(group, reason(error))
-        return nothing_committed(group, count, reason(error))
-    return {
-        TopicPartition(topic=one.topic, partition=one.partition): reason(KafkaException(one.error))
-        for one in answer.topic_partitions
-        if one.error is not None
-    }
-
-
-def _may_have_arrived(error: KafkaException) -> bool:
-    """Everything but a few that the client itself reports (a negative number) may come after the request was sent."""
-    code = error.args[0].code()
-    return bool(code == KafkaError.REQUEST_TIMED_OUT or (code < 0 and code not in _UNSENT))
-
-
-def _partition(one: GroupOffset) -> KafkaPartition:
-    if one.leader_epoch is None:
-        return KafkaPartition(one.topic, one.partition, one.offset, one.metadata)
-    return KafkaPartition(one.topic, one.partition, one.offset, one.metadata, one.leader_epoch)
+        return _remove(self._config, group, cluster_id, self._timeout_s)

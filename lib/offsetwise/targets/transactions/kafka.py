@@ -1,4 +1,7 @@
-"""The requests that end transactions, sent to a real cluster with kafka-python: librdkafka has none of them."""
+"""The requests that end transactions, sent to a real cluster with kafka-python: librdkafka has none of them.
+
+librdkafka only makes the first contact, in a process of its own: some answers end the process that it is in.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,11 @@ from typing import Any, Final
 from kafka import errors
 from kafka.protocol.producer.transaction import EndTxnRequest, WriteTxnMarkersRequest
 
-from offsetwise.config import Migration
-from offsetwise.model import PlannedTransaction, Settlement
-from offsetwise.streams.kafka.client import Client, Deadline
-from offsetwise.streams.kafka.transaction_ends import read_logs
+from offsetwise.config import Migration, client_properties
+from offsetwise.model import PlannedTransaction, Settlement, TopicPartition
+from offsetwise.streams.client_process import in_a_process
+from offsetwise.streams.kafka.client import Deadline
+from offsetwise.streams.kafka.transaction_ends import Contacted, contact, read_logs
 from offsetwise.streams.kafka.wire import AGAIN, DENIED, Wire
 from offsetwise.targets.reviewed_cluster import OtherClusterError, UnsentError, send
 from offsetwise.targets.transactions.port import Connect, Reply, SinkPort
@@ -26,12 +30,13 @@ _PAUSE_S: Final = 0.05
 _UNREACHED: Final = 15
 """COORDINATOR_NOT_AVAILABLE: nothing was sent."""
 
+_contact = in_a_process(contact)
+
 
 class KafkaSink:
     """One connection to the cluster that a job's sinks write to."""
 
-    def __init__(self, client: Client, contacted: Any, wire: Wire) -> None:
-        self._client = client
+    def __init__(self, contacted: Contacted, wire: Wire) -> None:
         self._contacted = contacted
         self._wire = wire
         self._nodes: dict[str, int] = {}
@@ -40,8 +45,7 @@ class KafkaSink:
     @property
     def cluster_id(self) -> str | None:
         """What the cluster calls itself."""
-        found: str | None = self._contacted.cluster_id
-        return found
+        return self._contacted.cluster_id
 
     def describe(self, ids: Iterable[str]) -> Mapping[str, Answer]:
         """Ask coordinators about transactional ids; see `SinkPort`."""
@@ -69,7 +73,7 @@ class KafkaSink:
     def logs(self, transactions: Sequence[PlannedTransaction]) -> Mapping[Place, Shown]:
         """Read what the logs show of transactions; see `SinkPort`."""
         self._begin_anew()
-        return read_logs(self._wire, self._contacted, transactions)
+        return read_logs(self._wire, self._contacted.leaders, transactions)
 
     def may_write(self, prefix: str) -> bool | None:
         """Ask about an id that nobody has, whose transaction cannot be ended; see `SinkPort`."""
@@ -125,9 +129,8 @@ class KafkaSink:
 
     def _write_markers(self, planned: PlannedTransaction) -> Reply:
         (at,) = planned.partitions
-        topic = self._contacted.topics.get(at.topic)
-        leader = -1 if topic is None or at.partition not in topic.partitions else topic.partitions[at.partition].leader
-        if leader < 0:
+        leader = self._contacted.leaders.get(TopicPartition(at.topic, at.partition))
+        if leader is None:
             return Reply(code=_UNREACHED, told="its partition has no leader", again=True)
         marker = WriteTxnMarkersRequest.WritableTxnMarker
         request = WriteTxnMarkersRequest(
@@ -153,10 +156,10 @@ def connecting(migration: Migration) -> Connect:
 
     @contextmanager
     def connect(name: str) -> Iterator[SinkPort]:
-        client = Client(migration.named(name), timeout_s=TIMEOUT_S)
-        contacted = client.contact()
-        with Wire(client.config, client.properties, client.deadline) as wire:
-            yield KafkaSink(client, contacted, wire)
+        config = migration.named(name)
+        contacted = _contact(config, timeout_s=TIMEOUT_S)
+        with Wire(config, client_properties(config), Deadline(TIMEOUT_S)) as wire:
+            yield KafkaSink(contacted, wire)
 
     return connect
 
