@@ -9,13 +9,11 @@ from __future__ import annotations
 import multiprocessing
 import os
 import socket
-import subprocess
 import sys
 import time
 import venv
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -30,7 +28,6 @@ from confluent_kafka.cimpl import NewTopic
 from offsetwise.config import SparkSettings
 from offsetwise.errors import ClusterError, ConnectorError, SparkError, StoppedError, WorkerError
 from offsetwise.lab import Lab
-from offsetwise.lab.brokers import free_ports
 from offsetwise.model import Exactness, IsolationLevel, TopicPartition
 from offsetwise.pipeline.interrupting import STOP_LIMIT_S, interruptible
 from offsetwise.pipeline.launching import CONNECTOR
@@ -41,12 +38,12 @@ from offsetwise.pipeline.spark_errors import spark_errors
 from offsetwise.translation.identity import content_hash
 from tests.integration.topics import copies, create, produce, trim
 from tests.integration.truth import find, read_both
+from tests.pipeline.connect_servers import connect_server
 
 pytestmark = pytest.mark.proof
 
 SALT = b"salt"
 TOPIC = "connect-records"
-START_LIMIT_S = 180
 WORKER_PACKAGES = ("pyarrow", "fsspec", "numpy", "numpy.libs", "pandas")
 
 
@@ -61,46 +58,6 @@ def worker_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if (installed / name).exists():
             (site / name).symlink_to(installed / name)
     return folder / "bin" / "python"
-
-
-@contextmanager
-def connect_server(folder: Path, worker_python: Path, *options: str) -> Iterator[str]:
-    """Run a Connect server on a free loopback port; gives its address."""
-    (port,) = free_ports(1)
-    conf = {
-        "spark.ui.enabled": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.connect.grpc.binding.address": "127.0.0.1",
-        "spark.connect.grpc.binding.port": str(port),
-        "spark.sql.shuffle.partitions": "2",
-        "spark.log.level": "ERROR",
-    }
-    command = [
-        str(Path(pyspark.__file__).parent / "bin" / "spark-submit"),
-        *("--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "--master", "local[2]"),
-        *(part for name, value in conf.items() for part in ("--conf", f"{name}={value}")),
-        *options,
-        "spark-internal",
-    ]
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    environment |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": str(worker_python)}
-    with (folder / "server.log").open("wb") as log:
-        server = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
-    try:
-        limit = time.monotonic() + START_LIMIT_S
-        while not _listens(port):
-            assert server.poll() is None, (folder / "server.log").read_text()
-            assert time.monotonic() < limit, (folder / "server.log").read_text()
-            time.sleep(0.2)
-        yield f"sc://127.0.0.1:{port}"
-    finally:
-        server.terminate()
-        server.wait(timeout=30)
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 @pytest.fixture(scope="module")

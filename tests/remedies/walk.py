@@ -34,6 +34,25 @@ class Steps(NamedTuple):
     """A part of the other remedy that an error walk ends with; "" where it ends without an error."""
 
 
+class Remembered:
+    """A command whose remedy is read by whoever follows it."""
+
+    def __init__(self, command: Callable[[], object]) -> None:
+        self._command = command
+        self.remedy = ""
+
+    def __call__(self) -> object:
+        """Run the command, and remember the remedy of its refusal."""
+        try:
+            result = self._command()
+        except OffsetwiseError as error:
+            self.remedy = error.fix
+            raise
+        if isinstance(result, tuple) and result:
+            self.remedy = _remedy(result[0])
+        return result
+
+
 @dataclass(frozen=True, slots=True)
 class Scene:
     """Where a walk happens."""

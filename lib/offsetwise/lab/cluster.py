@@ -188,7 +188,7 @@ class Lab:
                 what = f"is still behind after {timeout_s:.0f} s" if running else "has ended while it was behind"
                 raise LabError(
                     f"The mirror {mirror!r} {what} on {', '.join(sorted(behind))}. {self._log_tail(service.name)}",
-                    fix="Read the log for the reason, then start the mirror again.",
+                    fix="Correct what the log names, if anything, then start the mirror again and wait again.",
                 )
             time.sleep(0.25)
 
@@ -251,7 +251,8 @@ class Lab:
                 raise LabError(
                     f"The lab in {self.directory}: the data folder of broker {name!r} could not be prepared, so no "
                     f"broker was started. {self._log_tail(name)}",
-                    fix="Check the disk and the folder's permissions, then run `offsetwise lab up` again.",
+                    fix="Check the disk and the folder's permissions, then run "
+                    f"`offsetwise lab up --dir {self.directory}` again.",
                 )
 
     def _wait_until_listening(self, service: Service) -> None:
@@ -270,7 +271,7 @@ class Lab:
             raise LabError(
                 f"The lab in {self.directory}: broker {service.name!r} did not start listening on port "
                 f"{service.port}. The lab was stopped. {self._log_tail(service.name)}",
-                fix="Read the log for the reason, then run `offsetwise lab up` again.",
+                fix=f"Correct what the log names, then run `offsetwise lab up --dir {self.directory}` again.",
             )
 
     def _log_tail(self, name: str) -> str:

@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient
 from offsetwise.errors import LabError
 
 TIMEOUT_S: Final = 20
+_NO_BROKER: Final = frozenset({KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT})
 TopicAndPartition = tuple[str, int]
 
 
@@ -48,30 +49,40 @@ def _copied(offsets_topic: str, *, bootstrap: str) -> dict[TopicAndPartition, in
 
 
 def read_to_end(topic: str, *, bootstrap: str) -> Iterator[tuple[bytes | None, bytes | None]]:
-    """Give key and value of every record of a small topic; nothing if there is no such topic.
+    """Yield key and value of every record of a small topic; nothing if there is no such topic.
 
     Raises:
-        LabError: The broker stopped answering before the log end.
+        LabError: The broker does not answer, or stopped answering before the log end.
     """
     with _consumer(bootstrap) as consumer:
-        partitions = consumer.list_topics(topic, timeout=TIMEOUT_S).topics[topic].partitions
+        try:
+            partitions = consumer.list_topics(topic, timeout=TIMEOUT_S).topics[topic].partitions
+        except KafkaException as error:
+            raise _silent(topic, bootstrap) from error
         left = set(partitions)
         consumer.assign([TopicPartition(topic, each, OFFSET_BEGINNING) for each in partitions])
         while left:
             message = consumer.poll(TIMEOUT_S)
             if message is None:
-                raise LabError(
-                    f"{topic!r} on {bootstrap}: expected to reach the log end, got nothing for {TIMEOUT_S} s. "
-                    "What was read is not complete, so it was not used.",
-                    fix="See with `offsetwise lab status` whether the broker runs, then run the command again.",
-                )
-            error = message.error()
-            if error is None:
+                raise _silent(topic, bootstrap)
+            failure = message.error()
+            if failure is None:
                 yield message.key(), message.value()
-            elif error.code() == KafkaError._PARTITION_EOF:
+            elif failure.code() == KafkaError._PARTITION_EOF:
                 left.discard(message.partition() or 0)
+            elif failure.code() in _NO_BROKER:
+                raise _silent(topic, bootstrap)
             else:
-                raise KafkaException(error)
+                raise KafkaException(failure)
+
+
+def _silent(topic: str, bootstrap: str) -> LabError:
+    return LabError(
+        f"{topic!r} on {bootstrap}: expected to reach the log end, but the broker did not answer for {TIMEOUT_S} s, or "
+        "has ended. What was read is not complete, so it was not used.",
+        fix="Run `offsetwise lab down`, then `offsetwise lab up`, each with --dir and the lab's folder, then the same "
+        "command again: topics and records stay.",
+    )
 
 
 def _with_records(positions: Mapping[TopicAndPartition, int], *, bootstrap: str) -> set[TopicAndPartition]:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any, Final
@@ -23,6 +23,7 @@ from offsetwise.lab.cluster import Lab
 from offsetwise.lab.mirrors import Policy
 
 TIMEOUT_S: Final = 90
+WAIT_S: Final = 90
 STEPS: Final = (400, 500, 600, 700, 800, 900, 1050)
 """Where `orders-0` ended when each committed batch was planned."""
 PLANNED: Final = 1100
@@ -124,7 +125,7 @@ def create_topics(lab: Lab) -> None:
                 raise LabError(
                     f"The lab in {lab.directory}: expected no topic {name!r} before the sample is made, found one, "
                     "probably since an earlier run was interrupted. Nothing was added.",
-                    fix=f"Run `offsetwise lab down --dir {lab.directory}`, remove the folder, and start again.",
+                    fix=f"To begin again, {_from_the_start(lab)}",
                 ) from error
 
 
@@ -201,15 +202,21 @@ def wait_until(lab: Lab, what: str, done: Callable[[], bool]) -> None:
     Raises:
         LabError: It did not come to pass in time.
     """
-    end = time.monotonic() + TIMEOUT_S
+    end = time.monotonic() + WAIT_S
     while not done():
         if time.monotonic() > end:
             raise LabError(
-                f"The lab in {lab.directory}: waited {TIMEOUT_S} s for {what}, in vain. The sample is not complete.",
-                fix=f"Read the logs in {lab.directory / 'logs'}, run `offsetwise lab down --dir {lab.directory}`, "
-                "remove the folder, and start again.",
+                f"The lab in {lab.directory}: waited {WAIT_S} s for {what}, in vain. The sample is not complete.",
+                fix=f"Correct what the logs in {lab.directory / 'logs'} name, if anything, then {_from_the_start(lab)}",
             )
         time.sleep(0.2)
+
+
+def _from_the_start(lab: Lab) -> str:
+    folder = lab.directory
+    return (
+        f"run `offsetwise lab down --dir {folder}`, remove the folder, and run `offsetwise lab sample --dir {folder}`."
+    )
 
 
 def start_mirrors(lab: Lab, *, only_ended: bool = False) -> None:
@@ -239,15 +246,15 @@ def _job(lab: Lab) -> Iterator[Callable[[str], None]]:
                 raise LabError(
                     f"The lab in {lab.directory}: the sample job ended in {name!r}. The sample is not complete. "
                     f"{lab.log('job')} ends with: {' | '.join(said[-3:])}",
-                    fix=f"Read the log for the reason, run `offsetwise lab down --dir {lab.directory}`, remove "
-                    "the folder, and start again.",
+                    fix=f"Correct what the log names, then {_from_the_start(lab)}",
                 )
 
         try:
             yield run
         finally:
-            if process.stdin:
-                process.stdin.close()
+            with suppress(BrokenPipeError):  # it has ended, and what it was sent is still to be written
+                if process.stdin:
+                    process.stdin.close()
 
 
 def _tell(stdin: IO[str] | None, line: str) -> None:

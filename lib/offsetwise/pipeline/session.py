@@ -177,6 +177,7 @@ def _launch(master: str, conf: ClientProperties, *, kafka: bool, given_up: Event
             return SparkSession.builder.getOrCreate()
         except (PySparkException, Py4JError, OSError) as error:
             _end_jvm()
+            end_starting_jvm(frame for frame, _ in walk_tb(error.__traceback__))
             said, told = conf.masked(str(error)), {name: conf.masked(value) for name, value in wanted.items()}
             raise _launch_error(said, conf.masked(_read_all(log)), told) from tellable(error)
         except KeyboardInterrupt as interrupt:

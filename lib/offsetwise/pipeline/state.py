@@ -59,8 +59,8 @@ def read_state_rows(
 
     Raises:
         CheckpointError: It keeps no state, no batch is committed, or its state stores are not Spark's own.
-        SparkError: Spark cannot read what the checkpoint says about its state. A single store that cannot be read
-            is a `problem` of that store.
+        SparkError: Spark cannot read what the checkpoint says about its state, or finds nothing. A single store that
+            cannot be read is a `problem` of that store.
     """
     kind, batch = check_state(checkpoint)
     before = spark.conf.get(FORMAT, None)
@@ -113,12 +113,22 @@ def check_state(checkpoint: Checkpoint) -> tuple[str, int]:
 def _listed(spark: SparkSession, path: str, uri: str, progress: Progress) -> list[Row]:
     metadata = spark.read.format("state-metadata").load(path)
     try:
-        return interruptible(spark, metadata.collect, _told(progress, 0, 1, "list the state stores"))
+        stores = interruptible(spark, metadata.collect, _told(progress, 0, 1, "list the state stores"))
     except (PySparkException, Py4JError) as error:
         raise SparkError(
             f"{uri}: not readable with Spark {spark.version}, because {_why(error)}. No state was read.",
-            fix="Set spark.master or spark.remote in the migration file to a Spark of the release that wrote it.",
+            fix="Go on without the number of rows, which no plan needs. To have it, set spark.master or spark.remote "
+            "in the migration file to a Spark that reads this checkpoint: of the release that wrote it, with its file "
+            "system.",
         ) from error
+    if not stores:
+        raise SparkError(
+            f"{uri}: expected the state stores of each stateful operator in state/OPERATOR/_metadata, found none that "
+            f"Spark {spark.version} reads: the files are missing or damaged. No state was read.",
+            fix="Restore the folder state with every _metadata below it from a copy of the checkpoint, or go on "
+            "without the number of rows, which no plan needs.",
+        )
+    return stores
 
 
 def _counted(spark: SparkSession, path: str, row: Row, batch: int, watch: Callable[[], None]) -> StoreRows:
