@@ -1,4 +1,4 @@
-"""Where the product states a remedy: every `fix=` and `remedy=` in its source that has words of its own."""
+"""Where the product states a remedy: each `fix=` and `remedy=` with words of its own, and what a finding yields second."""
 
 from __future__ import annotations
 
@@ -51,16 +51,26 @@ def _sites_of(path: Path) -> Iterator[Site]:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None
     }
 
+    deciding = set()
+    """The functions that decide findings: of a pair that they yield, the second is a remedy of its own."""
+
+    def named(scope: tuple[str, ...]) -> str:
+        return f"{path.relative_to(LIBRARY).as_posix()}::{'.'.join(scope)}"
+
     def inside(node: ast.AST, scope: tuple[str, ...], known: Names) -> Iterator[Site]:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             scope, known = (*scope, node.name), {**constants, **_assigned(node)}
+            if any(isinstance(each, ast.Call) and ast.unparse(each.func) == "finding" for each in node.decorator_list):
+                deciding.add(scope)
         if isinstance(node, ast.Call):
             for keyword in node.keywords:
                 words = _words(keyword.value, known).strip() if keyword.arg in KEYWORDS else ""
                 if words:
-                    yield Site(
-                        f"{path.relative_to(LIBRARY).as_posix()}::{'.'.join(scope)}", keyword.value.lineno, words
-                    )
+                    yield Site(named(scope), keyword.value.lineno, words)
+        if isinstance(node, ast.Yield) and isinstance(node.value, ast.Tuple) and scope in deciding:
+            words = _words(node.value.elts[1], known).strip()
+            if words:
+                yield Site(named(scope), node.value.lineno, words)
         for child in ast.iter_child_nodes(node):
             yield from inside(child, scope, known)
 

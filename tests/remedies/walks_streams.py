@@ -139,7 +139,7 @@ def children_wait(_: Scene) -> Steps:
     def go_on() -> None:
         stated = [each for each in read_checkpoint(folder).problems if each.code == "CHILDREN_WAIT"]
         kind = findings()["CHILDREN_WAIT"]
-        drafted(comparison(findings=tuple(kind.finding(each.message, each.fix) for each in stated)))
+        drafted(comparison(findings=tuple(kind.finding(each.message, fix=each.fix) for each in stated)))
 
     return Steps(lambda: read_checkpoint(folder).problems, lambda: None, go_on)
 

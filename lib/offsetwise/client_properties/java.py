@@ -38,7 +38,7 @@ def to_java(properties: Mapping[str, str], *, where: str) -> ClientProperties:
     for part in (_java_trust, _java_key, _java_host_check, _java_sasl):
         made.update(part(properties, where))
     if properties.get("broker.address.family", "any") != "any":
-        raise _unmappable("broker.address.family", where, "Remove it, or list addresses in bootstrap.servers.")
+        raise _unmappable("broker.address.family", where, fix="Remove it, or list addresses in bootstrap.servers.")
     return made
 
 
@@ -54,7 +54,7 @@ def jaas_quote(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _unmappable(name: str, where: str, fix: str) -> ConfigError:
+def _unmappable(name: str, where: str, *, fix: str) -> ConfigError:
     return ConfigError(
         f"{where}.{name}: Spark reads records with the Java client, which has no equal for this setting, "
         "so records cannot be compared. Nothing was read.",
@@ -65,7 +65,7 @@ def _unmappable(name: str, where: str, fix: str) -> ConfigError:
 def _java_trust(properties: Mapping[str, str], where: str) -> dict[str, str]:
     if properties.get("enable.ssl.certificate.verification", "true").lower() == "false":
         raise _unmappable(
-            "enable.ssl.certificate.verification", where, "Give the broker's CA certificate in ssl.ca.location."
+            "enable.ssl.certificate.verification", where, fix="Give the broker's CA certificate in ssl.ca.location."
         )
     pem = _pem(properties, "ssl.ca", where)
     return {} if pem is None else {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": pem}
@@ -135,7 +135,9 @@ def _no_oauth(properties: Mapping[str, str], where: str) -> dict[str, str]:
     # The login handler's class moved between kafka-clients 3 and 4, and both ask for a list of allowed URLs in a JVM
     # property of every executor, which a source option cannot set.
     del properties
-    raise _unmappable("sasl.mechanism", where, "Use SCRAM, PLAIN or a client certificate, or compare without content.")
+    raise _unmappable(
+        "sasl.mechanism", where, fix="Use SCRAM, PLAIN or a client certificate, or compare without content."
+    )
 
 
 def _pem(properties: Mapping[str, str], stem: str, where: str) -> str | None:

@@ -87,7 +87,7 @@ def read_batch_files(uri: str, batch: int, *, roots: Sequence[str] | None = None
     folder = replace(open_tree(uri, roots=roots), max_file_bytes=MAX_RAW_BYTES)
     engine = _engine(folder, _entries(folder))
     if engine.batch_files is None:
-        raise _not(folder, f"{engine.what}, which has no files of single batches", "Look at its restart alone.")
+        raise _not(folder, f"{engine.what}, which has no files of single batches", fix="Look at its restart alone.")
     return engine.batch_files(folder, batch)
 
 
@@ -195,7 +195,7 @@ def _entries(folder: Tree) -> tuple[Entry, ...]:
     try:
         return folder.entries(details=True)
     except NotAFolderError as error:
-        raise _not(folder, "a file", f"Give the folder that holds {_holds()}.") from error
+        raise _not(folder, "a file", fix=f"Give the folder that holds {_holds()}.") from error
 
 
 def _engine(folder: Tree, entries: tuple[Entry, ...]) -> CheckpointEngine:
@@ -207,18 +207,19 @@ def _engine(folder: Tree, entries: tuple[Entry, ...]) -> CheckpointEngine:
     shown = ", ".join(map(repr, names[:SHOWN])) + (", …" if len(names) > SHOWN else "")
     if found:
         both = " and ".join(each.what for each in found)
-        raise _not(folder, f"what is {both} at once ({shown})", "Leave in it the files of one engine only.")
+        raise _not(folder, f"what is {both} at once ({shown})", fix="Leave in it the files of one engine only.")
     if not names and not entries:
-        raise _not(folder, "an empty folder", "Check the path: a job writes its checkpoint when it first starts.")
+        raise _not(folder, "an empty folder", fix="Check the path: a job writes its checkpoint when it first starts.")
     told = next((said for each in engines() if (said := each.instead(folder, entries)) is not None), None)
-    raise _not(folder, *(told or (f"another folder ({shown})", f"Give the folder that holds {_holds()}.")))
+    what, fix = told or (f"another folder ({shown})", f"Give the folder that holds {_holds()}.")
+    raise _not(folder, what, fix=fix)
 
 
 def _holds() -> str:
     return "; or ".join(f"{each.holds} ({each.label})" for each in engines())
 
 
-def _not(folder: FolderReader, found: str, fix: str) -> NotACheckpointError:
+def _not(folder: FolderReader, found: str, *, fix: str) -> NotACheckpointError:
     return NotACheckpointError(
         f"{folder.uri}: expected one checkpoint of {labels()}, found {found}. No position was read.", fix=fix
     )

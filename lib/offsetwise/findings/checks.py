@@ -55,7 +55,7 @@ def _with_amount(problem: Problem, case: MigrationCase) -> Problem:
 
 
 def _about(problem: Problem, topic: str | None = None, partition: int | None = None) -> Finding:
-    return describe(problem.code).finding(problem.message, problem.fix, topic=topic, partition=partition)
+    return describe(problem.code).finding(problem.message, fix=problem.fix, topic=topic, partition=partition)
 
 
 def _ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:

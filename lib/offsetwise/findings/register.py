@@ -86,12 +86,12 @@ class FindingKind:
     page: str = "docs/findings/README.md"
     """The docs page, from the root of the repository."""
 
-    def problem(self, message: str, fix: str = "") -> Problem:
+    def problem(self, message: str, *, fix: str = "") -> Problem:
         """Say it in words of one's own."""
         return Problem(code=self.code, message=message, fix=fix or self.remedy)
 
     def finding(
-        self, message: str, fix: str = "", *, topic: str | None = None, partition: int | None = None
+        self, message: str, *, fix: str = "", topic: str | None = None, partition: int | None = None
     ) -> Finding:
         """Say it of a partition or a topic, named as on the old cluster, or of the whole migration."""
         return Finding(
@@ -115,7 +115,8 @@ class Check(FindingKind, Generic[P]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Iterator[Problem]:
         """Decide it: a problem for each sentence, in the order of the function."""
         for said in self.decide(*args, **kwargs):
-            yield self.problem(said) if isinstance(said, str) else self.problem(*said)
+            told, fix = (said, "") if isinstance(said, str) else said
+            yield self.problem(told, fix=fix)
 
 
 _declared: dict[str, Check[...]] = {}

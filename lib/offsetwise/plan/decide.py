@@ -189,7 +189,7 @@ def _decided(row: PartitionComparison, on: Grounds) -> tuple[tuple[Start, Overri
         return None, None
     offset, missing = _chosen(row, choice, on)
     if offset is None:
-        return None, untranslated.problem(f"{key}: {missing}", DECIDE)
+        return None, untranslated.problem(f"{key}: {missing}", fix=DECIDE)
     return (choice.start, Override(offset=offset, reason=choice.reason, by=choice.by)), None
 
 
@@ -346,7 +346,7 @@ def _against(row: PartitionComparison, on: Grounds) -> Iterator[Problem]:
     if row.new_offset is None or row.exactness in (Exactness.UNKNOWN, Exactness.CLAIMED):
         word = "has no known place" if row.new_offset is None else f"is only claimed to be {row.new_offset:,}"
         why = row.evidence.reason or "no reason was given."
-        yield untranslated.problem(f"{name}: {row.old_offset:,} {word}. {why}", DECIDE)
+        yield untranslated.problem(f"{name}: {row.old_offset:,} {word}. {why}", fix=DECIDE)
         return
     tolerated = on.job.tolerates_replay is True
     if not tolerated and row.exactness is Exactness.BOUNDED:
@@ -381,7 +381,7 @@ def _against_pending(row: PartitionComparison, on: Grounds, start: AnyPosition) 
         told = f"{name}: pending batch {end.batch} would end at {end.new:,}, before its start {start:,}."
     else:
         return
-    yield pending_batch_differs.problem(told, DRAINED)
+    yield pending_batch_differs.problem(told, fix=DRAINED)
 
 
 def _outside(position: PlannedPosition, on: Grounds) -> Iterator[Problem]:
@@ -390,7 +390,9 @@ def _outside(position: PlannedPosition, on: Grounds) -> Iterator[Problem]:
     if ends is None:
         if needs_log(position.new_offset):
             told = f"{name}: the new cluster did not give its log's start and end."
-            yield partition_missing.problem(told, ONLY_ITS_END if offset_or_none(position.new_offset) is None else "")
+            yield partition_missing.problem(
+                told, fix=ONLY_ITS_END if offset_or_none(position.new_offset) is None else ""
+            )
         return
     start, end = ends
     for place in dict.fromkeys((position.new_offset, *(p.new for p in position.restart if p.new is not None))):

@@ -249,7 +249,7 @@ def _against_clusters(
     planned = {(one.source, one.topic, one.partition) for one in positions}
     if len(planned) != len(positions):
         told = "One partition of one source is in the comparison twice."
-        yield checkpoint_damaged.problem(told, "Compare again.")
+        yield checkpoint_damaged.problem(told, fix="Compare again.")
 
 
 def _against_groups(new: Snapshot, request: DraftRequest) -> Iterator[Problem]:
@@ -258,7 +258,7 @@ def _against_groups(new: Snapshot, request: DraftRequest) -> Iterator[Problem]:
         if group is None or group.error is not None or group.state is None:
             why = "it was not read" if group is None else f"it could not be read: {group.error or 'no state'}"
             told = f"Group {name!r} on {new.name!r}: {why}, so nobody knows what would be overwritten."
-            yield group_unreadable.problem(told, "Add it to `groups` of the migration and try again.")
+            yield group_unreadable.problem(told, fix="Add it to `groups` of the migration and try again.")
         else:
             yield from group_type(group)
 

@@ -102,7 +102,7 @@ def against_gaps(plan: Plan) -> Iterator[Problem]:
         planned = {one.partition for one in plan.positions if one.new_topic == name}
         if planned != set(range(counted.get(name, 0))):
             told = f"{name} has {counted.get(name, 0):,} partitions, the plan has a position for {len(planned):,}."
-            yield partition_missing.problem(told, "Compare again, so that every partition is there.")
+            yield partition_missing.problem(told, fix="Compare again, so that every partition is there.")
 
 
 def consumer_groups_csv(plan: Plan) -> str:

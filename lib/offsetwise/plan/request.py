@@ -172,29 +172,31 @@ def check_request(request: DraftRequest) -> None:
         PlanError: It does not.
     """
     if not request.targets or len(set(request.targets)) != len(request.targets):
-        raise unfit("at least one target, each once", f"{len(request.targets)}", "Name each target once.")
+        raise unfit("at least one target, each once", f"{len(request.targets)}", fix="Name each target once.")
     chosen = {target: target_type(target.kind) for target in request.targets}
     roles = Counter(kind.role for kind in {target.kind: kind for target, kind in chosen.items()}.values())
     if roles[Role.STATE] > 1:
-        raise unfit("the checkpoint copied or edited in place", "both", "Name one of them.")
+        raise unfit("the checkpoint copied or edited in place", "both", fix="Name one of them.")
     for kind in chosen.values():
         for error in kind.combination(request.targets):
             raise error
     if request.settlements and not roles[Role.TRANSACTIONS]:
-        raise unfit("a target that ends transactions", "decisions about transactions and none", "Name the target.")
+        raise unfit("a target that ends transactions", "decisions about transactions and none", fix="Name the target.")
     for target, kind in chosen.items():
         if (kind.address is None) != (target.group is None):
             expected = f"{target.kind}:NAME" if kind.address else f"{target.kind} without a name"
-            raise unfit(expected, str(target), f"Name the {kind.address}." if kind.address else "Leave the name out.")
+            raise unfit(
+                expected, str(target), fix=f"Name the {kind.address}." if kind.address else "Leave the name out."
+            )
     accepted(takers(request), request.settings)
     if not request.author.strip():
-        raise unfit("an author", "none", "Say who drafts it: --author NAME.")
+        raise unfit("an author", "none", fix="Say who drafts it: --author NAME.")
     for name in (request.author, *request.editors):
         if unseen := invisible(name):
             raise unfit(
                 "names whose characters can all be seen",
                 f"{code_points(unseen)} in {name[:80]!a}",
-                "Write the name of the author or editor without it.",
+                fix="Write the name of the author or editor without it.",
             )
 
 
@@ -208,18 +210,18 @@ def check_readings(
         ("new cluster", comparison.new.cluster_id, new.cluster_id),
     ):
         if wanted != found:
-            raise unfit(f"one {name}", f"{wanted!r} and {found!r}", "Compare again, and draft from that.")
+            raise unfit(f"one {name}", f"{wanted!r} and {found!r}", fix="Compare again, and draft from that.")
     if request.unset is not None and comparison.group is None:
         found = "the checkpoint of a job that begins new partitions itself"
-        raise unfit("unset for a consumer group", found, "Leave --set unset out.")
+        raise unfit("unset for a consumer group", found, fix="Leave --set unset out.")
     if not comparison.partitions:
         why = next((f". {each.message}" for each in comparison.findings if each.severity is Severity.BLOCKS), "")
-        raise unfit("partitions to plan", f"none{why}", "Compare a checkpoint or a group that has positions.")
+        raise unfit("partitions to plan", f"none{why}", fix="Compare a checkpoint or a group that has positions.")
     back = request.rewind_to
     if back is not None and any(row.restart and row.restart[0].batch != back for row in comparison.partitions):
-        raise unfit(f"the positions after batch {back}", "those of another", f"Compare again with batch {back}.")
+        raise unfit(f"the positions after batch {back}", "those of another", fix=f"Compare again with batch {back}.")
 
 
-def unfit(expected: str, found: str, fix: str) -> PlanError:
+def unfit(expected: str, found: str, *, fix: str) -> PlanError:
     """Return the error of a request that does not fit."""
     return PlanError(f"The plan: expected {expected}, found {found}. Nothing was written.", fix=fix)

@@ -151,7 +151,7 @@ def against_target(
             made.append(
                 replay_not_tolerated.problem(
                     "Going back reads records again, and the job is not stated to tolerate it.",
-                    "Take the sink back too (--sink-rewound), or state `tolerates_replay: true` for the job.",
+                    fix="Take the sink back too (--sink-rewound), or state `tolerates_replay: true` for the job.",
                 )
             )
     return tuple(made)
@@ -166,14 +166,14 @@ def _against_stream(target: str, comparison: Comparison) -> Iterator[Problem]:
             f"It holds positions of the stream that the job reads now, such as {moved.old_offset}, and the new cluster "
             "is of another stream: the job there begins with a source and a state of its own."
         )
-        yield sources.problem(told, "Write where the new job begins: starting-offsets, or consumer-group:NAME.")
+        yield sources.problem(told, fix="Write where the new job begins: starting-offsets, or consumer-group:NAME.")
         return
     there = (row for row in comparison.partitions if isinstance(row.place_there, OpaquePosition))
     other = next((row.old_offset or row.place_there for row in there), None)
     stream = None if other is None else of_position(other)
     if other is not None and kind.streams and (stream is None or stream.name not in kind.streams):
         told = f"It holds offsets of Kafka, and the job is at positions of another stream, such as {other}."
-        yield sources.problem(told, "Write a target that takes positions of that stream.")
+        yield sources.problem(told, fix="Write a target that takes positions of that stream.")
 
 
 def _against_continuing(target: str, comparison: Comparison) -> Iterator[Problem]:

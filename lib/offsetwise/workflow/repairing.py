@@ -93,5 +93,5 @@ def repaired_checkpoint(
             raise UnrepairableError(f"{uri} is {engine.what}.", fix=f"A repair is of {able}: name one.")
         return before, engine.repair(open_tree(uri, roots=roots), kind, values)
     except UnrepairableError as error:
-        refuse((repair_refused.problem(f"{uri}: {error.problem}", error.fix),))
+        refuse((repair_refused.problem(f"{uri}: {error.problem}", fix=error.fix),))
         raise

@@ -154,7 +154,7 @@ def _begun(row: SinkTransaction) -> Iterator[PlannedTransaction]:
 def _findings(held: Held, made: SinkTransactions, after: Facts, timeout: Timeout) -> Iterator[Finding]:
     """Give what is worth knowing before the job starts again."""
     for problem in transaction_timeout_refused(after, timeout):
-        yield transaction_timeout_refused.finding(problem.message, problem.fix)
+        yield transaction_timeout_refused.finding(problem.message, fix=problem.fix)
     others = [row.transactional_id or "" for row in made.transactions if row.decision is Decision.OTHER_JOB]
     for prefix, strategy in held.strategies().items():
         names = [name for name in others if name.startswith(prefix)]

@@ -191,7 +191,7 @@ def _unread(kept: Kept, unread: Sequence[TopicPartition]) -> Problem:
     return no_position.problem(
         f"{kept.called} has handed out {_several(unread)}, and no reader keeps a position: after a restore nobody "
         f"would read {'them' if several else 'it'}.",
-        TAKE_ANOTHER,
+        fix=TAKE_ANOTHER,
     )
 
 
@@ -200,7 +200,7 @@ def _nothing_kept(kept: Kept) -> Problem:
         f"The state of {kept.called} keeps 0 partitions: a restore begins every partition of its topics at earliest, "
         "whatever the job's code says, and reads again every record that they retain. The state names no topic, so how "
         "many that are is not known.",
-        TAKE_ANOTHER,
+        fix=TAKE_ANOTHER,
     )
 
 
@@ -236,7 +236,7 @@ def _stops(kept: Kept, stops: Sequence[Split]) -> Problem:
     return no_position.problem(
         f"{kept.called} is bounded: {_several([one.topic_partition for one in stops])} ends at {end}, an end on "
         "the old cluster, which is not translated.",
-        "Let the bounded job finish on the old cluster.",
+        fix="Let the bounded job finish on the old cluster.",
     )
 
 
@@ -255,4 +255,4 @@ def _several(keys: Sequence[TopicPartition]) -> str:
 
 def damaged(message: str) -> Problem:
     """Say that a checkpoint cannot be relied on."""
-    return checkpoint_damaged.problem(message, TAKE_ANOTHER)
+    return checkpoint_damaged.problem(message, fix=TAKE_ANOTHER)

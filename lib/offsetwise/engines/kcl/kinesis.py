@@ -196,7 +196,7 @@ def _rows(table: str, items: Sequence[Item]) -> tuple[list[_Row], list[Problem]]
             row = _row(item)
         except ValueError as error:
             problems += checkpoint_damaged(
-                f"Table {table}, lease {str(shown)[:200]!r}: {error}. The lease is left out.", _TAKE_ANOTHER
+                f"Table {table}, lease {str(shown)[:200]!r}: {error}. The lease is left out.", fix=_TAKE_ANOTHER
             )
             continue
         seen[row.lease.key] = seen.get(row.lease.key, 0) + 1
@@ -206,7 +206,7 @@ def _rows(table: str, items: Sequence[Item]) -> tuple[list[_Row], list[Problem]]
         problems += checkpoint_damaged(
             f"Table {table} has {many(len(twice), 'lease')} twice, {twice[0]} first: which one counts is unknown, "
             "and they are left out.",
-            _TAKE_ANOTHER,
+            fix=_TAKE_ANOTHER,
         )
     if strange:
         problems += not_leases("entities", sorted(strange))
@@ -350,7 +350,7 @@ def _shared(table: str, shards: Sequence[Shard]) -> Iterator[Problem]:
                 yield from checkpoint_damaged(
                     f"Table {table}: {shard.id} names {name} as its child, which names {', '.join(child.parents)} as "
                     "its parents: one of the two is damaged.",
-                    _TAKE_ANOTHER,
+                    fix=_TAKE_ANOTHER,
                 )
 
 

@@ -225,7 +225,7 @@ def _parsed(
     data = read.get(path)
     if data is None:
         told = f"{path} is missing: Spark would start as a new query with a new id."
-        problems.append(checkpoint_damaged.problem(told, _REPAIRS[_METADATA]))
+        problems.append(checkpoint_damaged.problem(told, fix=_REPAIRS[_METADATA]))
         return None
     effect = "Spark fails on restart." if deciding else "The restart does not use it."
     if isinstance(data, StorageError):
@@ -238,7 +238,7 @@ def _parsed(
         return parse(data)
     except GarbledError as error:
         fix = _REPAIRS.get(path.partition("/")[0], RESTORE)
-        problems.append(checkpoint_damaged.problem(f"{path} is garbled: {error}. {effect}", fix))
+        problems.append(checkpoint_damaged.problem(f"{path} is garbled: {error}. {effect}", fix=fix))
         return None
 
 
@@ -364,20 +364,22 @@ def _odd_name(log: str, batch: int, name: str, known: Sequence[int]) -> Problem:
     delete = f"Delete {log}/{name} in a copy of the folder"
     if not 0 <= batch < 2**63:
         return checkpoint_damaged.problem(
-            f"{log}/{name} is a number that no batch has: Spark wrote no such file.", f"{delete}."
+            f"{log}/{name} is a number that no batch has: Spark wrote no such file.", fix=f"{delete}."
         )
     zeros = "a sign" if name[0] in "+-" else "leading zeros"
     told = f"{log}/{name} is a number spelled with {zeros}: Spark lists it as batch {batch}, and opens {log}/{batch}"
     if batch in known:
-        return checkpoint_damaged.problem(f"{told}, which is there as well.", f"{delete} if {log}/{batch} is right.")
+        return checkpoint_damaged.problem(
+            f"{told}, which is there as well.", fix=f"{delete} if {log}/{batch} is right."
+        )
     return checkpoint_damaged.problem(
         f'{told}, which is not there: it fails with "batch {batch} doesn\'t exist".',
-        f"Rename it to {log}/{batch} in a copy of the folder, and .{name}.crc to .{batch}.crc where there is one.",
+        fix=f"Rename it to {log}/{batch} in a copy of the folder, and .{name}.crc to .{batch}.crc where there is one.",
     )
 
 
 def _running(sign: str) -> Problem:
     return reader_suspected.problem(
         f"A query seems to be running on this checkpoint: {sign}. What is shown may be out of date.",
-        "Stop the query, then inspect again.",
+        fix="Stop the query, then inspect again.",
     )

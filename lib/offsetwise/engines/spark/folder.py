@@ -29,15 +29,16 @@ def require_checkpoint(folder: FolderReader, entries: tuple[Entry, ...] | None =
     try:
         entries = folder.entries(details=True) if entries is None else entries
     except NotAFolderError as error:
-        raise _not(folder, "a file", GIVE) from error
+        raise _not(folder, "a file", fix=GIVE) from error
     if is_checkpoint(entries):
         return entries
     names = {entry.name for entry in entries}
     if not names:
-        raise _not(folder, "an empty folder", "Check the path: a query writes its checkpoint when it first starts.")
+        raise _not(folder, "an empty folder", fix="Check the path: a query writes its checkpoint when it first starts.")
     shown = sorted(name for name in names if not name.startswith("."))
     other = ", ".join(map(repr, shown[:SHOWN])) + (", …" if len(shown) > SHOWN else "")
-    raise _not(folder, *(instead(folder, entries) or (f"another folder ({other})", GIVE)))
+    found, fix = instead(folder, entries) or (f"another folder ({other})", GIVE)
+    raise _not(folder, found, fix=fix)
 
 
 def is_checkpoint(entries: Sequence[Entry]) -> bool:
@@ -95,7 +96,7 @@ def _has_logs(folder: FolderReader, name: str) -> bool:
         return False
 
 
-def _not(folder: FolderReader, found: str, fix: str) -> NotACheckpointError:
+def _not(folder: FolderReader, found: str, *, fix: str) -> NotACheckpointError:
     return NotACheckpointError(
         f"{folder.uri}: expected the checkpoint folder of a Spark query, found {found}. No position was read.", fix=fix
     )

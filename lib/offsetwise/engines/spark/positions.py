@@ -284,7 +284,7 @@ def _backwards(source: CheckpointSource, before: SourceOffset | None, restart: R
         checkpoint_polluted.problem(
             f"{one.topic_partition} goes back from {start} to {end} in batch {batch}, {state}{more}: "
             "the query was started against another log, such as the new cluster's.",
-            f"If batch {batch} is not meant, drop offsets/{batch} in a copy before anything else."
+            fix=f"If batch {batch} is not meant, drop offsets/{batch} in a copy before anything else."
             if restart.reruns is not None
             else "Find out whether the topic was recreated or the job already ran against another cluster.",
         )
@@ -353,7 +353,7 @@ def _pending(batch: int, sources: tuple[CheckpointSource, ...]) -> Problem:
     where = f", {places}" if places else ""
     return pending_batch.problem(
         f"Batch {batch} is planned and not committed: it runs again on restart{where}. The sink may hold part of it.",
-        "Let it commit on the old cluster first: start the job there, and stop it after the batch.",
+        fix="Let it commit on the old cluster first: start the job there, and stop it after the batch.",
     )
 
 
@@ -361,7 +361,7 @@ def _new_partition(at: TopicPartition, end: int) -> Problem:
     return new_partition.problem(
         f"{at} is planned up to {end} and has no start in the batch before: Spark starts it at "
         "the earliest record there is, and the checkpoint does not say which.",
-        "Let the batch commit on the old cluster first, then inspect again.",
+        fix="Let the batch commit on the old cluster first, then inspect again.",
     )
 
 
@@ -385,5 +385,5 @@ def stale_checksum(file: str, checksum: str) -> Problem:
     return checkpoint_damaged.problem(
         f"{checksum} does not fit {file}: the file was edited by hand or damaged. Spark's own reader does not "
         "notice; other Hadoop readers fail with ChecksumException.",
-        f"If the edit was meant, delete {checksum}; otherwise restore both files.",
+        fix=f"If the edit was meant, delete {checksum}; otherwise restore both files.",
     )

@@ -168,4 +168,4 @@ def _batches(log: str, first: int, last: int) -> str:
 
 def damaged(message: str) -> Problem:
     """Say that a checkpoint cannot be relied on."""
-    return checkpoint_damaged.problem(message, RESTORE)
+    return checkpoint_damaged.problem(message, fix=RESTORE)

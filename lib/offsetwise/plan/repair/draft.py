@@ -70,7 +70,7 @@ def unrepairable(error: UnrepairableError) -> None:
     Raises:
         PlanError: Always, REPAIR_REFUSED.
     """
-    refuse((repair_refused.problem(error.problem, error.fix),))
+    refuse((repair_refused.problem(error.problem, fix=error.fix),))
 
 
 def draft_repair(before: Checkpoint, repaired: Repaired, request: DraftRequest, *, drafted_at: str) -> Plan:

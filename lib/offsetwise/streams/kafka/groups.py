@@ -102,7 +102,7 @@ def _unlisted(client: Client, why: str) -> Problem:
     return group_unreadable.problem(
         f"The groups of cluster {client.config.name!r} were not all listed, because {why}: the state of some is "
         "unknown.",
-        "Take the snapshot again when all brokers answer.",
+        fix="Take the snapshot again when all brokers answer.",
     )
 
 

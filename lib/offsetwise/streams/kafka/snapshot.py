@@ -368,13 +368,13 @@ def _topic_problems(
     if asked_for_all and not failures:
         yield topic_missing.problem(
             f"Cluster {cluster!r} shows no topic: it is empty, or the user may not see any.",
-            "Grant DESCRIBE on the topics, or check that this is the right cluster.",
+            fix="Grant DESCRIBE on the topics, or check that this is the right cluster.",
         )
     for name, why in failures.items():
         if name in missing:
             yield topic_missing.problem(
                 f"Topic {name!r} does not exist on cluster {cluster!r}, or the user may not see it.",
-                "Create or mirror it, correct `topics` in the migration file, or grant DESCRIBE on it.",
+                fix="Create or mirror it, correct `topics` in the migration file, or grant DESCRIBE on it.",
             )
         elif why is not None:
             yield from topic_unreadable(name, cluster, why.why, denied=why.denied)

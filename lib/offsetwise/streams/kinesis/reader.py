@@ -309,5 +309,5 @@ def _read(asked: Asking, stream: str, shard: str, position: ShardPlace, *, most:
 def _missing(cluster: str, name: str) -> Problem:
     return topic_missing.problem(
         f"Stream {name!r} does not exist at {cluster!r}, in the region that the migration file names.",
-        "Check the stream's name and the region.",
+        fix="Check the stream's name and the region.",
     )

@@ -49,10 +49,10 @@ def against_savepoint(
     if checkpoint is None:
         return
     for problem in no_state_to_copy(checkpoint, "savepoint of Flink"):
-        yield no_state_to_copy.problem(problem.message, _FROM_POSITIONS)
+        yield no_state_to_copy.problem(problem.message, fix=_FROM_POSITIONS)
         return
     for problem in no_savepoint(checkpoint):
-        yield no_savepoint.problem(problem.message, instead_of_copy(checkpoint, problem.fix))
+        yield no_savepoint.problem(problem.message, fix=instead_of_copy(checkpoint, problem.fix))
     if not isinstance(checkpoint.details, FlinkDetails):
         return
     if not checkpoint.details.saved.aligned:
@@ -68,7 +68,7 @@ def several_clusters(checkpoint: Checkpoint) -> Iterator[Problem]:
         if is_of_several_clusters(source.kind):
             yield sources.problem(
                 f"The DynamicKafkaSource {source.id!r} keeps positions on several clusters, which nothing translates.",
-                MOVE_THE_OTHERS,
+                fix=MOVE_THE_OTHERS,
             )
 
 

@@ -125,7 +125,7 @@ def _of_tables(plan: Plan) -> Iterator[Problem]:
     for before in plan.requirements.tables:
         if creates and not before.absent:
             found = f"the plan creates it, and there is one already, with {many(len(before.leases), 'lease')}"
-            yield lease_table.problem(f"Table {before.table}: {found}.", _DO_NOT_CREATE)
+            yield lease_table.problem(f"Table {before.table}: {found}.", fix=_DO_NOT_CREATE)
         elif before.absent and not creates:
             yield from lease_table(before.table, "there is none in this region and account, and the plan creates none")
         elif not before.absent:
@@ -135,7 +135,7 @@ def _of_tables(plan: Plan) -> Iterator[Problem]:
 def _of_leases(plan: Plan, before: TableBefore) -> Iterator[Problem]:
     leases = dict(before.leases)
     if why := of_another_stream(plan, leases):
-        yield table_shared.problem(f"Table {before.table}: {why}.", NAME_ANOTHER)
+        yield table_shared.problem(f"Table {before.table}: {why}.", fix=NAME_ANOTHER)
         return
     planned = {shard_id(one.partition): place_of(one) for one in plan.positions}
     other = next((key for key, place in planned.items() if leases.get(key, place) != place), None)
@@ -143,14 +143,14 @@ def _of_leases(plan: Plan, before: TableBefore) -> Iterator[Problem]:
         yield table_shared.problem(
             f"Table {before.table}: the plan is for another stream than the one that the job reads, and there is a "
             f"lease of {other} already, at {leases[other]}.",
-            NAME_ANOTHER,
+            fix=NAME_ANOTHER,
         )
     left = [key for key, at in leases.items() if key not in planned and str(at) != Place.SHARD_END]
     if left:
         yield table_shared.problem(
             f"Table {before.table} has a lease of {min(left)}, at {leases[min(left)]}, and the plan has no position of "
             "that shard.",
-            NAME_ANOTHER,
+            fix=NAME_ANOTHER,
         )
     yield from of_new_leases(plan, leases)
 
@@ -174,10 +174,10 @@ def _of_settings(plan: Plan) -> Iterator[Problem]:
     settings = settings_of(LeaseSettings, plan.settings)
     if settings.create_table and settings.kcl is None:
         told = "A table is to be created, and nothing says for which version of the KCL."
-        yield lease_table.problem(told, "Add --set kcl=2, which KCL 1 takes too, or --set kcl=3.")
+        yield lease_table.problem(told, fix="Add --set kcl=2, which KCL 1 takes too, or --set kcl=3.")
     if settings.kcl is not None and not settings.create_table:
         told = f"kcl={settings.kcl} says how a table is created, and the plan creates none."
-        yield lease_table.problem(told, "Add --set create_table=true, or leave out --set kcl.")
+        yield lease_table.problem(told, fix="Add --set create_table=true, or leave out --set kcl.")
 
 
 WAY: Final = Way(

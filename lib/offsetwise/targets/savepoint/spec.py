@@ -42,7 +42,7 @@ def _other_name_of_legacy(comparison: Comparison, legacy: Collection[str]) -> It
         yield subscription.problem(
             f"{renamed.topic} is called {renamed.new_topic} on the new cluster, and the legacy consumer keeps names in "
             "Kryo with a hash, which is not edited.",
-            KEEP_NAME,
+            fix=KEEP_NAME,
         )
 
 
@@ -54,7 +54,7 @@ def _without_offset(checkpoint: Checkpoint, legacy: Collection[str]) -> Iterator
             yield no_position.problem(
                 f"{named[0].topic_partition} is named in the savepoint and no reader has taken it: the state keeps no "
                 "offset for it that a copy could hold.",
-                WRITE_ELSEWHERE,
+                fix=WRITE_ELSEWHERE,
             )
 
 

@@ -31,7 +31,7 @@ def _against_said(plan: Plan) -> Iterator[Problem]:
     if other:
         yield new_savepoint.problem(
             f"The stream says that its ARN is {other[0]}, and --set stream_arn is {said.stream_arn[:200]!r}.",
-            "Leave --set stream_arn out where the stream can be asked.",
+            fix="Leave --set stream_arn out where the stream can be asked.",
         )
 
 
@@ -71,7 +71,7 @@ class SavepointConvertedTarget(OutputTarget):
         details = None if comparison.checkpoint is None else comparison.checkpoint.details
         if isinstance(details, FlinkDetails) and not is_legacy(details):
             told = "The savepoint has no state of the legacy FlinkKinesisConsumer."
-            yield no_savepoint.problem(told, "Write to flink-savepoint: the source is the new one already.")
+            yield no_savepoint.problem(told, fix="Write to flink-savepoint: the source is the new one already.")
 
     def stated(self, plan: Plan) -> Recorded:
         """Return what the plan says of the savepoint."""

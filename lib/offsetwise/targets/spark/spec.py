@@ -27,7 +27,7 @@ def against_checkpoint(
     if comparison.checkpoint is not None and comparison.checkpoint.engine != SPARK.name and not stateless:
         told = f"The checkpoint is one of {comparison.checkpoint.engine}, not of Spark."
         fix = instead_of_copy(comparison.checkpoint, "Write to flink-savepoint, or to a consumer group.")
-        yield no_checkpoint.problem(told, fix)
+        yield no_checkpoint.problem(told, fix=fix)
 
 
 def against_several(comparison: Comparison, job: JobTraits) -> Iterator[Problem]:

@@ -129,7 +129,7 @@ def _held_against(
     )
     if lost and complete:
         told = f"{kept.called} has handed out {_several(lost)}, and no reader keeps a position: after a restore nobody"
-        problems.append(no_position.problem(f"{told} would read it.", TAKE_ANOTHER))
+        problems.append(no_position.problem(f"{told} would read it.", fix=TAKE_ANOTHER))
     differs = next((key for key, split in listed.items() if key in held and not _same(split, held[key])), None)
     if differs is not None:
         problems.append(

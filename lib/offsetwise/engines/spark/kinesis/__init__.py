@@ -185,7 +185,7 @@ def _lost(batch: int, source: str, line: Line) -> Problem:
         f"Batch {batch} is committed, and {_path(source, line)} is not there, though ends of other batches are: its "
         f"own are lost, and the connector fails. Its shards are shown where batch {batch} began, as offsets/{batch} "
         "says: from there nothing is skipped, and what the batch read is read again.",
-        f"Restore {_path(source, line)} from a backup. Where there is none, {anew}.",
+        fix=f"Restore {_path(source, line)} from a backup. Where there is none, {anew}.",
     )
 
 
@@ -195,7 +195,7 @@ def _elsewhere(batch: int, source: str, line: Line) -> Problem:
     return positions_elsewhere.problem(
         f"Batch {batch} is committed, and {_path(source, line)} is not there: the ends of its shards are in another "
         "folder, which the query names as kinesis.executor.metadata.path. No position is told.",
-        f"Copy the folder {line.folder} from there to sources/{source} of the checkpoint, and read it again.",
+        fix=f"Copy the folder {line.folder} from there to sources/{source} of the checkpoint, and read it again.",
     )
 
 
@@ -273,7 +273,7 @@ def _runs_again(batch: int, line: Line, shards: Sequence[Shard], ends: _Ends) ->
         )
     return pending_batch.problem(
         f"Batch {batch} is planned and not committed: it runs again on restart. {told} The sink may hold part of it.",
-        "Let it commit before the job is moved: start the job, and stop it after the batch.",
+        fix="Let it commit before the job is moved: start the job, and stop it after the batch.",
     )
 
 
@@ -306,7 +306,7 @@ def _from_folder(folder: FolderReader, source: str, line: Line) -> _Ends:
         if isinstance(data, bytes) and isinstance(checksum, bytes) and not checksum_fits(data, checksum):
             made.problems += checkpoint_damaged(
                 f"{path}/.{name}.crc does not fit {file}: the file was edited by hand or damaged.",
-                "If the edit was meant, delete the checksum; otherwise restore both files.",
+                fix="If the edit was meant, delete the checksum; otherwise restore both files.",
             )
         if isinstance(data, bytes):
             made.pins.append((file, hashlib.sha256(data).hexdigest()))

@@ -120,7 +120,7 @@ def against_places(plan: Plan) -> Iterator[Problem]:
     for each in plan.findings:
         if each.code == aggregated.code:
             yield aggregated.problem(
-                f"{each.message} KinesisStreamsSource takes an aggregate for one record.", each.remedy
+                f"{each.message} KinesisStreamsSource takes an aggregate for one record.", fix=each.remedy
             )
     for one in plan.positions:
         if place_of(one) is None:

@@ -57,19 +57,19 @@ def against_shards(plan: Plan) -> Iterator[Problem]:
         if elsewhere and any(each.endswith(f"/{required.last_planned_batch}") for each in ends_of(plan).values()):
             yield pending_batch_differs.problem(
                 f"Batch {required.last_planned_batch} is pending, and its end has no known place on another stream.",
-                _COMMIT_FIRST,
+                fix=_COMMIT_FIRST,
             )
         elif added:
             yield pending_batch_differs.problem(
                 f"Batch {required.last_planned_batch} is pending, and was planned without {added[0]}.",
-                _COMMIT_FIRST,
+                fix=_COMMIT_FIRST,
             )
 
 
 def _closed(plan: Plan) -> Iterator[Problem]:
     for finding in plan.findings:
         if finding.code == closed_shard_unread.code:
-            yield parent_unread.problem(f"{finding.message} They would never be read: {_NEVER_READ}.", _READ_IT)
+            yield parent_unread.problem(f"{finding.message} They would never be read: {_NEVER_READ}.", fix=_READ_IT)
     closed = {
         (topic.name, shard.partition)
         for topic in plan.requirements.new.topics
@@ -79,7 +79,7 @@ def _closed(plan: Plan) -> Iterator[Problem]:
     for one in plan.positions:
         if one.new_topic_partition in closed and _goes_elsewhere(one):
             told = f"{shard_id(one.partition)} is closed, and would not be read from {one.new_offset}: {_NEVER_READ}."
-            yield parent_unread.problem(told, _READ_IT)
+            yield parent_unread.problem(told, fix=_READ_IT)
 
 
 def _goes_elsewhere(one: PlannedPosition) -> bool:
