@@ -58,11 +58,7 @@ def by_partition(group: GroupState) -> dict[TopicPartition, GroupOffset]:
 def differing_from(now: GroupState, wanted: Iterable[GroupOffset]) -> tuple[TopicPartition, ...]:
     """Give the partitions that are not committed as wanted. A broker may add a leader epoch of its own."""
     found = by_partition(now)
-    return tuple(
-        one.topic_partition
-        for one in wanted
-        if one.topic_partition not in found or _value(found[one.topic_partition]) != _value(one)
-    )
+    return tuple(at for one in wanted if (at := one.topic_partition) not in found or _value(found[at]) != _value(one))
 
 
 def refuse_foreign(name: str, now: GroupState, offsets: tuple[WrittenOffset, ...]) -> None:
