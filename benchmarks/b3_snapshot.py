@@ -122,8 +122,11 @@ def commit(admin: AdminClient, groups: list[str], width: int) -> list[str]:
     failed = []
     for group, future in futures.items():
         try:
-            future[group].result()
+            answer = future[group].result()
         except KafkaException:
+            failed.append(group)
+            continue
+        if any(partition.error for partition in answer.topic_partitions):  # not every broker knows a new topic yet
             failed.append(group)
     return failed
 
