@@ -448,7 +448,7 @@ def test_a_mutated_answer_of_a_worker_is_a_sentence_or_a_checkpoint() -> None:
                 assert all(isinstance(each, str) for each in (made.uri, made.error, made.problem, made.fix))
 
     assert refused > 1_000
-    assert said == {"it: expected an answer of Offsetwise's own function on Spark's workers"}
+    assert said == {"Spark's workers: expected the answer of Offsetwise's own function to each question"}
     good: dict[str, pa.Array[Any]] = {"id": pa.array([1, 0], pa.int64()), "row": pa.array([b"a", b"b"], pa.binary())}
     assert rows_of(pa.table(good), 2) == {1: b"a", 0: b"b"}
     others: tuple[dict[str, pa.Array[Any]], ...] = (
@@ -463,7 +463,7 @@ def test_a_mutated_answer_of_a_worker_is_a_sentence_or_a_checkpoint() -> None:
         {"id": pa.array([0], pa.int64()), "row": pa.array([b""], pa.binary())},
     )
     for other in others:
-        with pytest.raises(SparkError, match="2 checkpoints: expected an answer"):
+        with pytest.raises(SparkError, match="other rows than those of 2 checkpoints"):
             rows_of(pa.table(other), 2)
 
 

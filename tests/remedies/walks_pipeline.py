@@ -34,6 +34,7 @@ from tests.test_jars import NO_NETWORK
 
 NAME = f"spark-kafka-{pyspark.__version__}"
 STATE = "pipeline/state.py::check_state"
+FOREIGN = "pipeline/spark_errors.py::foreign_answer"
 
 
 def _orders() -> str:
@@ -148,7 +149,7 @@ def client_only(scene: Scene) -> Steps:
     return Steps(jars._ivy_jar, lambda: scene.patch.setattr(jars, "find_spec", find_spec))
 
 
-@walk("pipeline/fleet_rows.py::_strange", "nothing of another release of Offsetwise is on its workers")
+@walk(FOREIGN, "nothing of another release of Offsetwise is on its workers")
 def another_release(_: Scene) -> Steps:
     checkpoint = read_checkpoint(_orders())
     answers = [b"\x80pickled by another release"]
@@ -157,7 +158,7 @@ def another_release(_: Scene) -> Steps:
     )
 
 
-@walk("pipeline/client_windows.py::strange", "nothing of another release of Offsetwise is on its workers")
+@walk(FOREIGN, "nothing of another release of Offsetwise is on its workers")
 def another_answer(_: Scene) -> Steps:
     answers = ["the answer of another release"]
     return Steps(lambda: read_answer(answers[-1], "token", TASK), lambda: answers.append(written(ANSWER, "token")))

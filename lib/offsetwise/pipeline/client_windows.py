@@ -12,10 +12,10 @@ import pyarrow as pa
 from pydantic import TypeAdapter, ValidationError
 from pyspark.sql import SparkSession
 
-from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachableError, WorkerError
+from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachableError
 from offsetwise.model import Cluster, IsolationLevel
 from offsetwise.pipeline.interrupting import interruptible
-from offsetwise.pipeline.spark_errors import spark_errors
+from offsetwise.pipeline.spark_errors import foreign_answer, spark_errors
 from offsetwise.pipeline.windows import WINDOW_SCHEMA, Asked, answer_windows, row
 from offsetwise.streams.kafka.client import consumer_configuration
 from offsetwise.streams.kafka.ranges import Failure
@@ -56,14 +56,14 @@ def read_answer(text: object, token: str, task: Task) -> Answer:
     try:
         read = _WRITTEN.validate_json(text if isinstance(text, str) else "")
     except ValidationError as error:
-        raise strange(f"no answer of this release: {error.error_count()} of its values do not fit") from error
+        raise foreign_answer(f"no answer of this release: {error.error_count()} of its values do not fit") from error
     if read.token != token:
-        raise strange("the answer to another question")
+        raise foreign_answer("the answer to another question")
     asked = {Question.CUT: read.cut, Question.PROBE: read.probe, Question.SAME: read.same}
     if asked[task.question] is None or sum(part is not None for part in asked.values()) != 1:
-        raise strange(f"no answer to whether the records are the same, or where: {task.question}")
+        raise foreign_answer(f"no answer to whether the records are the same, or where: {task.question}")
     if any(not span.start <= offset <= span.end for span, offset in _offsets(read, task)):
-        raise strange("an answer about offsets that were not to be read")
+        raise foreign_answer("an answer about offsets that were not to be read")
     return Answer(**{each.name: getattr(read, each.name) for each in fields(Answer)})
 
 
@@ -80,16 +80,6 @@ def _offsets(read: Answer, task: Task) -> Iterator[tuple[Span, int]]:
     if batch is not None:
         yield task.new, batch.start
         yield task.new, batch.end
-
-
-def strange(found: str) -> WorkerError:
-    """Return the refusal of what Offsetwise's own function never answers on Spark's workers."""
-    return WorkerError(
-        f"Spark's workers: expected the answer of Offsetwise's own function to each question, found {found}. Nothing "
-        "was used from them.",
-        fix="Find out who answers at spark.remote or spark.master of the migration file, and that nothing of another "
-        "release of Offsetwise is on its workers.",
-    )
 
 
 _UNREAD: Final = {
@@ -165,10 +155,10 @@ def answer_by_clients(
     for each in given:
         question = questions.get(each["task"])
         if question is None:
-            raise strange(f"one to a question {each['task']!r} that was not asked")
+            raise foreign_answer(f"one to a question {each['task']!r} that was not asked")
         if each["failed"] is not None:
             if each["failed"] not in _UNREAD:
-                raise strange(f"a failure {str(each['failed'])[:60]!r} that it does not know")
+                raise foreign_answer(f"a failure {str(each['failed'])[:60]!r} that it does not know")
             kind, problem, fix = _UNREAD[Failure(each["failed"])]
             answers[question.number] = kind(f"{problem}: {each['told']}. No result was used.", fix=fix)
         elif each["answer"] is not None:
@@ -184,4 +174,4 @@ def once(numbers: Iterable[object]) -> None:
     """
     twice = next((number for number, count in Counter(numbers).items() if count > 1), None)
     if twice is not None:
-        raise strange(f"two answers to question {twice!r}")
+        raise foreign_answer(f"two answers to question {twice!r}")

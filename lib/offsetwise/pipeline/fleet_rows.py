@@ -19,9 +19,10 @@ from pydantic_core import SchemaValidator
 
 from offsetwise.engines.flat import flat_type, whole
 from offsetwise.engines.rows import FailedCheckpoint
-from offsetwise.errors import FileError, SparkError, VersionError
+from offsetwise.errors import FileError, VersionError
 from offsetwise.files import read_object, strict_reader
 from offsetwise.model import Batch, BatchSource, Checkpoint, TopicOffsets
+from offsetwise.pipeline.spark_errors import foreign_answer
 
 _LONG_NUMBER: Final = re.compile(rb"[0-9]{19}")
 """Perhaps one outside int64, which the strict reader of files refuses; it takes three times as long."""
@@ -49,16 +50,16 @@ def rows_of(table: pa.Table, count: int) -> dict[int, bytes]:
     """Give the rows that Spark answered by the place of what was asked for.
 
     Raises:
-        SparkError: It answered something else.
+        WorkerError: It answered something else.
     """
     try:
         table.validate(full=True)
         places, rows = table["id"].cast(pa.int64()).to_pylist(), table["row"].cast(pa.binary()).to_pylist()
     except (KeyError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise _strange(f"{count} checkpoints") from error
+        raise foreign_answer(f"other rows than those of {count} checkpoints") from error
     found = {place: row for place, row in zip(places, rows, strict=True) if place is not None and row is not None}
     if len(rows) != count or found.keys() != set(range(count)):
-        raise _strange(f"{count} checkpoints")
+        raise foreign_answer(f"other rows than those of {count} checkpoints")
     return found
 
 
@@ -70,7 +71,7 @@ def decode(row: bytes, *, subject: str) -> Checkpoint | FailedCheckpoint:
         subject: Which checkpoint was asked for, for the message.
 
     Raises:
-        SparkError: It is something else.
+        WorkerError: It is something else.
     """
     line, _, packed = row.partition(b"\n")
     try:
@@ -79,7 +80,7 @@ def decode(row: bytes, *, subject: str) -> Checkpoint | FailedCheckpoint:
         read = _row(flat_type()).validate_json(line)
         return read.failed if isinstance(read, _Failed) else _whole(read, packed)
     except (FileError, VersionError, ValidationError, ValueError, IndexError, struct.error) as error:
-        raise _strange(subject) from error
+        raise foreign_answer(f"one about {subject} that it never gives") from error
 
 
 def _whole(read: Any, packed: bytes) -> Checkpoint:
@@ -101,12 +102,3 @@ def _whole(read: Any, packed: bytes) -> Checkpoint:
     if at != len(offsets):
         raise ValueError(f"{len(offsets)} offsets for {at} partitions")
     return whole(replace(read.checkpoint, batches=tuple(batches)))
-
-
-def _strange(subject: str) -> SparkError:
-    return SparkError(
-        f"{subject}: expected an answer of Offsetwise's own function on Spark's workers, found one that it never "
-        "gives. Nothing was used from it.",
-        fix="Find out who answers at spark.remote or spark.master of the migration file, and that nothing of another "
-        "release of Offsetwise is on its workers.",
-    )

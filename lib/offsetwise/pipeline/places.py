@@ -9,9 +9,9 @@ from operator import itemgetter
 from pyspark.sql import SparkSession
 
 from offsetwise.model import IsolationLevel, TopicPartition
-from offsetwise.pipeline.client_windows import once, strange
+from offsetwise.pipeline.client_windows import once
 from offsetwise.pipeline.records import OffsetRange, read_records
-from offsetwise.pipeline.spark_errors import spark_errors
+from offsetwise.pipeline.spark_errors import foreign_answer, spark_errors
 from offsetwise.translation.identify import Records
 from offsetwise.translation.worker import records_of
 
@@ -45,7 +45,7 @@ def read_places(
     ]
     once(keys)
     if not set(keys) <= set(places):
-        raise strange("records at offsets that were not to be read")
+        raise foreign_answer("records at offsets that were not to be read")
     return {key: records_of(table.slice(row, 1)) for row, key in enumerate(keys)}
 
 

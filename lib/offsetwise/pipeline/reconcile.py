@@ -18,9 +18,9 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 from offsetwise.model import Cluster, IsolationLevel, PartitionReconciliation, RangeDifference, Reconciliation
-from offsetwise.pipeline.client_windows import once, strange
+from offsetwise.pipeline.client_windows import once
 from offsetwise.pipeline.records import OffsetRange, read_records
-from offsetwise.pipeline.spark_errors import spark_errors
+from offsetwise.pipeline.spark_errors import foreign_answer, spark_errors
 from offsetwise.translation.identity import PROVENANCE_HEADERS
 
 RECORDS_PER_TASK: Final = 250_000
@@ -274,13 +274,13 @@ def range_sums(
         try:
             found = _SUM.validate_python(row)
         except ValidationError as error:
-            raise strange("sums of another shape") from error
+            raise foreign_answer("sums of another shape") from error
         bounds = read[found.cluster].get(found.partition)
         start = found.range * range_offsets
         if bounds is None or not (start < bounds.end and start + range_offsets > bounds.start):
-            raise strange("sums of offsets that were not to be read")
+            raise foreign_answer("sums of offsets that were not to be read")
         if found.both + found.missing + found.duplicated + found.foreign != found.records:
-            raise strange("sums that do not add up")
+            raise foreign_answer("sums that do not add up")
         sums.append(found)
     return sums
 

@@ -152,6 +152,16 @@ def spark_errors() -> Iterator[None]:
         raise translate_spark_error(error) from tellable(error)
 
 
+def foreign_answer(found: str) -> WorkerError:
+    """Return the refusal of what Offsetwise's own function never answers on Spark's workers."""
+    return WorkerError(
+        f"Spark's workers: expected the answer of Offsetwise's own function to each question, found {found}. Nothing "
+        "was used from them.",
+        fix="Find out who answers at spark.remote or spark.master of the migration file, and that nothing of another "
+        "release of Offsetwise is on its workers.",
+    )
+
+
 def first_line(text: str) -> str:
     """Cut a Java or Python message to one readable line."""
     lines = text.strip().splitlines()

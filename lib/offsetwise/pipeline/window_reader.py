@@ -18,10 +18,10 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 from offsetwise.errors import ClusterError, ClusterUnreachableError
 from offsetwise.model import Cluster, IsolationLevel, TopicPartition
-from offsetwise.pipeline.client_windows import answer_by_clients, once, read_answer, strange
+from offsetwise.pipeline.client_windows import answer_by_clients, once, read_answer
 from offsetwise.pipeline.interrupting import interruptible
 from offsetwise.pipeline.records import OffsetRange, read_records
-from offsetwise.pipeline.spark_errors import spark_errors
+from offsetwise.pipeline.spark_errors import foreign_answer, spark_errors
 from offsetwise.pipeline.windows import Asked
 from offsetwise.progress import Progress
 from offsetwise.translation.explain import Way
@@ -173,7 +173,7 @@ class WindowReader:
         numbers: list[Any] = table.column("task").to_pylist()
         once(numbers)
         if set(numbers) != by_number.keys():
-            raise strange(f"{len(set(numbers) & by_number.keys()):,} of {len(by_number):,} questions answered")
+            raise foreign_answer(f"{len(set(numbers) & by_number.keys()):,} of {len(by_number):,} questions answered")
         given = {
             number: read_answer(text, *by_number[number])
             for number, text in zip(numbers, table.column("answer").to_pylist(), strict=True)
