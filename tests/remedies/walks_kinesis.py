@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from collections.abc import Callable, Mapping
@@ -17,7 +18,9 @@ from offsetwise.storage import dynamodb
 from offsetwise.storage.dynamodb import tables_at
 from tests.engines.test_kinesis import COMMITTER, DATA, PENDING, TABLE
 from tests.engines.test_lease_tables import FIRST, leases
-from tests.remedies.walk import Scene, Steps, walk
+from tests.remedies.walk import Remembered, Scene, Steps, walk
+from tests.remedies.walks_commands import run
+from tests.storage.test_dynamodb_files import OTHERS
 
 Items = list[dict[str, Any]]
 Call = Callable[[], object]
@@ -259,12 +262,42 @@ def large_table(scene: Scene) -> Steps:
 
 
 TABLES = "engines/kcl/kinesis.py::read_table"
+OTHER_TABLES = "engines/kcl/other_clients.py::no_lease_table"
 
 
-@walk(TABLES, "Name the lease table of the application", name="no_lease_table")
-def _(scene: Scene) -> Steps:
+@walk(OTHER_TABLES, "Name the lease table of the application")
+def no_lease_table(scene: Scene) -> Steps:
+    other = scene.write("other.json", json.dumps({"Items": [{"id": {"S": "1"}}]}))
     path = scene.write("app.json", json.dumps({"Items": leases()}))
-    return Steps(lambda: read_table(str(TABLE)), lambda: None, lambda: read_table(str(path)))
+    return Steps(run("inspect", other), lambda: None, run("inspect", path))
+
+
+@walk(OTHER_TABLES, "Name the checkpoint of that query")
+def committers_table(_: Scene) -> Steps:
+    named = run("inspect", COMMITTER, "--committer-table", TABLE)
+    return Steps(run("inspect", TABLE), lambda: None, named)
+
+
+def table_of(client: str) -> None:
+    @walk(OTHER_TABLES, "Write its positions to a JSON file", name=client)
+    def _(scene: Scene) -> Steps:
+        item = {name: {"S": value} for name, value in OTHERS[client].items()}
+        command = Remembered(run("inspect", scene.write("table.json", json.dumps({"Items": [item]}))))
+
+        def write() -> None:
+            stated = re.search(r"the shard from (\w+)(.*?) and the number from (\w+),", command.remedy)
+            assert stated
+            shard, part, position = stated.groups()
+            assert part in ("", ", what follows its last colon")
+            key = item[shard]["S"]
+            lease = {"leaseKey": {"S": key.rpartition(":")[2] if part else key}, "checkpoint": item[position]}
+            scene.write("leases.json", json.dumps({"Items": [lease]}))
+
+        return Steps(command, write, run("inspect", scene.folder / "leases.json"))
+
+
+for client in OTHERS:
+    table_of(client)
 
 
 @walk(TABLES, "Name one of them: ", name="two_lease_tables")

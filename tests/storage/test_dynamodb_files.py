@@ -207,7 +207,7 @@ OTHERS: dict[str, dict[str, str]] = {
     "vmware-go-kcl": {"ShardID": "shardId-000000000000", "Checkpoint": FIRST.removeprefix("seq:"), "AssignedTo": "w"},
     "kinsumer": {"Shard": "shardId-000000000000", "SequenceNumber": FIRST.removeprefix("seq:"), "OwnerName": "w"},
     "kinesis-consumer": {"namespace": "app", "shard_id": "shardId-000000000000", "sequence_number": "49"},
-    "spring-cloud-stream": {"metadataKey": "app:orders:shardId-000000000000", "metadataValue": "49"},
+    "Spring's metadata store": {"metadataKey": "app:orders:shardId-000000000000", "metadataValue": "49"},
 }
 """An item of the table in which another client of Kinesis keeps its positions."""
 
@@ -231,6 +231,8 @@ def test_a_table_of_another_client_is_named_by_what_it_has_and_is_no_damage(
     assert refused["error"] == "NotACheckpointError"
     assert "expected a lease table of the KCL, keyed by leaseKey" in refused["problem"]
     assert [name for name in item if name not in refused["problem"]] == []
+    assert f"That is a table of {client}, whose positions are not read." in refused["problem"]
+    assert "--committer-table" not in refused["fix"]
 
 
 @pytest.mark.parametrize("lost", [0, 1])

@@ -22,7 +22,8 @@ from offsetwise.engines.kcl.findings import (
     lease_table_migrates,
     not_leases,
 )
-from offsetwise.errors import CheckpointError, NotACheckpointError
+from offsetwise.engines.kcl.other_clients import no_lease_table
+from offsetwise.errors import CheckpointError
 from offsetwise.findings.reading import checkpoint_damaged
 from offsetwise.garbage import collected_seldom
 from offsetwise.model import AnyPosition, Checkpoint, CheckpointSource, Problem
@@ -104,13 +105,7 @@ def read_table(uri: str, *, roots: Sequence[str] | None = None) -> Checkpoint:
     tables = tables_at(file, roots=roots)
     leases = [each for each in tables if _has_leases(each) and name in ("", each.name)]
     if not leases:
-        keyed = ((each.name, " and ".join(sorted(each.key_names)) or "nothing") for each in tables)
-        found = ", ".join(f"{table} keyed by {keys}" for table, keys in keyed)
-        raise NotACheckpointError(
-            f"{uri}: expected a lease table of the KCL, keyed by {KEY}, found {found}. No position was read.",
-            fix="Name the lease table of the application; of a query with the DynamoDB committer name its "
-            "checkpoint, and the table with --committer-table.",
-        )
+        raise no_lease_table(uri, KEY, tables)
     if len(leases) > 1:
         raise CheckpointError(
             f"{uri}: expected one lease table, found {', '.join(each.name for each in leases)}. No position was read.",

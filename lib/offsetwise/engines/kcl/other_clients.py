@@ -1,0 +1,75 @@
+"""Tables in which other clients of Kinesis keep their positions, recognised by their attributes, and what to do then.
+
+The names of the attributes are those of vmware-go-kcl (`clientlibrary/checkpoint/checkpointer.go`), kinsumer
+(`checkpoints.go`), kinesis-consumer (`store/ddb/ddb.go`), Spring's `DynamoDbMetadataStore` and awslabs'
+`DynamodbMetadataCommitter`. Each number is that of the last record that was processed, as in a lease.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from offsetwise.errors import NotACheckpointError
+from offsetwise.storage.dynamodb import Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Client:
+    name: str
+    shard: str
+    """The attribute that has the shard's id."""
+    position: str
+    """The attribute that has the sequence number."""
+    part: str = ""
+    """Which part of the first attribute the shard's id is; "" for all of it."""
+
+
+_CLIENTS: Final = (
+    _Client(name="vmware-go-kcl", shard="ShardID", position="Checkpoint"),
+    _Client(name="kinsumer", shard="Shard", position="SequenceNumber"),
+    _Client(name="kinesis-consumer", shard="shard_id", position="sequence_number"),
+    _Client(
+        name="Spring's metadata store",
+        shard="metadataKey",
+        position="metadataValue",
+        part=", what follows its last colon",
+    ),
+)
+_COMMITTER: Final = {"metadataKey", "metadataSortKey"}
+
+
+def no_lease_table(uri: str, key: str, tables: Sequence[Table]) -> NotACheckpointError:
+    """Return the refusal of tables that are no lease tables, with a next step for the client that wrote them.
+
+    Args:
+        uri: What was read.
+        key: The key of a lease table.
+        tables: What there is in its place.
+    """
+    keyed = ((each.name, " and ".join(sorted(each.key_names)) or "nothing") for each in tables)
+    found = ", ".join(f"{table} keyed by {keys}" for table, keys in keyed)
+    expected = f"{uri}: expected a lease table of the KCL, keyed by {key}, found {found}"
+    if any(each.key_names >= _COMMITTER for each in tables):
+        return NotACheckpointError(
+            f"{expected}. That is the table of a Spark query's DynamoDB committer. No position was read.",
+            fix="Name the checkpoint of that query, and this table with --committer-table.",
+        )
+    client = next((client for each in tables if (client := _client_of(each)) is not None), None)
+    if client is not None:
+        return NotACheckpointError(
+            f"{expected}. That is a table of {client.name}, whose positions are not read.",
+            fix=f'Write its positions to a JSON file in the form of a lease table, {{"Items": [{{"{key}": {{"S": the '
+            f'shard}}, "checkpoint": {{"S": the number}}}}, …]}}, with the shard from {client.shard}{client.part} and '
+            f"the number from {client.position}, and name that file.",
+        )
+    return NotACheckpointError(
+        f"{expected}. No position was read.",
+        fix=f"Name the lease table of the application: it has the application's name, and the key {key}.",
+    )
+
+
+def _client_of(table: Table) -> _Client | None:
+    names = table.key_names.union(*table.items)
+    return next((client for client in _CLIENTS if {client.shard, client.position} <= names), None)
