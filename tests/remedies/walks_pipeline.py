@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pyspark
 
 from offsetwise import jars
-from offsetwise.config import Migration
+from offsetwise.config import Migration, load_migration
 from offsetwise.engines import discovery, rows
 from offsetwise.engines.spark.checkpoint import read_checkpoint
 from offsetwise.lab.brokers import free_ports
@@ -26,10 +26,11 @@ from offsetwise.pipeline.state_path import spark_path
 from offsetwise.pipeline.whole_fleet import read_fleet
 from offsetwise.progress import unheard
 from offsetwise.translation.worker import written
-from offsetwise.workflow import sample
+from offsetwise.workflow import sample, state_rows
 from tests.checkpoints import changed
 from tests.pipeline.test_answers import ANSWER, TASK
 from tests.remedies.walk import Scene, Steps, corrected, walk
+from tests.remedies.walks_commands import sample as copied_sample
 from tests.test_jars import NO_NETWORK
 
 NAME = f"spark-kafka-{pyspark.__version__}"
@@ -45,16 +46,29 @@ corrected(
     STATE,
     "Count the rows of a query that keeps state",
     "no_state",
-    lambda: check_state(read_checkpoint(sample().checkpoint("payments").uri)),
+    lambda: state_rows(sample(), "payments"),
     lambda: check_state(read_checkpoint(_orders())),
 )
-corrected(
-    STATE,
-    "Let the query commit a batch first",
-    "no_batch",
-    lambda: check_state(changed(read_checkpoint(_orders()), last_committed_batch=None)),
-    lambda: check_state(read_checkpoint(_orders())),
-)
+
+
+@walk(STATE, "Let the query commit a batch first")
+def no_batch(scene: Scene) -> Steps:
+    migration = copied_sample(scene)
+    commits = migration.with_name("checkpoints") / "orders" / "commits"
+    commits.rename(scene.folder / "later")
+    commits.mkdir()
+
+    def commit() -> None:
+        shutil.copytree(scene.folder / "later", commits, dirs_exist_ok=True)
+
+    read = commits.parent
+    return Steps(
+        lambda: state_rows(load_migration(migration), "orders"),
+        commit,
+        lambda: check_state(read_checkpoint(str(read))) and None,
+    )
+
+
 corrected(
     STATE,
     "Read it with the Spark distribution",
