@@ -1,4 +1,4 @@
-"""Where the product states a remedy: each `fix=` and `remedy=` with words of its own, and what a finding yields second."""
+"""Where the product states a remedy: each `fix=` and `remedy=` with words, and what a finding yields second."""
 
 from __future__ import annotations
 
