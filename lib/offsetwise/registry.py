@@ -14,12 +14,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from offsetwise.errors import PluginError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,24 +82,6 @@ class Registry(MutableMapping[str, str]):
             if len(of) > 1 or name in self._own
         )
 
-    def loadable(self, module: str) -> Iterator[ModuleType]:
-        """Yield a module of every package, but for those of plug-ins that cannot be loaded."""
-        for name in self:
-            with suppress(PluginError):
-                yield self.load(name, module)
-
-    def unloadable(self, load: Callable[[str], Any]) -> Iterator[str]:
-        """Yield a sentence for each name of a plug-in that cannot be loaded.
-
-        Args:
-            load: Loads what a name stands for.
-        """
-        for name in self.installed:
-            try:
-                load(name)
-            except PluginError as error:
-                yield error.problem
-
     def load(self, name: str, module: str) -> ModuleType:
         """Import a module of a package.
 
@@ -110,18 +95,44 @@ class Registry(MutableMapping[str, str]):
         loaded: ModuleType = self._loaded(name, lambda value: import_module(f"{value}.{module}"))
         return loaded
 
-    def load_object(self, name: str) -> Any:
-        """Load the object that an entry point names.
+    def load_object(self, name: str, kind: type[T], at: str = "") -> T:
+        """Load the object that a name stands for, which has the same name.
+
+        Args:
+            name: A registered one.
+            kind: What it must be.
+            at: Where it is in the package, as `.module:ATTRIBUTE`; "" where the value itself says it.
 
         Raises:
-            PluginError: It cannot be loaded.
+            PluginError: It is a plug-in's, and cannot be loaded or is something else.
         """
 
-        def loaded(value: str) -> Any:
-            module, _, attribute = value.partition(":")
-            return getattr(import_module(module), attribute)
+        def loaded(value: str) -> T:
+            module, _, attribute = f"{value}{at}".partition(":")
+            found = getattr(import_module(module), attribute)
+            if not isinstance(found, kind):
+                raise TypeError(f"{module}:{attribute} is a {type(found).__name__}, no {kind.__name__}")
+            if (called := getattr(found, "name", name)) != name:
+                raise ValueError(f"{module}:{attribute} is called {called!r}")
+            return found
 
-        return self._loaded(name, loaded)
+        made: T = self._loaded(name, loaded)
+        return made
+
+    def loadable(self, kind: type[T], at: str = "") -> Iterator[T]:
+        """Yield the object of every name, but for those of plug-ins that cannot be loaded; see `load_object`."""
+        for name in self:
+            with suppress(PluginError):
+                yield self.load_object(name, kind, at)
+
+    def problems(self, kind: type[Any], at: str = "") -> Iterator[str]:
+        """Yield a sentence for each name of a plug-in that is not used, because it is taken or cannot be loaded."""
+        yield from self.conflicts
+        for name in self.installed:
+            try:
+                self.load_object(name, kind, at)
+            except PluginError as error:
+                yield error.problem
 
     def _loaded(self, name: str, load: Callable[[str], Any]) -> Any:
         if name in self._own:

@@ -6,7 +6,6 @@ This module needs the standard library and fsspec only, because it is shipped to
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import cache
 
 from offsetwise.engines.engine import CheckpointEngine, Engine
@@ -14,7 +13,7 @@ from offsetwise.engines.flink.engine import FLINK
 from offsetwise.engines.group.engine import GROUP
 from offsetwise.engines.kcl.engine import KCL
 from offsetwise.engines.spark.engine import SPARK
-from offsetwise.errors import PluginError, VersionError
+from offsetwise.errors import VersionError
 from offsetwise.registry import ENGINES
 
 _ENGINES: dict[str, Engine] = {}
@@ -37,11 +36,7 @@ def registered() -> tuple[Engine, ...]:
 
 @cache
 def _installed() -> Mapping[str, Engine]:
-    made = {}
-    for name in ENGINES:
-        with suppress(PluginError):
-            made[name] = ENGINES.load_object(name)
-    return made
+    return {engine.name: engine for engine in ENGINES.loadable(Engine)}
 
 
 def engines() -> tuple[CheckpointEngine, ...]:
@@ -60,8 +55,7 @@ def keeper_of(name: str) -> Engine:
         return _ENGINES[name]
     if name not in ENGINES:
         raise _unknown(name)
-    engine: Engine = ENGINES.load_object(name)
-    return engine
+    return ENGINES.load_object(name, Engine)
 
 
 def engine_of(name: str) -> CheckpointEngine:

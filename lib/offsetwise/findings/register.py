@@ -8,6 +8,7 @@ and closed then. A code never changes its meaning; new ones may come. `docs/find
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -15,6 +16,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Generic, ParamSpec
 
+from offsetwise.errors import PluginError
 from offsetwise.model import Finding, Problem, Severity
 from offsetwise.registry import TARGETS
 
@@ -188,7 +190,9 @@ def findings() -> Mapping[str, Check[...]]:
     engines = import_module("offsetwise.engines.registry").registered()
     for module in (*DECLARED, *(each.moving for each in engines)):
         import_module(module)
-    list(TARGETS.loadable("spec"))
+    for name in TARGETS:
+        with suppress(PluginError):
+            TARGETS.load(name, "spec")
     severities = list(Severity)
     made = sorted(_declared.values(), key=lambda check: (severities.index(check.severity), check.rank, check.code))
     return MappingProxyType({check.code: check for check in made})

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from offsetwise.engines.engine import Engine
 from offsetwise.engines.registry import registered
 from offsetwise.plan.moving import moving_of
 from offsetwise.plan.settings import Settings, keys_of
 from offsetwise.plan.strategies import ways_of
-from offsetwise.plan.target import OFFSETS, TargetType, target_types
+from offsetwise.plan.target import AT, OFFSETS, TargetType, target_types
 from offsetwise.ports.stream import Spec, specs
 from offsetwise.registry import ENGINES, TARGETS
 
@@ -71,12 +72,7 @@ def listing() -> Listing:
 
 def problems() -> tuple[str, ...]:
     """Return a sentence for each target and engine of a plug-in that is not used."""
-    return (
-        *TARGETS.conflicts,
-        *TARGETS.unloadable(lambda name: TARGETS.load(name, "spec")),
-        *ENGINES.conflicts,
-        *ENGINES.unloadable(ENGINES.load_object),
-    )
+    return (*TARGETS.problems(TargetType, AT), *ENGINES.problems(Engine))
 
 
 def keys(parameters: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

@@ -1,0 +1,113 @@
+"""What plug-ins register, and what becomes of one that cannot be used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from offsetwise.engines.engine import Engine
+from offsetwise.errors import PluginError
+from offsetwise.plan.target import AT, TargetType
+from offsetwise.registry import ENGINES, TARGETS, Registry
+from tests.commands import call
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> None:
+    """Look up entry points as a new process does, and again for the next test."""
+    for registry in (TARGETS, ENGINES):
+        for known in ("_found", "installed"):
+            registry.__dict__.pop(known, None)
+
+
+def install(folder: Path, name: str, points: str, **modules: str) -> None:
+    """Install a distribution in a folder, with its entry points and the text of its modules."""
+    data = folder / f"{name.replace('-', '_')}-1.0.dist-info"
+    data.mkdir(parents=True)
+    (data / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (data / "entry_points.txt").write_text(points)
+    for path, text in modules.items():
+        (folder / f"{path}.py").write_text(text)
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that packages are installed in."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return tmp_path
+
+
+def targets(*lines: str) -> str:
+    return "[offsetwise.targets]\n" + "\n".join(lines) + "\n"
+
+
+def test_a_name_of_the_product_stays_its_own(site: Path) -> None:
+    install(site, "taker", targets("consumer-group = taker_target"))
+
+    assert TARGETS["consumer-group"] == "offsetwise.targets.group"
+    (told,) = TARGETS.problems(TargetType, AT)
+    assert told == (
+        "offsetwise.targets 'consumer-group' of taker 1.0 is not used: Offsetwise has one of that name itself."
+    )
+
+
+def test_a_name_that_two_bring_is_nobodys(site: Path) -> None:
+    install(site / "one", "first", targets("shelf = first_target"))
+    install(site / "two", "second", targets("shelf = second_target"))
+    with pytest.MonkeyPatch.context() as patch:
+        for folder in ("one", "two"):
+            patch.syspath_prepend(str(site / folder))
+
+        assert "shelf" not in TARGETS
+        (told,) = TARGETS.problems(TargetType, AT)
+    assert told.startswith("offsetwise.targets 'shelf' of ")
+    assert "first 1.0" in told
+    assert "second 1.0" in told
+    assert told.endswith(" is not used: two plug-ins have the name.")
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        ("broken:ENGINE", "ModuleNotFoundError"),
+        ("failing:ENGINE", "ZeroDivisionError"),
+        ("plain:ANOTHER", "AttributeError"),
+        ("plain:ENGINE", "TypeError: plain:ENGINE is a int, no Engine"),
+        ("plain", "AttributeError"),
+        ("renamed:ENGINE", "ValueError: renamed:ENGINE is called 'spark'"),
+    ],
+)
+def test_what_cannot_be_loaded_is_named_and_the_rest_works(value: str, found: str, site: Path) -> None:
+    renamed = "from offsetwise.engines.spark.engine import SPARK as ENGINE\n"
+    points = f"[offsetwise.engines]\ntally = {value}\n"
+    install(site, "tally-jobs", points, failing="1 / 0\n", plain="ENGINE = 1\n", renamed=renamed)
+
+    with pytest.raises(PluginError, match="Everything else works") as refused:
+        ENGINES.load_object("tally", Engine)
+    ran = call("targets")
+
+    assert found in refused.value.problem
+    assert "'tally' of tally-jobs 1.0" in refused.value.problem
+    assert "uninstall it" in refused.value.fix
+    assert ran.code == 0
+    assert refused.value.problem in ran.err
+    assert "consumer-group:NAME" in ran.out
+
+
+def test_entry_points_are_read_only_where_a_name_is_not_the_products_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def entry_points(*, group: str) -> list[object]:
+        read.append(group)
+        return []
+
+    monkeypatch.setattr("importlib.metadata.entry_points", entry_points)
+    registry = Registry("offsetwise.targets", {"mine": "package"})
+
+    assert registry["mine"] == "package"
+    assert "mine" in registry
+    assert read == []
+    assert "yours" not in registry
+    assert [*registry] == ["mine"]
+    assert read == ["offsetwise.targets"]
