@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException
@@ -59,7 +60,8 @@ class GroupRequests:
 
     def remove(self, group: str) -> str | None:
         """Delete a group; see `GroupPort`."""
-        outcome = self._changed({group: DeleteGroupsRequest(groups_names=[group])}, _removed)[group]
+        request = DeleteGroupsRequest(groups_names=[group])
+        outcome = self._changed({group: request}, partial(_removed, group))[group]
         if isinstance(outcome, OffsetwiseError):
             raise outcome
         return outcome if isinstance(outcome, str) else next(iter(outcome.values()), None)
@@ -102,6 +104,8 @@ class GroupRequests:
             again = set(codes.values())
             if response is None:
                 found[name] = lost(name, "the broker did not answer, or the connection to it failed")
+            elif not codes:
+                found[name] = lost(name, "the broker's answer is not about it")
             elif led_away:
                 found[name] = lost(name, f"behind it the connection led to cluster {answers.after}")
             elif KafkaError.REQUEST_TIMED_OUT in again:
@@ -123,13 +127,13 @@ class GroupRequests:
                 key_type=CoordinatorType.GROUP.value, key=share[0], coordinator_keys=share, min_version=1
             )
             response = next(filter(None, (self._wire.ask(node, request) for node in self._wire.brokers())), None)
-            if response is None:
-                found = [(name, -1, int(KafkaError.COORDINATOR_NOT_AVAILABLE)) for name in share]
-            elif single:
-                found = [(share[0], response.node_id, response.error_code)]
-            else:
-                found = [(each.key, each.node_id, each.error_code) for each in response.coordinators]
-            for name, node, code in found:
+            found: dict[str, tuple[int, int]] = {}
+            if response is not None and single:
+                found = {share[0]: (response.node_id, response.error_code)}
+            elif response is not None:
+                found = {each.key: (each.node_id, each.error_code) for each in response.coordinators}
+            for name in share:  # and nothing else, whatever the broker answers about
+                node, code = found.get(name, (-1, int(KafkaError.COORDINATOR_NOT_AVAILABLE)))
                 if code == 0:
                     nodes[node].append(name)
                 else:
@@ -169,11 +173,11 @@ def _committed(response: Any) -> _Codes:
     }
 
 
-def _removed(response: Any) -> _Codes:
+def _removed(group: str, response: Any) -> _Codes:
     return {
-        TopicPartition(each.group_id, 0): each.error_code
-        for each in response.results
-        if each.error_code != KafkaError.GROUP_ID_NOT_FOUND
+        TopicPartition(group, 0): 0 if result.error_code == KafkaError.GROUP_ID_NOT_FOUND else result.error_code
+        for result in response.results
+        if result.group_id == group
     }
 
 
