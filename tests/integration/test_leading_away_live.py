@@ -64,8 +64,8 @@ def proxy(lab: Lab) -> Iterator[LeadingAway]:
 class Written:
     """A plan for one group, written through the proxy by the writer alone."""
 
-    def __init__(self, lab: Lab, proxy: LeadingAway, folder: Path, group: str, *, before: int | None) -> None:
-        self.lab, self.proxy, self.group = lab, proxy, group
+    def __init__(self, lab: Lab, address: str, folder: Path, group: str, *, before: int | None) -> None:
+        self.lab, self.address, self.group = lab, address, group
         self.path = str(folder / f"{group}.journal")
         if before is not None:
             commit(lab.new_bootstrap, group, {TOPIC: before})
@@ -73,7 +73,7 @@ class Written:
         self.target = self.plan.targets[0]
 
     def _tried(self, verb: str, *given: Any) -> ReceiptStep | OffsetwiseError:
-        writer = GroupWriter(KafkaGroups(_config(self.proxy), timeout_s=3))
+        writer = GroupWriter(KafkaGroups(_config(self.address), timeout_s=3))
         with Journal.open(self.path, digest="00" * 32, begun_at="2026-01-01T00:00:00Z") as journal:
             context = Context(
                 digest=journal.digest, output=None, write_roots=(), read_roots=None, journal=journal, disk=Disk()
@@ -97,8 +97,8 @@ class Written:
         return committed(self.lab.old_bootstrap, self.group)
 
 
-def _config(proxy: LeadingAway) -> ClusterConfig:
-    return ClusterConfig(name="new", properties={"bootstrap.servers": proxy.bootstrap})
+def _config(address: str) -> ClusterConfig:
+    return ClusterConfig(name="new", properties={"bootstrap.servers": address})
 
 
 def _plan(lab: Lab, group: str, before: int | None) -> Plan:
@@ -129,7 +129,7 @@ def test_no_moment_of_a_write_or_a_rollback_changes_a_group_of_another_cluster(
     for moment in range(200):
         proxy.again()
         group = f"led-{cuts}-{before}-{moment}"
-        run = Written(lab, proxy, tmp_path, group, before=before)
+        run = Written(lab, proxy.bootstrap, tmp_path, group, before=before)
         proxy.again(proxy.after(moment), cuts=cuts)
         written = run.write()
         led_away = proxy.leads_away
@@ -164,7 +164,7 @@ def test_a_request_that_meets_the_change_is_not_sent_again_elsewhere(
     """The moment that a comparison on another connection cannot see: after it, before the request is there."""
     assert topic
     proxy.again()
-    run = Written(lab, proxy, tmp_path, f"led-at-{number}", before=None)
+    run = Written(lab, proxy.bootstrap, tmp_path, f"led-at-{number}", before=None)
     step = run.write() if number == DELETE_GROUPS else None
     proxy.again(lambda key: key == number)
 
@@ -244,7 +244,7 @@ def test_no_moment_ends_a_transaction_of_another_cluster(cuts: bool, lab: Lab, p
             deadline=None,
             reason="",
         )
-        config = _config(proxy)
+        config = _config(proxy.bootstrap)
         contacted = contact(config, timeout_s=3)
         with Wire(config, client_properties(config), Deadline(3)) as wire:
             sink = KafkaSink(contacted, wire)
