@@ -37,12 +37,10 @@ from offsetwise.model import (
     TopicPartition,
     offsets_by_partition,
 )
-from offsetwise.plan.refusals import DECIDE, ONLY_ITS_END, skip
+from offsetwise.plan.refusals import DECIDE, DRAINED, ONLY_ITS_END, skip
 from offsetwise.plan.request import DraftRequest, StartChoice, Unset
 from offsetwise.position import needs_log, of_one_stream, offset_of, offset_or_none
 from offsetwise.wording import many
-
-DRAINED = "Let the pending batch commit on the old cluster: start the job there and stop it after the batch."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -390,9 +388,8 @@ def _outside(position: PlannedPosition, on: Grounds) -> Iterator[Problem]:
     if ends is None:
         if needs_log(position.new_offset):
             told = f"{name}: the new cluster did not give its log's start and end."
-            yield partition_missing.problem(
-                told, fix=ONLY_ITS_END if offset_or_none(position.new_offset) is None else ""
-            )
+            fix = ONLY_ITS_END if offset_or_none(position.new_offset) is None else ""
+            yield partition_missing.problem(told, fix=fix)
         return
     start, end = ends
     for place in dict.fromkeys((position.new_offset, *(p.new for p in position.restart if p.new is not None))):
