@@ -67,6 +67,10 @@ DECIDED_BY_ROW: Final = frozenset(
     )
 )
 """Blocking codes that drafting decides anew: from the row as it is planned, or from the clusters' topics."""
+_READ_GROUP: Final = (
+    "Draft it without a comparison, which reads the group; or take the snapshots and compare again with the group "
+    "among `groups` of the migration file."
+)
 
 
 def draft(
@@ -258,7 +262,7 @@ def _against_groups(new: Snapshot, request: DraftRequest) -> Iterator[Problem]:
         if group is None or group.error is not None or group.state is None:
             why = "it was not read" if group is None else f"it could not be read: {group.error or 'no state'}"
             told = f"Group {name!r} on {new.name!r}: {why}, so nobody knows what would be overwritten."
-            yield group_unreadable.problem(told, fix="Add it to `groups` of the migration and try again.")
+            yield group_unreadable.problem(told, fix=_READ_GROUP if group is None else "")
         else:
             yield from group_type(group)
 
@@ -327,7 +331,7 @@ def _group(snapshot: Snapshot, name: str, keys: set[TopicPartition]) -> GroupBef
         raise PlanError(
             f"Group {name!r} on {snapshot.name!r}: expected what it has committed, but it was not read. "
             "Nothing was written.",
-            fix="Compare again with the group among `groups` of the migration file.",
+            fix=_READ_GROUP,
         )
     offsets = sorted((*at, each.offset) for each in found.offsets if (at := each.topic_partition) in keys)
     return GroupBefore(group=name, state=found.state, offsets=tuple(offsets))

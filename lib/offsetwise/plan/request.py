@@ -27,7 +27,7 @@ from offsetwise.model import (
 )
 from offsetwise.plan.repair.kinds import KINDS
 from offsetwise.plan.settings import MarkSettings, Takers, accepted, settings_of
-from offsetwise.plan.target import Role, takers_of, target_type
+from offsetwise.plan.target import Role, takers_of, target_type, target_types
 from offsetwise.transactions.report import SinkTransactions
 
 
@@ -181,7 +181,12 @@ def check_request(request: DraftRequest) -> None:
         for error in kind.combination(request.targets):
             raise error
     if request.settlements and not roles[Role.TRANSACTIONS]:
-        raise unfit("a target that ends transactions", "decisions about transactions and none", fix="Name the target.")
+        ending = " or ".join(f"--target {kind.name}" for kind in target_types() if kind.role is Role.TRANSACTIONS)
+        raise unfit(
+            "a target that ends transactions",
+            "decisions about transactions and none",
+            fix=f"Add {ending}, or leave the decisions out.",
+        )
     for target, kind in chosen.items():
         if (kind.address is None) != (target.group is None):
             expected = f"{target.kind}:NAME" if kind.address else f"{target.kind} without a name"
@@ -219,7 +224,11 @@ def check_readings(
         raise unfit("partitions to plan", f"none{why}", fix="Compare a checkpoint or a group that has positions.")
     back = request.rewind_to
     if back is not None and any(row.restart and row.restart[0].batch != back for row in comparison.partitions):
-        raise unfit(f"the positions after batch {back}", "those of another", fix=f"Compare again with batch {back}.")
+        raise unfit(
+            f"the positions after batch {back}",
+            "those of another",
+            fix=f"Draft it without a comparison: the checkpoint is compared as of batch {back} then.",
+        )
 
 
 def unfit(expected: str, found: str, *, fix: str) -> PlanError:

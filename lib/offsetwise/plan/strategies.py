@@ -166,7 +166,9 @@ def _against_stream(target: str, comparison: Comparison) -> Iterator[Problem]:
             f"It holds positions of the stream that the job reads now, such as {moved.old_offset}, and the new cluster "
             "is of another stream: the job there begins with a source and a state of its own."
         )
-        yield sources.problem(told, fix="Write where the new job begins: starting-offsets, or consumer-group:NAME.")
+        at_offsets = "" if moving_of(comparison.engine).starting_offsets is None else ", or --target starting-offsets"
+        fix = f"Write where the new job begins: --target consumer-group:NAME{at_offsets}."
+        yield sources.problem(told, fix=fix)
         return
     there = (row for row in comparison.partitions if isinstance(row.place_there, OpaquePosition))
     other = next((row.old_offset or row.place_there for row in there), None)
