@@ -210,7 +210,7 @@ def test_pip_installs_by_hash_and_by_nothing_else() -> None:
         if path.suffix in (".py", ".sh") and '"pip", "install"' in path.read_text("utf-8")
     ]
     # The test of the wheel installs what it built, and nothing from an index.
-    assert {path.name for path in elsewhere} == {"flink_distribution.py", "test_wheel.py", Path(__file__).name}
+    assert {path.name for path in elsewhere} == {"flink_distribution.py", "wheels.py", Path(__file__).name}
 
 
 def test_what_builds_the_package_is_locked_as_it_is_named() -> None:

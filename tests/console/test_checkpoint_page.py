@@ -511,7 +511,7 @@ def test_the_repairs_that_fit_are_offered_with_commands_that_draft_them(
 ) -> None:
     page = open_page(orders, PAGE)
     count(page, "repairs-now")
-    (shown,) = [code.value for code in page.code if "--repair" in code.value]
+    (shown,) = [code.value for code in page.code if "--set repair=" in code.value]
 
     assert "up to 3 records" in words(page)
     _, *given = shlex.split(shown.replace("plan.json", str(tmp_path / "plan.json")))
@@ -526,4 +526,4 @@ def test_a_whole_checkpoint_is_offered_no_repair(open_page: OpenPage, tmp_path: 
     count(page, "repairs-now")
 
     assert "No repair fits" in words(page)
-    assert not [code.value for code in page.code if "--repair" in code.value]
+    assert not [code.value for code in page.code if "--set repair=" in code.value]

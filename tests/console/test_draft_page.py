@@ -270,7 +270,7 @@ def test_every_way_says_what_it_keeps_gives_up_and_needs_and_why_it_does_not_app
 def test_a_way_that_needs_another_reading_gives_its_command() -> None:
     page = opened("author", way="rewind to an earlier batch, in a copy")
     assert "Not drafted here." in words(page)
-    assert any("--rewind-to BATCH" in each.value for each in page.code)
+    assert any("--set rewind_to=BATCH" in each.value for each in page.code)
 
 
 def test_several_targets_stand_in_one_plan(kept: Store) -> None:
