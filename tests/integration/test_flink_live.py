@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -394,6 +395,38 @@ def test_4_what_a_job_that_failed_over_has_aborted_is_lost_with_exactly_its_reco
     jobs.stop(from_savepoint, sink, taken + 2 * arrived + 5, jobs.folder / "after-failed-over")
     missing = Counter(serials(orders)) - Counter(serial for serial, _ in sink.rows())
     assert sum(missing.values()) == arrived, "as the savepoint counts them as written"
+
+
+@flinks(NEWEST)
+def test_6_what_a_job_holds_that_was_resubmitted_under_another_id_is_never_aborted(jobs: Jobs, orders: Orders) -> None:
+    lab, flink = orders.lab, jobs.flink
+    sink = _sink(lab, "resubmitted", "INCREMENTING")
+    taken = len(serials(orders))
+    first = jobs.start(lab.old_bootstrap, sink, begin=EARLIEST)
+    savepoint = jobs.stop(first, sink, taken, jobs.folder / "resubmitted")
+    again = jobs.start(lab.old_bootstrap, sink, state=savepoint, begin=OR_STOP)
+    assert again != first
+    orders.write(30)
+    jobs.wait(again, sink, taken + 30)
+    newer = flink.savepoint(again, jobs.folder / "resubmitted-newer")  # which commits nothing: it holds 30 records
+    flink.kill(again)
+    assert len(sink.rows()) == taken
+
+    move = moved(lab, savepoint, jobs.folder / "resubmitted-move", job={"sink": "kafka", "sink_cluster": "old"})
+    chosen = ("draft", "-m", move.migration, "--checkpoint", "orders", "--author", "ada", "--target")
+    assert decisions(looked(move), held=False) == {"ABORT"}, "nobody can know of a checkpoint out of reach"
+    shutil.copytree(newer, move.folder / "checkpoints" / "of-another-job")
+    seen = looked(move)
+    held = [row for row in seen["transactions"] if row["decision"] == "NOT_NEWEST"]
+    assert "ABORT" not in decisions(seen, held=False)
+    assert sum(int(at["records"]) for row in held for at in row["partitions"]) == 30
+    refused = call(*chosen, "sink-transactions", "--out", move.folder / "refused.json", "--json").refused()["problem"]
+    assert "NOT_NEWEST" in refused
+
+    begun = jobs.start(lab.old_bootstrap, sink, state=newer, begin=OR_STOP)
+    orders.write(5)
+    jobs.stop(begun, sink, taken + 35, jobs.folder / "resubmitted-again")
+    assert Counter(serial for serial, _ in sink.rows()) == Counter(serials(orders)), "every record once"
 
 
 @flinks(NEWEST)
