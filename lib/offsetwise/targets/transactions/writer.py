@@ -232,9 +232,7 @@ def _verify(plan: Plan, port: SinkPort) -> None:
     Raises:
         ApplyError: One is not as planned; or it cannot be told.
     """
-    found = _judged(plan.transactions, port)
-    while any(turnout is not Turnout.CONFIRMED for turnout, _ in found) and port.wait():
-        found = _judged(plan.transactions, port)
+    found = _settled(plan.transactions, port)
     wrong = [told for turnout, told in found if turnout is Turnout.DIFFERENT]
     unknown = [told for turnout, told in found if turnout is Turnout.UNKNOWN]
     if wrong:
@@ -250,6 +248,14 @@ def _verify(plan: Plan, port: SinkPort) -> None:
             f"verified: {_some(unknown)}",
             fix=_AGAIN,
         )
+
+
+def _settled(transactions: Sequence[PlannedTransaction], port: SinkPort) -> list[tuple[Turnout, str]]:
+    """Judge transactions once their markers have been written, as far as the port waits for that."""
+    found = _judged(transactions, port)
+    while any(turnout is not Turnout.CONFIRMED for turnout, _ in found) and port.wait():
+        found = _judged(transactions, port)
+    return found
 
 
 def _judged(transactions: Sequence[PlannedTransaction], port: SinkPort) -> list[tuple[Turnout, str]]:
@@ -282,7 +288,7 @@ def _rest(plan: Plan, number: int, port: SinkPort | None) -> str:
     """Say what came of the others; without a port to ask, only what was answered."""
     total, left = len(plan.transactions), len(plan.transactions) - number - 1
     # A request can be answered without an error and change nothing: what came of those before is looked up.
-    found = [] if port is None else _judged(plan.transactions[:number], port)
+    found = [] if port is None else _settled(plan.transactions[:number], port)
     other = [told for turnout, told in found if turnout is not Turnout.CONFIRMED]
     before = f"The {number} before it are ended as planned."
     if number == 0:
