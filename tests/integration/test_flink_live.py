@@ -417,9 +417,7 @@ def test_6_what_a_job_holds_that_was_resubmitted_under_another_id_is_never_abort
     assert decisions(looked(move), held=False) == {"ABORT"}, "nobody can know of a checkpoint out of reach"
     shutil.copytree(newer, move.folder / "checkpoints" / "of-another-job")
     seen = looked(move)
-    held = [row for row in seen["transactions"] if row["decision"] == "NOT_NEWEST"]
-    assert "ABORT" not in decisions(seen, held=False)
-    assert sum(int(at["records"]) for row in held for at in row["partitions"]) == 30
+    assert decisions(seen, held=False) == {"NOT_NEWEST"}
     refused = call(*chosen, "sink-transactions", "--out", move.folder / "refused.json", "--json").refused()["problem"]
     assert "NOT_NEWEST" in refused
 
