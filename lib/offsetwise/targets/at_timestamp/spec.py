@@ -72,7 +72,7 @@ class AtTimestampTarget(OutputTarget):
         if job.tolerates_replay is not True:
             yield replay_not_tolerated.problem(
                 "A start at one time reads records of every shard again, and the job is not stated to tolerate it.",
-                fix="State `tolerates_replay: true` for the job, or write a target that takes places.",
+                fix="State `tolerates_replay: true` for the job, or write the positions: --target starting-position.",
             )
 
     def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:

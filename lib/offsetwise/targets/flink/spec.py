@@ -32,8 +32,8 @@ WRITE_ELSEWHERE: Final = (
 _ELSEWHERE: Final = frozenset({"absolute", "segment"})
 _FROM_POSITIONS: Final = (
     "For KinesisStreamsSource write to flink-savepoint-from-positions. The legacy FlinkKinesisConsumer begins at no "
-    "positions but those of its own savepoint: write to at-timestamp, one time for all shards; or move its job to the "
-    "new source."
+    "positions but those of its own savepoint: write to at-timestamp, one time for all shards, with `tolerates_replay: "
+    "true` stated for the job; or move its job to the new source."
 )
 
 

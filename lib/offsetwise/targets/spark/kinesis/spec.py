@@ -27,7 +27,7 @@ _COMMIT_FIRST: Final = "Let the pending batch commit first: start the job, and s
 _NEVER_READ: Final = "the awslabs connector takes a closed shard of its checkpoint for finished, from 2.0 on"
 _READ_IT: Final = (
     "Let another job read the shard to its end first, or the connector before 2.0; or begin a query anew at a starting "
-    "position (starting-position)."
+    "position: --target starting-position."
 )
 
 
