@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import yaml
@@ -12,13 +14,14 @@ from offsetwise import files
 from offsetwise.config import JobTraits
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.model import Cluster, Comparison, GroupState, RestartPoint, Target
+from offsetwise.plan import options
 from offsetwise.plan.strategies import judge_strategies
 from offsetwise.streams.kinesis.spec import after
 from tests.apply.kinesis_plans import CHAIN
 from tests.engines.test_kinesis import DATA
-from tests.plan.scene import ETL, STARTING, checkpoint, comparison, drafted, migration, pending, rows, snapshot
+from tests.plan.scene import STARTING, URI, checkpoint, comparison, drafted, migration, pending, rows, snapshot
 from tests.plan.test_flink_ways import savepoint
-from tests.remedies.walk import Scene, Steps, corrected, walk
+from tests.remedies.walk import Remembered, Scene, Steps, corrected, walk
 from tests.remedies.walks_commands import run, sample
 from tests.remedies.walks_streams import TRAITS, made
 from tests.streams.kinesis.streams import lease
@@ -244,15 +247,29 @@ corrected(
     judged(uids=True),
 )
 
+
 # Another stream.
-LEASES = comparison(*rows({"old_offset": after(5)}), checkpoint=read_checkpoint(str(DATA / CHAIN)))
-corrected(
-    "plan/strategies.py::_against_stream",
-    "Write where the new job begins",
-    "leases_of_a_job_that_goes_to_kafka",
-    lambda: drafted(LEASES, Target(kind="kcl-leases", group="app")) and None,
-    lambda: drafted(LEASES, ETL) and None,
-)
+def goes_to_kafka(recorded: str, *targets: Target) -> None:
+    """Add the walk of a job of Kinesis whose own state is to hold positions of Kafka, and then each target named."""
+
+    @walk("plan/strategies.py::_against_stream", "Write where the new job begins", name=f"to_kafka_from_{recorded}")
+    def _(_: Scene) -> Steps:
+        read = replace(read_checkpoint(str(DATA / recorded)), uri=URI)
+        compared = comparison(*rows({"old_offset": after(5)}), checkpoint=read)
+        command = Remembered(lambda: drafted(compared, *targets) and None)
+
+        def instead() -> None:
+            names = re.findall(r"--target ([A-Za-z:-]+)", command.remedy)
+            assert "consumer-group:NAME" in names
+            for name in names:
+                drafted(compared, options.target(name.replace("NAME", "etl")), job=JobTraits(sink="kafka"))
+
+        return Steps(command, lambda: None, instead)
+
+
+goes_to_kafka(CHAIN, options.target("kcl-leases:app"))
+goes_to_kafka("spark/awslabs-2.0.0-committed", options.target("spark-checkpoint"))
+goes_to_kafka("flink/streams-source-5.1.0-two-shards", options.target("flink-savepoint"))
 
 
 @walk("plan/strategies.py::_against_stream", "Write a target that takes positions of that stream")
