@@ -24,8 +24,13 @@ def drafted(folder: Path, kind: str, out: Path, *more: str) -> Ran:
 def repaired(folder: Path, kind: str, work: Path, *more: str) -> tuple[Path, dict[str, Any]]:
     """Draft, sign, try, apply and verify a repair; give the copy and the plan."""
     work.mkdir(exist_ok=True)
+    body = drafted(folder, kind, work / "plan.json", *more).answered()
+    return applied(work), body
+
+
+def applied(work: Path) -> Path:
+    """Sign, try, apply and verify the plan of a repair; return the copy."""
     plan, key, copy = work / "plan.json", work / "rea", work / "copy"
-    body = drafted(folder, kind, plan, *more).answered()
     assert call("keygen", "--out", key, "--as", "rea").code == 0
     assert call("sign", plan, "--key", key, "--as", "rea", "--out", work / "approval.json").code == 0
     trial = call("apply", plan, "--output", copy)
@@ -36,7 +41,7 @@ def repaired(folder: Path, kind: str, work: Path, *more: str) -> tuple[Path, dic
     )
     assert ran.code == 0, ran.err
     assert call("verify", work / "plan.receipt.json").code == 0
-    return copy, body
+    return copy
 
 
 def taken_back(work: Path) -> Ran:

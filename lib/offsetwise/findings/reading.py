@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from shlex import quote
 
 from offsetwise.findings.register import Stage, finding, severity_of
 from offsetwise.model import Problem, Severity
 
 AGAIN = "Take the snapshot again."
+REPAIR_OPTIONS = "--checkpoint URI --author NAME --out plan.json"
+"""What a command that drafts a repair needs besides its settings."""
 NAMED = 12
 """How many topics or partitions a sentence names."""
 
@@ -138,7 +141,7 @@ def batch_missing(
     seed = f"Begin a new checkpoint at the positions after batch {known}: draft with --target seeded-checkpoint."
     repair = (
         f"Draft a repaired copy that leaves batch {last + 1} out and goes on after batch {first - 1}: offsetwise draft "
-        "--set repair=drop-batch-after-gap."
+        f"--set repair=drop-batch-after-gap {REPAIR_OPTIONS}."
     )
     ids = f"batch {first}" if first == last else f"batches {first} to {last}"
     yield (
@@ -176,8 +179,9 @@ def topic_dropped(batch: int, dropped: Sequence[str], topics: Sequence[str]) -> 
         "earliest; Trigger.AvailableNow fails either "
         "way.",
         f"To go on reading {topics[0]}, subscribe to it again and put it back into the batch in a repaired copy: "
-        f"offsetwise draft --set repair=restore-topic --set topic={topics[0]}. To give it up, start the query on the "
-        "old cluster with failOnDataLoss=false and a trigger other than AvailableNow, and stop it after the batch.",
+        f"offsetwise draft --set repair=restore-topic --set topic={quote(topics[0])} {REPAIR_OPTIONS}. To give it up, "
+        "start the query on the old cluster with failOnDataLoss=false and a trigger other than AvailableNow, and stop "
+        "it after the batch.",
     )
 
 
@@ -195,7 +199,7 @@ def topic_left(batch: int, earlier: int, dropped: Sequence[str], topics: Sequenc
         f"Batch {batch} is committed and lacks {_some(dropped)}, where batch {earlier} ended: the query does not read "
         "it any more, and begins it at earliest if it subscribes to it again.",
         f"Nothing, if the job gave {topics[0]} up. To go on reading it from there, subscribe to it again and draft a "
-        f"repaired copy: offsetwise draft --set repair=restore-topic --set topic={topics[0]}.",
+        f"repaired copy: offsetwise draft --set repair=restore-topic --set topic={quote(topics[0])} {REPAIR_OPTIONS}.",
     )
 
 

@@ -34,7 +34,7 @@ from offsetwise.engines.spark.restart import RESTORE, Restart, damaged, decide_r
 from offsetwise.engines.spark.state import read_state
 from offsetwise.errors import MissingError, StorageError
 from offsetwise.findings.migration import pending_batch, reader_suspected
-from offsetwise.findings.reading import checkpoint_damaged
+from offsetwise.findings.reading import REPAIR_OPTIONS, checkpoint_damaged
 from offsetwise.model import Batch, BatchSource, Checkpoint, CheckpointSource, Problem
 from offsetwise.storage.dynamodb import Table
 from offsetwise.storage.folders import Entry, FolderReader, open_tree
@@ -51,9 +51,9 @@ _T = TypeVar("_T")
 _METADATA: Final = "metadata"
 _REPAIRS: Final = {
     "commits": "Draft a repaired copy without it, in which its batch runs again: offsetwise draft --set "
-    "repair=remove-damaged-commit.",
+    f"repair=remove-damaged-commit {REPAIR_OPTIONS}.",
     _METADATA: "Draft a repaired copy that has the query's id again: offsetwise draft --set "
-    "repair=restore-metadata --set query_id=UUID.",
+    f"repair=restore-metadata --set query_id=UUID {REPAIR_OPTIONS}.",
 }
 """What mends a file of these names that is lost or garbled."""
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+")
@@ -364,7 +364,8 @@ def _odd_name(log: str, batch: int, name: str, known: Sequence[int]) -> Problem:
     delete = f"Delete {log}/{name} in a copy of the folder"
     if not 0 <= batch < 2**63:
         return checkpoint_damaged.problem(
-            f"{log}/{name} is a number that no batch has: Spark wrote no such file.", fix=f"{delete}."
+            f"{log}/{name} is a number that no batch has: Spark wrote no such file.",
+            fix=f"{delete}: no batch is lost with it.",
         )
     zeros = "a sign" if name[0] in "+-" else "leading zeros"
     told = f"{log}/{name} is a number spelled with {zeros}: Spark lists it as batch {batch}, and opens {log}/{batch}"

@@ -20,7 +20,7 @@ from offsetwise.engines.spark.offset_log import GarbledError, OffsetFile, checks
 from offsetwise.engines.spark.restart import Restart, damaged
 from offsetwise.errors import MissingError, StorageError
 from offsetwise.findings.migration import pending_batch
-from offsetwise.findings.reading import checkpoint_damaged
+from offsetwise.findings.reading import REPAIR_OPTIONS, checkpoint_damaged
 from offsetwise.model import CheckpointSource, Problem
 from offsetwise.storage.dynamodb import Table, text_of
 from offsetwise.storage.folders import FolderReader
@@ -178,8 +178,7 @@ def _lost(batch: int, source: str, line: Line) -> Problem:
         f"begin with an empty checkpoint, and the line of source {source} in offsets/{batch} as the option "
         "kinesis.startingposition"
         if line.has_sub
-        else "draft a copy that has them: draft --set repair=rebuild-shard-commit --checkpoint FOLDER --author "
-        "NAME --out P"
+        else f"draft a copy that has them: offsetwise draft --set repair=rebuild-shard-commit {REPAIR_OPTIONS}"
     )
     return checkpoint_damaged.problem(
         f"Batch {batch} is committed, and {_path(source, line)} is not there, though ends of other batches are: its "
