@@ -79,7 +79,8 @@ def transaction_pending(_: Scene) -> Steps:
     return Steps(lambda: read_checkpoint(pending).problems, lambda: None, asked)
 
 
-@walk(FLINK + "checkpoint_not_retained", "Stop the job with a savepoint")
+@walk(FLINK + "checkpoint_not_retained", "Stop the job with a savepoint.", name="checkpoint_not_retained_now")
+@walk(FLINK + "checkpoint_not_retained", "; and set execution.checkpointing")
 def checkpoint_not_retained(scene: Scene) -> Steps:
     real = (SAVEPOINT / "_metadata").read_bytes()
     properties = real[real.index(b"\xac\xed\x00\x05") :].replace(b".SavepointType\xa0", b".CheckpointType\xa0")
@@ -91,7 +92,8 @@ def checkpoint_not_retained(scene: Scene) -> Steps:
     )
 
 
-@walk(FLINK + "checkpoint_interval", "at 10 s or more")
+@walk(FLINK + "checkpoint_interval", "Keep execution.checkpointing.interval", name="checkpoint_interval_kept")
+@walk(FLINK + "checkpoint_interval", "Nothing, if the job may read so much again")
 def checkpoint_interval(scene: Scene) -> Steps:
     held = {n: metadata(kafka_source({0: 5}), checkpoint_id=n, tail=CHECKPOINT) for n in (9, 10)}
     job = write({f"{JOB}/chk-{n}/_metadata": data for n, data in held.items()}, scene.folder) / JOB

@@ -60,7 +60,7 @@ def transaction_expired(_: Scene) -> Steps:
     return Steps(lambda: judge_migration(held), lambda: None, lambda: judge_migration(asked))
 
 
-@walk(COMMITS + "transaction_expired", "start from an earlier checkpoint", name="transaction_that_was_lost")
+@walk(COMMITS + "transaction_expired", "Ask whether they were committed", name="transaction_that_was_lost")
 def _(_: Scene) -> Steps:
     held = migration(
         checkpoint=of_commits.savepoint("v1"), rows=(row(),), sink=of_commits.answer(Decision.LOST, timeout_ms=1)

@@ -230,7 +230,8 @@ def mended(function: str, words: str, of: str, *settings: str) -> None:
         )
 
 
-mended("batch_missing", "Draft a repaired copy", "drop-batch-after-gap")
+mended("batch_missing", "Draft a repaired copy that leaves", "drop-batch-after-gap")
+mended("batch_missing", "Draft a repaired copy without the last batch", "drop-batch-after-gap")
 mended("topic_dropped", "(--set repair=restore-topic)", "restore-topic", "topic=legacy")
 
 
