@@ -39,19 +39,15 @@ from tests.integration.leading_away import (
     LeadingAway,
     leading_away,
 )
-from tests.integration.topics import copies, create, produce
+from tests.integration.led_topic import GONE, TOPIC, fill
 
-TOPIC = "led-away"
 AT, BEFORE = 17, 5
-N, GONE = 40, 10
 
 
 @pytest.fixture(scope="module")
 def topic(lab: Lab) -> str:
-    for bootstrap, first in ((lab.old_bootstrap, 0), (lab.new_bootstrap, GONE)):
-        create(bootstrap, TOPIC)
-        produce(bootstrap, {TOPIC: copies(first, N)})
-        commit(bootstrap, "led-first", {TOPIC: 0})  # a cluster makes the topic of its groups for the first one
+    fill(lab.old_bootstrap, 0)
+    fill(lab.new_bootstrap, GONE)
     return TOPIC
 
 

@@ -18,6 +18,7 @@ from offsetwise.lab import Lab
 from offsetwise.model import ReceiptStep, StepState
 from tests.commands import Ran
 from tests.integration.groups import Job, commit
+from tests.integration.led_topic import GONE, TOPIC
 from tests.integration.lying_proxy import (
     DELETE_GROUPS,
     DESCRIBE_GROUPS,
@@ -31,7 +32,7 @@ from tests.integration.lying_proxy import (
     lying,
 )
 from tests.integration.relay import Request, relayed
-from tests.integration.test_leading_away_live import AT, BEFORE, GONE, TOPIC, Written, topic
+from tests.integration.test_leading_away_live import AT, BEFORE, Written, topic
 from tests.integration.test_lying_brokers import command
 
 __all__ = ["topic"]

@@ -161,13 +161,18 @@ def config_unreadable(scene: Scene) -> Steps:
     )
 
 
-@walk(READING + "group_unreadable", "Grant DESCRIBE on the group and its topics", proof=True)
-def group_unreadable(scene: Scene) -> Steps:
-    found = cluster(scene)
-    return Steps(
-        lambda: read(sasl(found, "reader"), "visible", groups=("walked",)).problems,
-        lambda: grant(found, ResourceType.GROUP, "walked", AclOperation.DESCRIBE),
-    )
+for usual, words in (
+    ("walked", "Grant DESCRIBE on the group and its topics."),
+    ("taken", "or take the snapshot again"),
+):
+
+    @walk(READING + "group_unreadable", words, name=f"group_unreadable_{usual}", proof=True)
+    def _(scene: Scene, group: str = usual) -> Steps:
+        found = cluster(scene)
+        return Steps(
+            lambda: read(sasl(found, "reader"), "visible", groups=(group,)).problems,
+            lambda: grant(found, ResourceType.GROUP, group, AclOperation.DESCRIBE),
+        )
 
 
 @walk(READING + "mirror_unreadable", "Grant READ on the topic", proof=True)

@@ -37,7 +37,7 @@ from offsetwise.model import (
     TopicPartition,
     offsets_by_partition,
 )
-from offsetwise.plan.refusals import DECIDE, DRAINED, ONLY_ITS_END, skip
+from offsetwise.plan.refusals import DECIDE, ONLY_ITS_END, skip
 from offsetwise.plan.request import DraftRequest, StartChoice, Unset
 from offsetwise.position import needs_log, of_one_stream, offset_of, offset_or_none
 from offsetwise.wording import many
@@ -379,7 +379,8 @@ def _against_pending(row: PartitionComparison, on: Grounds, start: AnyPosition) 
         told = f"{name}: pending batch {end.batch} would end at {end.new:,}, before its start {start:,}."
     else:
         return
-    yield pending_batch_differs.problem(told, fix=DRAINED)
+    fix = "Let the pending batch commit on the old cluster: start the job there and stop it after the batch."
+    yield pending_batch_differs.problem(told, fix=fix)
 
 
 def _outside(position: PlannedPosition, on: Grounds) -> Iterator[Problem]:

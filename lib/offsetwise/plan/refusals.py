@@ -27,7 +27,6 @@ from offsetwise.position import offset_or_none
 from offsetwise.wording import many
 
 DECIDE: Final = "Compare again when it can be proven, or decide it: --override topic:partition=offset --reason TEXT."
-DRAINED: Final = "Let the pending batch commit on the old cluster: start the job there and stop it after the batch."
 ONLY_ITS_END: Final = (
     "Compare again. Of a shard that its stream does not list any more only the end can be written: "
     "--override topic:shard=SHARD_END --reason TEXT."
