@@ -21,9 +21,13 @@ class DraftCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments with `--set key=value` in place of older options."""
-        from offsetwise.plan import options
+        own = {name for parameter in self.get_params(ctx) for name in parameter.opts}
+        if any(argument.startswith("--") and argument.partition("=")[0] not in own for argument in args):
+            # Only then is there something to look up: it loads every type of target.
+            from offsetwise.plan import options
 
-        return super().parse_args(ctx, options.with_settings(args))
+            args = options.with_settings(args)
+        return super().parse_args(ctx, args)
 
 
 def draft(

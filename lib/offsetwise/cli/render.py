@@ -242,8 +242,7 @@ def plan(out: Console, made: Plan) -> None:
         if (created := target_type(target.kind).creates(made, target)) is not None:
             out.print(f"creates: {safe(created)}", soft_wrap=True)
     for at in made.requirements.targets:
-        there = ", ".join(f"{key}: {'nothing' if value is None else value}" for key, value in at.before.items())
-        out.print(f"now at {safe(target_type(at.target.kind).named(at.target))}: {safe(there)}", soft_wrap=True)
+        out.print(f"now at {safe(target_type(at.target.kind).named(at.target))}: {safe(at.told)}", soft_wrap=True)
     if made.settings:
         out.print(f"set: {safe(', '.join('='.join(each) for each in made.settings))}", soft_wrap=True)
     out.print(f"unedited: {safe(made.prediction.effect)}. {safe(made.prediction.told)}", soft_wrap=True)

@@ -153,6 +153,11 @@ class TargetBefore:
     before: Mapping[str, str | int | None]
     """As the plug-in reads it: names that people understand, each with a text or a number; null where nothing was."""
 
+    @property
+    def told(self) -> str:
+        """It as a part of a sentence."""
+        return ", ".join(f"{key}: {'nothing' if value is None else value}" for key, value in self.before.items())
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirements(OfSubject):

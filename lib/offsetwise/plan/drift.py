@@ -83,9 +83,10 @@ def drift_of_targets(plan: Plan, wanted: Requirements) -> Iterator[Drift]:
         wanted: Those of its requirements that must still hold.
     """
     for reviewed in wanted.targets:
-        name = target_type(reviewed.target.kind).named(reviewed.target)
+        kind = target_type(reviewed.target.kind)
+        name = kind.named(reviewed.target)
         try:
-            now = target_type(reviewed.target.kind).before(reviewed.target, plan.settings) or {}
+            now = kind.before(reviewed.target, plan.settings) or {}
         except OffsetwiseError as error:
             yield Drift(kind=DriftKind.UNREADABLE, subject=name, reviewed="what the plan says", now=error.problem)
             continue

@@ -14,7 +14,7 @@ from offsetwise.plan.moving import moving_of
 from offsetwise.plan.repair.draft import repair_target
 from offsetwise.plan.repair.kinds import RepairSettings
 from offsetwise.plan.request import SettlementChoice, StartChoice
-from offsetwise.plan.settings import Takers, check, settings_of, texts
+from offsetwise.plan.settings import Settings, Takers, check, settings_of, texts
 from offsetwise.plan.target import target_type, target_types
 from offsetwise.ports.stream import position
 from offsetwise.registry import TARGETS
@@ -45,8 +45,11 @@ def target(text: str) -> Target:
 
 def parameters() -> Takers:
     """Return what `--set` can say to each target and about the jobs of each engine, by their names."""
-    of_engines = {engine.name: moving_of(engine.name).parameters for engine in registered()}
-    return {**{kind.name: kind.parameters for kind in target_types()}, **of_engines}
+    return {**{kind.name: kind.parameters for kind in target_types()}, **_of_jobs()}
+
+
+def _of_jobs() -> dict[str, type[Settings]]:
+    return {engine.name: moving_of(engine.name).parameters for engine in registered()}
 
 
 def of_engines(values: Mapping[str, str]) -> tuple[dict[str, str], dict[str, Any]]:
@@ -58,8 +61,7 @@ def of_engines(values: Mapping[str, str]) -> tuple[dict[str, str], dict[str, Any
     Raises:
         PlanError: A decision has a value that does not fit.
     """
-    takers = {engine.name: moving_of(engine.name).parameters for engine in registered()}
-    takers[repair_target().kind] = RepairSettings
+    takers = _of_jobs() | {repair_target().kind: RepairSettings}
     keys = {key for model in takers.values() for key in model.model_fields}
     stated = texts({key: value for key, value in values.items() if key in keys})
     check(takers, stated)

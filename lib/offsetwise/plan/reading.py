@@ -14,7 +14,7 @@ from offsetwise.plan.repair.kinds import KINDS, RepairSettings
 from offsetwise.plan.settings import Recorded, Settings, Takers, objections
 from offsetwise.plan.sinks.marking import contradictions as of_marks
 from offsetwise.plan.sinks.settling import contradictions as of_transactions
-from offsetwise.plan.target import Role, takers_of, target_type
+from offsetwise.plan.target import Role, takers_of, takes, target_type
 from offsetwise.position import of_one_stream, offset_or_none
 from offsetwise.regular_files import stays_below
 
@@ -120,9 +120,7 @@ def _of_repair(plan: Plan) -> Iterator[str]:
         return
     if plan.repair.kind not in KINDS:
         yield f"{plan.repair.kind[:80]!r} is no kind of repair"
-    if plan.requirements.checkpoint is None or not all(
-        issubclass(target_type(target.kind).parameters, RepairSettings) for target in plan.targets
-    ):
+    if plan.requirements.checkpoint is None or not all(takes(target, RepairSettings) for target in plan.targets):
         yield "it repairs a checkpoint, and writes no copy of one"
     if not plan.repair.costs:
         yield "its repair has no costs, and every repair says what it costs"

@@ -174,7 +174,7 @@ def check_request(request: DraftRequest) -> None:
     if not request.targets or len(set(request.targets)) != len(request.targets):
         raise unfit("at least one target, each once", f"{len(request.targets)}", fix="Name each target once.")
     chosen = {target: target_type(target.kind) for target in request.targets}
-    roles = Counter(kind.role for kind in {target.kind: kind for target, kind in chosen.items()}.values())
+    roles = Counter(kind.role for kind in set(chosen.values()))
     if roles[Role.STATE] > 1:
         raise unfit("the checkpoint copied or edited in place", "both", fix="Name one of them.")
     for kind in chosen.values():

@@ -270,6 +270,11 @@ def groups_of(targets: Iterable[Target]) -> tuple[str, ...]:
     return tuple(group for target in targets for group in target_type(target.kind).groups(target))
 
 
+def takes(target: Target, settings: type[Settings]) -> bool:
+    """Return whether a target takes these keys of `--set`."""
+    return issubclass(target_type(target.kind).parameters, settings)
+
+
 def takers_of(targets: Iterable[Target]) -> Takers:
     """Return what the targets of a plan take of `--set`, by their names."""
     return {target.kind: target_type(target.kind).parameters for target in targets}

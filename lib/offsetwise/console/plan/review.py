@@ -161,8 +161,7 @@ def _job(sheet: Sheet, shown: positions.Shown) -> None:
         if (created := target_type(target.kind).creates(plan, target)) is not None:
             st.markdown(f"**Creates:** {markdown(created)}.")
     for at in plan.requirements.targets:
-        there = ", ".join(f"{key}: {'nothing' if value is None else value}" for key, value in at.before.items())
-        st.markdown(f"**Now at {markdown(target_type(at.target.kind).named(at.target))}:** {markdown(there)}.")
+        st.markdown(f"**Now at {markdown(target_type(at.target.kind).named(at.target))}:** {markdown(at.told)}.")
     if plan.settings:
         st.markdown(f"**Set:** {markdown(', '.join('='.join(each) for each in plan.settings))}.")
     if plan.positions:

@@ -17,7 +17,7 @@ from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.findings.committed import open_transactions
 from offsetwise.model import MarkedTransaction, Plan, Target
 from offsetwise.plan.settings import MarkSettings, Recorded
-from offsetwise.plan.target import target_type
+from offsetwise.plan.target import takes
 from offsetwise.transactions.decisions import Decision
 from offsetwise.transactions.report import SinkTransactions
 from offsetwise.wording import many
@@ -52,7 +52,7 @@ def ask(
     if name is None or not open_transactions(checkpoint):
         return None, ()
     found = blocks.asked(here, Question.of(Reader.sink_transactions, migration.name, name, ()), _OFFER)
-    able = any(issubclass(target_type(target.kind).parameters, MarkSettings) for target in targets)
+    able = any(takes(target, MarkSettings) for target in targets)
     marking = st.checkbox(
         "Mark the sink's transactions as committed in the copy",
         key=MARK,

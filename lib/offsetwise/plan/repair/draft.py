@@ -34,7 +34,7 @@ from offsetwise.plan.refusals import repair_refused
 from offsetwise.plan.repair.kinds import RepairSettings
 from offsetwise.plan.request import DraftRequest, check_request, refuse, takers
 from offsetwise.plan.settings import accepted
-from offsetwise.plan.target import target_type, target_types
+from offsetwise.plan.target import takes, target_types
 
 UNNAMED: Final = "repair"
 """The migration of a plan that repairs alone; there is no file of that name."""
@@ -53,7 +53,7 @@ def check_repair(request: DraftRequest) -> None:
     """
     check_request(request)
     wrong = next(
-        (target for target in request.targets if not issubclass(target_type(target.kind).parameters, RepairSettings)),
+        (target for target in request.targets if not takes(target, RepairSettings)),
         None,
     )
     if wrong is not None or request.rewind_to is not None:

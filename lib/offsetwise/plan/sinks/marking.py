@@ -17,13 +17,12 @@ from offsetwise.model import (
     Settlement,
     Severity,
     SinkRequirement,
-    Target,
     Transaction,
 )
 from offsetwise.plan.refusals import cluster_id
 from offsetwise.plan.request import DraftRequest, refuse
 from offsetwise.plan.settings import MarkSettings
-from offsetwise.plan.target import target_type
+from offsetwise.plan.target import takes
 from offsetwise.transactions.decisions import Decision, SinkTransaction
 from offsetwise.transactions.observed import TransactionState
 from offsetwise.transactions.report import SinkTransactions
@@ -152,13 +151,9 @@ def requirement_of(
     )
 
 
-def _takes_marks(target: Target) -> bool:
-    return issubclass(target_type(target.kind).parameters, MarkSettings)
-
-
 def contradictions(plan: Plan) -> Iterator[str]:
     """Say where a plan contradicts itself about what it marks."""
-    if plan.marks and not any(map(_takes_marks, plan.targets)):
+    if plan.marks and not any(takes(target, MarkSettings) for target in plan.targets):
         yield "it marks transactions, and none of its targets is a copy of a savepoint"
     if plan.marks and plan.requirements.sink is None:
         yield "it marks transactions, and does not say of which cluster"
