@@ -1,10 +1,13 @@
 # Everything is set up in .venv, once; each stamp file below stands for one finished step.
-# Python compiles what it imports; of the thousands of files installed it imports few, so pip compiles none.
+# Python compiles what it imports; of the thousands of files installed it imports few, so none is compiled here.
 # Every package comes from a lock with the hashes of its files, the build tools first: what has no wheel is built with
-# them, and with nothing else. CONTRIBUTING.md says how to add a dependency.
+# them, and with nothing else. CONTRIBUTING.md says how to add a dependency. pip installs uv, and uv the rest, in a tenth
+# of pip's time. uv does not read pip's configuration: behind a mirror or a proxy that only pip knows, pip does it.
 
 VENV    := .venv
 BIN     := $(VENV)/bin
+CONSOLE := $(VENV)/.console
+PYSPARK := $(VENV)/.pyspark
 PACKAGE := $(VENV)/.package
 JARS    := $(VENV)/.jars
 BROWSER := $(VENV)/.browser
@@ -12,8 +15,12 @@ POSTGRES := $(VENV)/.postgres
 FLINK   := $(VENV)/.flink
 EMULATORS := $(VENV)/.emulators
 SPARK   := $(VENV)/spark.jsa
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
-LOCKED  := $(INSTALL) --require-hashes --no-deps --no-build-isolation
+PIP     := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+UV      := $(BIN)/uv pip install --python $(BIN)/python
+ALONE   := --no-deps --no-build-isolation
+HASHED  := $(ALONE) --require-hashes
+install  = $(UV) $(1) || $(PIP) $(1)
+count    = $$(grep -c == $(1)) packages
 PYTEST_ARGS ?=
 # What is fetched and built needs one core at a time, and waits for networks.
 MAKEFLAGS += --jobs=2
@@ -22,7 +29,7 @@ PYTEST  := $(BIN)/pytest --dist loadgroup --no-loadscope-reorder --numprocesses
 
 .PHONY: console test proof gates lint lock sample sample-flink sample-kinesis sample-lag clean
 
-console: $(PACKAGE)
+console: $(CONSOLE)
 	$(BIN)/offsetwise console
 
 test: $(PACKAGE) $(JARS) $(POSTGRES) $(SPARK)
@@ -64,13 +71,32 @@ clean:
 
 # pip comes last into a new environment: where it is, the environment is whole.
 $(BIN)/pip:
-	python="$$(tools/find-python)" && "$$python" -m venv $(VENV)
+	@echo "1 of 3: a new environment in $(VENV)"
+	@python="$$(tools/find-python)" && "$$python" -m venv $(VENV)
 
-$(PACKAGE): pyproject.toml locks/build.txt locks/packages.txt | $(BIN)/pip
-	$(LOCKED) -r locks/build.txt
-	$(LOCKED) -r locks/packages.txt
-	$(INSTALL) --no-deps --no-build-isolation --no-index -e .
-	touch $@
+$(BIN)/uv: locks/uv.txt | $(BIN)/pip
+	@echo "2 of 3: the installer, uv"
+	@$(PIP) $(HASHED) -r locks/uv.txt
+	@touch $@
+
+# What the console needs to show recorded comparisons and to draft, review and export plans: without PySpark.
+$(CONSOLE): pyproject.toml locks/build.txt locks/console.txt $(BIN)/uv
+	@echo "3 of 3: $(call count,locks/console.txt) and Offsetwise itself, 10 seconds to a minute by the network"
+	@$(call install,$(HASHED) -r locks/build.txt)
+	@$(call install,$(HASHED) -r locks/console.txt)
+	@$(call install,$(ALONE) --no-index -e .)
+	@touch $@
+
+# What compares records and counts topics; the console installs it when it is first needed.
+$(PYSPARK): locks/spark.txt $(CONSOLE)
+	@echo "PySpark: $(call count,locks/spark.txt), half a minute or more by the network"
+	@$(call install,$(HASHED) -r locks/spark.txt)
+	@touch $@
+
+$(PACKAGE): locks/packages.txt $(PYSPARK)
+	@echo "What the tests need: $(call count,locks/packages.txt)"
+	@$(call install,$(HASHED) -r locks/packages.txt)
+	@touch $@
 
 $(JARS): $(PACKAGE) lib/offsetwise/jars.lock
 	$(BIN)/python -m offsetwise.lab.prefetch

@@ -21,13 +21,24 @@ from tools import code_size
 ROOT = Path(__file__).parent.parent
 WHOLE = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = WHOLE["project"]
-EXTRAS = ("spark", "store", "console", "postgres", "kinesis", "s3", "gcs", "azure", "lab", "all", "dev")
+EXTRAS = ("spark", "store", "screens", "console", "postgres", "kinesis", "s3", "gcs", "azure", "lab", "all", "dev")
 LOCKS = sorted((ROOT / "locks").glob("*.txt"))
 PINNED = {
     canonicalize_name(name): version
     for name, version in re.findall(r"^(\S+)==(\S+)", (ROOT / "locks" / "packages.txt").read_text("utf-8"), flags=re.M)
 }
-STAMPS = (".package", ".jars", ".browser", ".postgres", ".flink", ".emulators", "spark.jsa")
+STAMPS = (
+    "bin/uv",
+    ".console",
+    ".pyspark",
+    ".package",
+    ".jars",
+    ".browser",
+    ".postgres",
+    ".flink",
+    ".emulators",
+    "spark.jsa",
+)
 
 
 def installed(name: str) -> Distribution | None:
@@ -100,6 +111,18 @@ def test_every_version_that_is_installed_is_pinned() -> None:
     assert len(found) > 100
 
 
+@pytest.mark.parametrize("name", ["console", "spark", "uv"])
+def test_a_lock_of_a_part_pins_what_the_whole_one_pins(name: str) -> None:
+    lines = (ROOT / "locks" / "packages.txt").read_text("utf-8").replace(" \\\n   ", "").splitlines()
+    part = (ROOT / "locks" / f"{name}.txt").read_text("utf-8").replace(" \\\n   ", "").splitlines()
+
+    assert {line.partition(" ;")[0].partition(" --")[0] for line in part} <= {
+        line.partition(" ;")[0].partition(" --")[0] for line in lines
+    }
+    hashes = {word for line in lines for word in line.split() if word.startswith("--hash")}
+    assert {word for line in part for word in line.split() if word.startswith("--hash")} <= hashes
+
+
 @pytest.fixture
 def set_up(tmp_path: Path) -> Path:
     """A checkout in which every step of the set-up is done."""
@@ -138,8 +161,8 @@ def test_the_console_is_set_up_without_what_only_tests_need(set_up: Path) -> Non
     shutil.rmtree(set_up / ".venv")
     steps = would_run(set_up, "console")
 
-    assert [step for step in steps if "-r locks/packages.txt" in step] != []
-    needed_by_tests = ("prefetch", "find-browser", "find-postgres", "flink", "emulators", "spark")
+    assert [step for step in steps if "-r locks/console.txt" in step] != []
+    needed_by_tests = ("prefetch", "find-browser", "find-postgres", "flink", "emulators", "spark", "packages.txt")
     assert not any(word in step for step in steps for word in needed_by_tests)
 
 

@@ -30,6 +30,8 @@ OLDEST_PYTHON: Final = "3.11"
 LOG4J: Final = "org.apache.logging.log4j:log4j-slf4j-impl:2.24.3"
 SPARKS: Final = ("4.0.0",)
 """Every release of PySpark that pyproject.toml allows and that has a connector."""
+PARTS: Final = {"console": ("screens", "postgres", "kinesis", "s3", "gcs", "azure"), "spark": ("spark",)}
+"""Locks that hold a part of `packages.txt`, by the extras that are in them."""
 NOT_IN_SPARK: Final = (
     "commons-pool2",
     "kafka-clients",
@@ -112,21 +114,26 @@ def lock_packages() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     _compile(LOCKS / "build.txt", "\n".join(project["build-system"]["requires"]))
     # A new lock keeps the versions of the one that is there.
-    _compile(LOCKS / "packages.txt", None)
+    _compile(LOCKS / "packages.txt", "pyproject.toml", "--all-extras")
+    of_all = f"--constraint={LOCKS / 'packages.txt'}"
+    for name, extras in PARTS.items():
+        _compile(LOCKS / f"{name}.txt", "pyproject.toml", of_all, *(f"--extra={extra}" for extra in extras))
+    _compile(LOCKS / "uv.txt", "uv", of_all)
     for flink in DISTRIBUTIONS:
         _compile(flink.lock, f"{PACKAGE}=={flink.version}", "--no-deps")
 
 
-def _compile(lock: Path, requirements: str | None, *options: str) -> None:
-    source = ["--all-extras", "pyproject.toml"] if requirements is None else ["-"]
+def _compile(lock: Path, source: str, *options: str) -> None:
+    """Lock what a file of the project requires, or requirements, a line each."""
+    is_file = source.endswith(".toml")
     upgraded = [f"--upgrade-package={name}" for name in os.environ.get("UPGRADE", "").split()]
     subprocess.run(  # noqa: S603 - arguments are our own
         [
             *(str(Path(sys.prefix, "bin", "uv")), "pip", "compile", *options, *upgraded),
             *("--universal", "--generate-hashes", "--python-version", OLDEST_PYTHON),
-            *("--no-annotate", "--no-header", "--quiet", "--output-file", str(lock), *source),
+            *("--no-annotate", "--no-header", "--quiet", "--output-file", str(lock), source if is_file else "-"),
         ],
-        input=requirements,
+        input=None if is_file else source,
         cwd=ROOT,
         text=True,
         stdout=subprocess.DEVNULL,

@@ -23,6 +23,7 @@ from offsetwise.model import (
     Writers,
     epoch_ms,
 )
+from offsetwise.pipeline.start import start_spark
 from offsetwise.position import offset_of, offset_or_none
 from offsetwise.progress import Progress
 from offsetwise.streams.reader import reader_of
@@ -88,7 +89,6 @@ def prove(
     """
     from offsetwise.pipeline.content import SALT_BYTES, ContentMatch  # noqa: PLC0415 - PySpark is slow to import
     from offsetwise.pipeline.shipping import have_client  # noqa: PLC0415 - as above
-    from offsetwise.pipeline.start import start_spark  # noqa: PLC0415 - as above
     from offsetwise.pipeline.window_reader import WindowReader  # noqa: PLC0415 - as above
 
     asks: dict[tuple[TopicPartition, int], Ask] = {}

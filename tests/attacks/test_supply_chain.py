@@ -6,12 +6,14 @@ import json
 import os
 import re
 import shutil
+import stat
 import subprocess
+import sys
 import tomllib
 from base64 import urlsafe_b64encode
 from hashlib import sha256
 from pathlib import Path
-from zipfile import ZipFile
+from zipfile import ZipFile, ZipInfo
 
 import pyspark
 import pytest
@@ -26,24 +28,30 @@ from tests.commands import call
 from tests.integration.flink_distribution import DISTRIBUTIONS, Distribution
 
 ROOT = Path(__file__).parents[2]
+LOCKS = ("uv", "build", "console", "spark", "packages")
+"""What `make` installs, in this order."""
 
 
-def wheel(folder: Path, name: str, version: str) -> str:
-    """Make a wheel of one empty module, and give its SHA-256."""
+def wheel(folder: Path, name: str, version: str, *, script: Path | None = None) -> str:
+    """Make a wheel of one empty module, and of a command where one is given, and return its SHA-256."""
     info = f"{name}-{version}.dist-info"
     files = {
-        f"{name}.py": "",
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
-        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{name}.py": b"",
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n".encode(),
+        f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
+    if script is not None:
+        files[f"{name}-{version}.data/scripts/{script.name}"] = script.read_bytes()
     lines = [
-        f"{path},sha256={urlsafe_b64encode(sha256(text.encode()).digest()).decode().rstrip('=')},{len(text)}"
-        for path, text in files.items()
+        f"{path},sha256={urlsafe_b64encode(sha256(content).digest()).decode().rstrip('=')},{len(content)}"
+        for path, content in files.items()
     ]
     made = folder / f"{name}-{version}-py3-none-any.whl"
     with ZipFile(made, "w") as archive:
-        for path, text in files.items():
-            archive.writestr(path, text)
+        for path, content in files.items():
+            entry = ZipInfo(path)
+            entry.external_attr = (stat.S_IFREG | (0o755 if "/scripts/" in path else 0o644)) << 16
+            archive.writestr(entry, content)
         archive.writestr(f"{info}/RECORD", "\n".join([*lines, f"{info}/RECORD,,"]) + "\n")
     return sha256(made.read_bytes()).hexdigest()
 
@@ -54,9 +62,11 @@ def other(digest: str) -> str:
 
 
 def offline(folder: Path) -> dict[str, str]:
-    """Give the environment of a pip that knows the wheels of a folder and nothing else."""
+    """Return the environment of a pip and a uv that know the wheels of a folder and nothing else."""
     kept = {name: value for name, value in os.environ.items() if "MAKE" not in name and name != "MFLAGS"}
-    return kept | {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(folder), "PIP_CONFIG_FILE": os.devnull}
+    of_pip = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(folder), "PIP_CONFIG_FILE": os.devnull}
+    of_uv = {"UV_NO_INDEX": "1", "UV_FIND_LINKS": str(folder), "UV_NO_CACHE": "1", "UV_NO_CONFIG": "1"}
+    return kept | of_pip | of_uv
 
 
 @attack(
@@ -70,42 +80,45 @@ class TestSupplyChain:
     def test_make_installs_nothing_whose_hash_is_not_that_of_the_lock(self, tmp_path: Path) -> None:
         wheels, checkout = tmp_path / "wheels", tmp_path / "checkout"
         wheels.mkdir()
-        digests = {lock: wheel(wheels, f"of_{lock}", "1.0") for lock in ("build", "packages")}
+        digests = {lock: wheel(wheels, f"of_{lock}", "1.0") for lock in LOCKS if lock != "uv"}
+        digests["uv"] = wheel(wheels, "of_uv", "1.0", script=Path(sys.executable).with_name("uv"))
         (checkout / "locks").mkdir(parents=True)
         for name in ("Makefile", "pyproject.toml", "tools/find-python"):
             (checkout / name).parent.mkdir(exist_ok=True)
             shutil.copy(ROOT / name, checkout / name)
 
-        def locks(**changed: str) -> None:
-            for lock, digest in (digests | changed).items():
-                text = f"of_{lock}==1.0 --hash=sha256:{digest}\n"
+        def write(*changed: str) -> None:
+            for lock, digest in digests.items():
+                text = f"of_{lock}==1.0 --hash=sha256:{other(digest) if lock in changed else digest}\n"
                 (checkout / "locks" / f"{lock}.txt").write_text(text, encoding="utf-8")
 
-        def make() -> str:
-            command = ["make", ".venv/.package"]
+        def make(lock: str) -> str:
+            # The package itself is not here to be installed: what comes after it is tried without it.
+            later = lock in ("spark", "packages")
+            command = ["make", *(("--assume-old=.venv/.console", ".venv/.package") if later else (".venv/.console",))]
             ran = subprocess.run(
                 command, cwd=checkout, env=offline(wheels), capture_output=True, text=True, timeout=500, check=False
             )
-            assert ran.returncode != 0, "there is no setuptools here to build the package itself with"
+            assert later or ran.returncode != 0
             return ran.stdout + ran.stderr
 
         def installed() -> list[str]:
             return sorted(path.stem for path in checkout.glob(".venv/lib/python3*/site-packages/of_*.py"))
 
-        for changed, there in (("build", []), ("packages", ["of_build"])):
-            locks(**{changed: other(digests[changed])})
-            said = make()
-            assert "DO NOT MATCH THE HASHES" in said
-            assert installed() == there
-        locks()
-        unhashed = checkout / "locks" / "packages.txt"
-        unhashed.write_text("of_packages==1.0\n", encoding="utf-8")
-        assert "Hashes are required in --require-hashes mode" in make()
-        assert installed() == ["of_build"]
-        locks()
-        assert "DO NOT MATCH THE HASHES" not in make()
-        assert installed() == ["of_build", "of_packages"]
-        assert not (checkout / ".venv" / ".package").exists()
+        for number, lock in enumerate(LOCKS):
+            before = sorted(f"of_{earlier}" for earlier in LOCKS[:number])
+            write(*LOCKS[number:])
+            said = make(lock)
+            assert "DO NOT MATCH THE HASHES" in said, lock
+            assert lock == "uv" or "Hash mismatch" in said, "uv refuses it too"
+            assert installed() == before
+            (checkout / "locks" / f"{lock}.txt").write_text(f"of_{lock}==1.0\n", encoding="utf-8")
+            assert "Hashes are required in --require-hashes mode" in make(lock), lock
+            assert installed() == before
+            write(*LOCKS[number + 1 :])
+            make(lock)
+            assert installed() == sorted(f"of_{earlier}" for earlier in LOCKS[: number + 1])
+        assert not (checkout / ".venv" / ".console").exists()
 
     def test_flink_is_not_installed_if_its_hash_is_not_that_of_the_lock(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -192,17 +205,20 @@ def test_another_pyspark_than_the_lock_knows_is_refused_with_the_way_out(monkeyp
     assert "4.0.0" in caught.value.problem
 
 
-def test_pip_installs_by_hash_and_by_nothing_else() -> None:
+def test_packages_are_installed_by_hash_and_by_nothing_else() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    installing = [line.strip() for line in makefile.splitlines() if line.startswith(("\t$(INSTALL)", "\t$(LOCKED)"))]
+    lines = [line.strip() for line in makefile.splitlines() if line.startswith(("\t@$(call install,", "\t@$(PIP)"))]
 
-    assert re.search(r"^LOCKED\s*:=.*--require-hashes", makefile, flags=re.MULTILINE)
-    assert installing == [
-        "$(LOCKED) -r locks/build.txt",
-        "$(LOCKED) -r locks/packages.txt",
-        "$(INSTALL) --no-deps --no-build-isolation --no-index -e .",
+    assert re.search(r"^HASHED\s*:=.*--require-hashes", makefile, flags=re.MULTILINE)
+    assert lines == [
+        "@$(PIP) $(HASHED) -r locks/uv.txt",
+        "@$(call install,$(HASHED) -r locks/build.txt)",
+        "@$(call install,$(HASHED) -r locks/console.txt)",
+        "@$(call install,$(ALONE) --no-index -e .)",
+        "@$(call install,$(HASHED) -r locks/spark.txt)",
+        "@$(call install,$(HASHED) -r locks/packages.txt)",
     ]
-    assert makefile.count("pip install") == 1, "in $(INSTALL)"
+    assert re.findall(r"^(\w+).*pip install", makefile, flags=re.MULTILINE) == ["PIP", "UV"]
     elsewhere = [
         path
         for folder in ("lib", "tests", "tools", "benchmarks", ".ci")

@@ -27,12 +27,12 @@ from offsetwise.client_properties.user_settings import SPARK_CONF, SPARK_SERVERS
 from offsetwise.config import SparkSettings, load_migration
 from offsetwise.errors import StoppedError
 from offsetwise.lab.brokers import free_ports
-from offsetwise.pipeline import interrupting, session
+from offsetwise.pipeline import interrupting, session, start
 from offsetwise.pipeline.interrupting import interruptible
 from offsetwise.pipeline.launching import CONNECTOR, connector_jars
 from offsetwise.pipeline.session import close_session, open_session
 from offsetwise.pipeline.shipping import ship
-from offsetwise.pipeline.start import start_spark
+from offsetwise.pipeline.start import install_pyspark, start_spark
 from offsetwise.progress import unheard
 from tests.pipeline.connect_servers import connect_server
 from tests.remedies.walk import Remembered, Scene, Steps, walk
@@ -198,6 +198,24 @@ def job_that_ends_late(scene: Scene) -> Steps:
 
     table = spark.range(1).mapInArrow(sleep, "id long")
     return Steps(lambda: interruptible(spark, table.toArrow, stop_once) and None, wait)
+
+
+@walk("pipeline/start.py::install_pyspark", "Run: make --directory")
+def pyspark_not_installed(scene: Scene) -> Steps:
+    checkout, module = scene.folder / "a checkout", "module_of_this_walk"
+    for name in (".venv/.console", "locks/spark.txt"):
+        scene.write(f"a checkout/{name}", "")
+    scene.write("a checkout/Makefile", f".venv/.pyspark:\n\ttest -e network\n\ttouch .venv/{module}.py $@\n")
+    scene.patch.setattr(sys, "prefix", str(checkout / ".venv"))
+    scene.patch.syspath_prepend(str(checkout / ".venv"))
+    scene.patch.setattr(start, "PYSPARK", module)
+    command = Remembered(lambda: install_pyspark(unheard))
+
+    def install() -> None:
+        (checkout / "network").touch()
+        subprocess.run(shlex.split(command.remedy.removeprefix("Run: ")), check=True, capture_output=True)
+
+    return Steps(command, install)
 
 
 @walk("pipeline/shipping.py::ship", "-m pip install", proof=True)

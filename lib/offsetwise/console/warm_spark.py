@@ -13,6 +13,7 @@ from typing import Final
 
 from offsetwise.config import SparkSettings
 from offsetwise.errors import OffsetwiseError
+from offsetwise.pipeline.start import can_be_installed, start_spark
 from offsetwise.progress import unheard
 
 IDLE_S: Final = 900.0
@@ -22,6 +23,8 @@ IDLE_S: Final = 900.0
 class Warmth(StrEnum):
     """What Spark of this process does."""
 
+    ABSENT = "absent"
+    """It is not installed yet: what needs it first installs it."""
     COLD = "cold"
     """It was not started yet."""
     STARTING = "starting"
@@ -41,8 +44,6 @@ class SparkNow:
 
 
 def _start(settings: SparkSettings) -> None:
-    from offsetwise.pipeline.start import start_spark  # noqa: PLC0415 - PySpark takes half a second to import
-
     start_spark(settings, unheard, records=True)
 
 
@@ -64,6 +65,7 @@ class WarmSpark:
         start: Starts Spark with these settings; returns when it is there.
         end: Ends it.
         is_there: Whether it is there, whoever started it.
+        is_missing: Whether PySpark is not installed yet, and would be by what needs it.
         idle_s: How long nothing may need it before it is freed.
     """
 
@@ -73,9 +75,11 @@ class WarmSpark:
         end: Callable[[], None] = _end,
         is_there: Callable[[], bool] = _is_there,
         *,
+        is_missing: Callable[[], bool] = can_be_installed,
         idle_s: float = IDLE_S,
     ) -> None:
         self._start, self._end, self._is_there, self._idle_s = start, end, is_there, idle_s
+        self._is_missing = is_missing
         self._changed = threading.Condition()
         self._standing = SparkNow(warmth=Warmth.COLD)
         self._users = 0
@@ -85,6 +89,8 @@ class WarmSpark:
 
     def open(self, settings: SparkSettings) -> SparkNow:
         """Start Spark in the background if this process never had it, and say what it does now. Returns at once."""
+        if self._is_missing():
+            return SparkNow(warmth=Warmth.ABSENT)
         with self._changed:
             if self._standing.warmth is Warmth.COLD and not self._is_there():
                 self._standing = SparkNow(warmth=Warmth.STARTING)

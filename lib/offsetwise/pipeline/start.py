@@ -1,26 +1,40 @@
-"""The first step of all work on Spark, told to whoever waits."""
+"""The first step of all work on Spark: PySpark installed where `make console` left it out, and a session started."""
 
 from __future__ import annotations
 
 import importlib
+import os
+import signal
+import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from threading import Event, Thread
+from importlib.util import find_spec
+from pathlib import Path
+from shlex import quote
+from threading import Event, Lock, Thread
 from traceback import walk_stack
-from typing import Final
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING, Final
 
 from offsetwise.config import SparkSettings
-from offsetwise.errors import OffsetwiseError
-from offsetwise.pipeline.session import end_starting_jvm, open_session
-from offsetwise.pipeline.shipping import ship
+from offsetwise.errors import OffsetwiseError, SparkError
 from offsetwise.progress import Progress, unheard
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PYSPARK: Final = "pyspark"
 STEP: Final = "start Spark"
+INSTALL_STEP: Final = "install PySpark, once: half a minute or more"
 _PAUSE_S: Final = 0.01
+_POLL_S: Final = 0.2
+_INSTALL_S: Final = 30
+"""How long it usually takes, for the share that is done."""
+_LAST_LINES: Final = 3
+_one_at_a_time: Final = Lock()
 
 
 def start_spark(
@@ -44,6 +58,10 @@ def start_spark(
         SparkError: Spark cannot be started, or its start was given up.
         WorkerError: The workers cannot run what they were sent.
     """
+    install_pyspark(progress)
+    from offsetwise.pipeline.session import open_session  # noqa: PLC0415 - it needs PySpark
+    from offsetwise.pipeline.shipping import ship  # noqa: PLC0415 - as above
+
     progress(STEP, 0, 1)
     session = open_session(settings, kafka=records, given_up=given_up)
     if records or packages:
@@ -60,6 +78,8 @@ def starting_beside(settings: SparkSettings) -> Iterator[Callable[[], None]]:
     block fails, that is done too. It keeps nobody waiting: a JVM that is being started is ended, one that has started
     ends with this process.
     """
+    from offsetwise.pipeline.session import end_starting_jvm  # noqa: PLC0415 - it needs PySpark
+
     given_up = Event()
 
     def start() -> None:
@@ -90,3 +110,62 @@ def _import_meanwhile() -> None:
         importlib.import_module("offsetwise.pipeline.content")
         for name in ("pandas", "pyarrow"):
             importlib.import_module(name)
+
+
+def can_be_installed() -> bool:
+    """Return whether PySpark is absent, and `install_pyspark` would install it."""
+    return _checkout() is not None and find_spec(PYSPARK) is None
+
+
+def install_pyspark(progress: Progress) -> None:
+    """Install PySpark where `make console` left it out; do nothing elsewhere.
+
+    Args:
+        progress: Receives the step with the seconds that have passed, of the seconds it usually takes. What it raises
+            ends the installation, which the next call begins again.
+
+    Raises:
+        SparkError: The installation failed.
+    """
+    with _one_at_a_time:
+        checkout = _checkout()
+        if checkout is None or find_spec(PYSPARK) is not None:
+            return
+        goal = str(Path(sys.prefix, ".pyspark").relative_to(checkout))
+        with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
+            code = _run(["make", "--directory", str(checkout), goal], log.fileno(), progress)
+            log.seek(0)
+            lines = [line.strip() for line in log if line.strip()]
+        if code != 0:
+            raise SparkError(
+                f"PySpark: expected to install it, found that it failed: {' '.join(lines[-_LAST_LINES:])} No record "
+                "was read.",
+                fix=f"Run: make --directory {quote(str(checkout))} {goal}",
+            )
+        importlib.invalidate_caches()
+        progress(INSTALL_STEP, _INSTALL_S, _INSTALL_S)
+
+
+def _checkout() -> Path | None:
+    """Return the checkout whose `make console` set this environment up, if one did."""
+    environment = Path(sys.prefix)
+    set_up = (environment / ".console").is_file() and (environment.parent / "locks" / "spark.txt").is_file()
+    return environment.parent if set_up else None
+
+
+def _run(command: list[str], output: int, progress: Progress) -> int:
+    start = time.monotonic()
+    # A group of its own: where nobody waits for it any more, what make started is ended with it.
+    environment = {name: value for name, value in os.environ.items() if "MAKE" not in name and name != "MFLAGS"}
+    process = subprocess.Popen(  # noqa: S603 - our own Makefile
+        command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment, start_new_session=True
+    )
+    try:
+        while process.poll() is None:
+            progress(INSTALL_STEP, min(int(time.monotonic() - start), _INSTALL_S - 1), _INSTALL_S)
+            time.sleep(_POLL_S)
+    except BaseException:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait()
+        raise
+    return process.returncode

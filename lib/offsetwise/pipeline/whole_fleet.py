@@ -11,7 +11,7 @@ from offsetwise.engines.rows import FailedCheckpoint, read_one
 from offsetwise.errors import StorageError
 from offsetwise.fleet import Fleet, RootTrouble, assemble
 from offsetwise.model import Checkpoint
-from offsetwise.pipeline.fleet import inspect_many
+from offsetwise.pipeline.start import install_pyspark, start_spark
 from offsetwise.progress import Progress
 from offsetwise.storage.location import locate
 
@@ -75,7 +75,8 @@ def _read(
     if len(uris) <= in_process:
         yield from (read_one(uri, roots=roots, batches=0) for uri in uris)
         return
-    from offsetwise.pipeline.start import start_spark  # noqa: PLC0415 - PySpark takes half a second to import
+    install_pyspark(progress)
+    from offsetwise.pipeline.fleet import inspect_many  # noqa: PLC0415 - PySpark takes half a second to import
 
     session = start_spark(migration.spark, progress)
     tell()

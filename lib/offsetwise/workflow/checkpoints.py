@@ -12,6 +12,7 @@ from offsetwise.engines.rows import FailedCheckpoint
 from offsetwise.errors import MissingError, OffsetwiseError, UsageError
 from offsetwise.model import Checkpoint
 from offsetwise.model.state import StateRows
+from offsetwise.pipeline.start import install_pyspark, start_spark
 from offsetwise.pipeline.state_path import spark_path
 from offsetwise.progress import Progress, unheard
 from offsetwise.storage.patterns import expand
@@ -61,9 +62,9 @@ def inspect(
         for uri in found:
             yield _inspected(uri, roots, batches, uids, committer, alone=len(found) == 1)
         return
+    install_pyspark(unheard)
     from offsetwise.config import SparkSettings  # noqa: PLC0415 - a few are read without
     from offsetwise.pipeline.fleet import inspect_many  # noqa: PLC0415 - as above
-    from offsetwise.pipeline.start import start_spark  # noqa: PLC0415 - as above
 
     session = start_spark(spark or SparkSettings(), unheard)
     yield from inspect_many(session, found, roots=roots, batches=batches)
@@ -124,8 +125,8 @@ def state_rows(migration: Migration, name: str, *, progress: Progress = unheard)
     progress("read the checkpoint", 0, 1)
     read = read_checkpoint(config.uri, roots=migration.checkpoint_roots, batches=0)
     path = spark_path(config.uri, roots=migration.checkpoint_roots)
-    from offsetwise.pipeline.start import start_spark  # noqa: PLC0415 - PySpark takes half a second to import
-    from offsetwise.pipeline.state import check_state, read_state_rows  # noqa: PLC0415 - as above
+    install_pyspark(progress)
+    from offsetwise.pipeline.state import check_state, read_state_rows  # noqa: PLC0415 - PySpark is slow to import
 
     check_state(read)
     progress("read the checkpoint", 1, 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -12,6 +12,7 @@ from offsetwise.comparison.matching import Matched
 from offsetwise.config import Migration, spark_properties
 from offsetwise.errors import CheckpointError, ClusterError, FileError, OffsetwiseError
 from offsetwise.model import Checkpoint, Cluster, Comparison, Snapshot, Subject
+from offsetwise.pipeline.start import install_pyspark, starting_beside
 from offsetwise.ports.stream import are_two, spec_of
 from offsetwise.progress import Progress, unheard
 from offsetwise.proof import Proof, learnt_of, prove, standings_read
@@ -133,7 +134,9 @@ def observe_all(
     """
     by_records = content and snapshots is None and spec_of(migration.source.stream).translate is None
     properties = spark_properties(migration) if by_records else None
-    beside = _starting_spark(migration) if properties is not None and spark_beside else nullcontext(lambda: None)
+    if by_records:
+        install_pyspark(progress)
+    beside = starting_beside(migration.spark) if properties is not None and spark_beside else nullcontext(lambda: None)
     with beside as give_up:
         staged = stage(migration, wanted, snapshots=snapshots, groups=groups, progress=progress)
         ready = {one: _known(known, one, each) for one, each in staged.items()}
@@ -194,9 +197,3 @@ def _judged(
     made = assemble(scene, learnt, belongs)
     rows, quota = with_behind(scene, made.partitions, found)
     return Observed(comparison=replace(made, partitions=rows, quota=quota), old=scene.old, new=scene.new)
-
-
-def _starting_spark(migration: Migration) -> AbstractContextManager[Callable[[], None]]:
-    from offsetwise.pipeline.start import starting_beside  # noqa: PLC0415 - PySpark takes half a second to import
-
-    return starting_beside(migration.spark)

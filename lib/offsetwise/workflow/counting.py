@@ -10,6 +10,7 @@ from offsetwise.client_properties import ClientProperties
 from offsetwise.config import Migration, spark_properties
 from offsetwise.errors import ClusterError
 from offsetwise.model import Cluster, Reconciliation
+from offsetwise.pipeline.start import install_pyspark, start_spark
 from offsetwise.position import offset_of
 from offsetwise.progress import Progress, unheard
 from offsetwise.streams.reader import read_cluster, reader_of
@@ -31,10 +32,10 @@ def reconcile(migration: Migration, topic: str, *, progress: Progress = unheard)
         ConfigError: Spark cannot read a cluster with the properties given; nothing has been read yet.
         SparkError: The job failed.
     """
+    install_pyspark(progress)
     from offsetwise.pipeline import reconcile as counting  # noqa: PLC0415 - PySpark takes half a second to import
     from offsetwise.pipeline.content import SALT_BYTES  # noqa: PLC0415 - as above
     from offsetwise.pipeline.interrupting import interruptible  # noqa: PLC0415 - as above
-    from offsetwise.pipeline.start import start_spark  # noqa: PLC0415 - as above
 
     properties = spark_properties(migration)
     names = {Cluster.OLD: topic, Cluster.NEW: migration.new_topic(topic)}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from offsetwise.comparison import Scene
 from offsetwise.comparison.matching import SALT_BYTES, Matched, Matching, Result, Task, matching_of
+from offsetwise.pipeline.start import STEP, install_pyspark, start_spark
 from offsetwise.progress import Progress
 from offsetwise.translation.resolve import Position
 
@@ -24,8 +25,8 @@ def match_records(scene: Scene, positions: Sequence[Position], progress: Progres
     ) -> list[Result]:
         if len(tasks) <= at_once:
             return work(tasks)  # no slower than on Spark, which has to start first
+        install_pyspark(progress)
         from offsetwise.pipeline.interrupting import work_on_spark  # noqa: PLC0415 - PySpark is slow to import
-        from offsetwise.pipeline.start import STEP, start_spark  # noqa: PLC0415 - as above
 
         session = start_spark(scene.migration.spark, progress, packages=packages)
         return work_on_spark(session, work, tasks, kind=kind, at_once=at_once, watch=lambda: progress(STEP, 1, 1))

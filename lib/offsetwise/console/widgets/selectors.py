@@ -18,6 +18,7 @@ from offsetwise.model import Subject, TopicPartition
 WORST_FIRST: Final = "Worst first"
 BY_TOPIC: Final = "By topic"
 _SPARK: Final = {
+    Warmth.ABSENT: "PySpark is not installed yet: the first comparison installs it, in half a minute or more",
     Warmth.COLD: "Spark is not started",
     Warmth.STARTING: "Spark is starting",
     Warmth.WARM: "Spark is ready",
