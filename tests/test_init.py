@@ -11,18 +11,20 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import jsonschema
 import pytest
 
 import offsetwise
 from offsetwise.cli import documents
-from offsetwise.config import load_migration
+from offsetwise.config import load_migration, schema_text
 from offsetwise.engines.checkpoint import read_checkpoint
+from offsetwise.errors import FileError
 from offsetwise.survey import jobs
 from tests.commands import COMMAND, Ran, call
 from tests.stores import Store
@@ -163,7 +165,8 @@ def test_clusters_that_do_not_answer_are_said_and_no_secret_is_told(as_json: boo
     assert "# left out: ssl.truststore.location: " in written
     assert load_migration(Path("m.yaml")).checkpoint("orders").job.stateful is True
     assert stat.S_IMODE(Path("m.yaml").stat().st_mode) == 0o600
-    assert sorted(each.name for each in Path().iterdir()) == ["checkpoints", "m.yaml", "new.conf", "old.properties"]
+    given = {"checkpoints", "new.conf", "old.properties"}
+    assert {path.name for path in Path().iterdir()} == given | {"m.yaml", "m.schema.json"}
 
 
 def test_json_of_it_waits_for_no_library_that_it_does_not_need(refusing: tuple[str, str]) -> None:
@@ -288,3 +291,64 @@ def test_each_checkpoint_is_opened_once(refusing: tuple[str, str], monkeypatch: 
     init(old=refusing[0], new=refusing[1])
 
     assert len(opened) == len(set(opened)) == 62
+
+
+@pytest.mark.parametrize("name", ["m.yaml", "a b.yaml", "ü#.yml", "bare", "two.parts.yaml"])
+def test_editors_complete_the_file_by_the_schema_beside_it(name: str, refusing: tuple[str, str]) -> None:
+    old, new = refusing
+    stem = name.rsplit(".", 1)[0]
+    schema = Path(f"{stem}.schema.json")
+
+    survey = surveyed(init_to(name, old=old, new=new))
+
+    assert survey["schema_file"] == str(schema.absolute())
+    assert schema.read_text() == call("schema", "migration").out
+    first = Path(name).read_text().partition("\n")[0]
+    assert first.startswith("# yaml-language-server: $schema=")
+    assert unquote(first.partition("=")[2]) == schema.name
+    load_migration(Path(name))
+
+
+def init_to(name: str, *, old: str, new: str) -> Ran:
+    return call("init", "--old", old, "--new", new, "--checkpoints", "checkpoints", "--out", name, "--json")
+
+
+def as_it_is(path: Path) -> tuple[int, ...]:
+    now = os.lstat(path)
+    return now.st_ino, now.st_mode, now.st_size, now.st_mtime_ns
+
+
+def test_another_file_of_that_name_is_not_written_over(refusing: tuple[str, str]) -> None:
+    old, new = refusing
+    others: list[Callable[[Path], object]] = [
+        lambda path: path.write_text("{}"),
+        lambda path: path.mkdir(),
+        lambda path: path.symlink_to("nowhere"),
+        lambda path: path.write_text(schema_text() + " "),
+    ]
+    for number, other in enumerate(others):
+        schema = Path(f"m{number}.schema.json")
+        other(schema)
+        before = as_it_is(schema)
+
+        survey = surveyed(init_to(f"m{number}.yaml", old=old, new=new))
+
+        assert (survey["written"], survey["schema_file"]) == (True, None), number
+        assert "yaml-language-server" not in Path(f"m{number}.yaml").read_text()
+        assert as_it_is(schema) == before
+
+    Path("again.schema.json").write_text(schema_text())
+    assert surveyed(init_to("again.yaml", old=old, new=new))["schema_file"] == str(Path("again.schema.json").absolute())
+
+
+def test_no_schema_is_left_where_the_file_could_not_be_written(
+    refusing: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise FileError("m.yaml: expected to write a new file, but the disk is full. Nothing was written.", fix="")
+
+    monkeypatch.setattr("offsetwise.new_files.publish", full)
+    with pytest.raises(FileError, match="the disk is full"):
+        offsetwise.init("m.yaml", old=refusing[0], new=refusing[1], checkpoints=["checkpoints"])
+
+    assert not [path for path in Path().iterdir() if path.name != "checkpoints"]

@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from offsetwise import files, new_files
+from offsetwise import files, new_files, regular_files
 from offsetwise.client_properties import GivenCluster, given_cluster
-from offsetwise.config import ClusterConfig, JobTraits, Migration, load_migration
+from offsetwise.config import ClusterConfig, JobTraits, Migration, load_migration, schema_text
 from offsetwise.errors import ConfigError, FileError, OffsetwiseError, UsageError
 from offsetwise.progress import Progress, unheard
 from offsetwise.strict_yaml import MAX_BYTES
@@ -100,7 +100,10 @@ def _not_given(option: str, what: str) -> UsageError:
 
 def _new(path: Path, found: Survey) -> Survey:
     name = path.parent.name if path.stem == "migration" and path.parent.name else path.stem
-    text, left = migration_text(found, path.parent, name)
+    schema, of_schema = path.with_name(f"{path.stem}.schema.json"), schema_text()
+    there = os.path.lexists(schema)
+    usable = not there or _holds(schema, of_schema)
+    text, left = migration_text(found, path.parent, name, schema=schema.name if usable else None)
     if left:
         told = Trouble(
             problem=f"{path.name}: {many(left, 'checkpoint or group', 'checkpoints and groups')} of those found do not "
@@ -108,8 +111,22 @@ def _new(path: Path, found: Survey) -> Survey:
             fix="Give narrower roots, and write a migration file for each. The Fleet screen shows all below the roots.",
         )
         found = replace(found, problems=(*found.problems, told))
-    new_files.publish(path, text, load_migration)
-    return replace(found, written=True)
+    if not there:
+        new_files.write_new(schema, of_schema)
+    try:
+        new_files.publish(path, text, load_migration)
+    except BaseException:
+        if not there:
+            schema.unlink(missing_ok=True)
+        raise
+    return replace(found, written=True, schema_file=str(schema) if usable else None)
+
+
+def _holds(path: Path, text: str) -> bool:
+    try:
+        return regular_files.read_named(path, len(text.encode()) + 1) == text.encode()
+    except OSError:
+        return False
 
 
 def _updated(path: Path, before: bytes, said: Migration, found: Survey, confirm: Callable[[str], bool]) -> Survey:

@@ -102,6 +102,8 @@ def _lines(made: Survey) -> Iterator[str]:
             yield f"  left out   {marked(each.name)}: {each.left_out}"
     for difference in made.differences:
         yield f"differs      {marked(difference)}"
+    if made.written and not made.diff:
+        yield f"schema       {made.schema_file or 'another file has its name: editors complete nothing'}"
     if made.missing:
         yield "to fill in   " + ", ".join(each.key for each in made.missing)
     for variable in made.variables:

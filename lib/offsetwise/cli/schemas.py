@@ -22,11 +22,12 @@ def schema(
     """Print the JSON Schema of one kind of file, or of what a command prints with --json."""
     from offsetwise import files
     from offsetwise.cli import documents
-    from offsetwise.config import schema as migration_schema
+    from offsetwise.config import schema_text
 
     if kind == "migration":
-        made = migration_schema()
-    elif kind in files.KINDS:
+        typer.echo(schema_text(), nl=False)
+        return
+    if kind in files.KINDS:
         made = files.schema(kind)
     elif kind in documents.KINDS or kind in documents.SHAPES:
         made = documents.schema(kind)

@@ -7,6 +7,7 @@ from offsetwise.config.migration import (
     java_properties,
     load_migration,
     schema,
+    schema_text,
     spark_properties,
 )
 from offsetwise.config.sections import (
@@ -41,5 +42,6 @@ __all__ = [
     "java_properties",
     "load_migration",
     "schema",
+    "schema_text",
     "spark_properties",
 ]

@@ -7,6 +7,7 @@ printed and logged.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Self
@@ -278,3 +279,8 @@ def schema() -> dict[str, Any]:
     ]
     cluster["properties"]["properties"] = {"anyOf": [kafka, *others]}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | made | {"title": "offsetwise/migration"}
+
+
+def schema_text() -> str:
+    """Return the JSON Schema of the migration file as `offsetwise schema migration` prints it."""
+    return json.dumps(schema(), indent=1, sort_keys=True) + "\n"

@@ -130,6 +130,8 @@ class Survey:
     problems: tuple[Trouble, ...]
     file: str | None = None
     written: bool = False
+    schema_file: str | None = None
+    """The JSON Schema beside a new file, by which editors complete it; null where another file has its name."""
     differences: tuple[str, ...] = ()
     """Of an update: where the file says something else than was found. It keeps what it says."""
     diff: str = ""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
 import yaml
 
@@ -34,15 +35,17 @@ A comment gives the evidence for its line. A key behind a # could not be determi
 docs/formats.md explains every key; `offsetwise init --out FILE --update` adds what has appeared since."""
 
 
-def migration_text(survey: Survey, folder: Path, name: str) -> tuple[str, int]:
+def migration_text(survey: Survey, folder: Path, name: str, *, schema: str | None = None) -> tuple[str, int]:
     """Give the text of a migration file, and how many checkpoints and groups it has no room for.
 
     Args:
         survey: What was found.
         folder: Where the file is to stand: paths below it are written relative.
         name: The migration's name.
+        schema: The file beside it by which editors complete it.
     """
     head = [
+        *((f"# yaml-language-server: $schema={quote(schema)}",) if schema is not None else ()),
         *_comment(_HEAD.format(at=survey.taken_at)),
         "",
         f"name: {scalar(name)}",
