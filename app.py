@@ -31,6 +31,8 @@ PAGES = {
     "Help": [st.Page("pages/help/help.py", title="Help", icon=":material/help:", url_path="help")],
 }
 chosen = st.navigation(PAGES)
+# Streamlit leaves 96 pixels of nothing above every title.
+st.html('<style>[data-testid="stMainBlockContainer"] { padding-top: 3rem }</style>')
 with guard.block("logo"):
     logo.draw(ICON.read_text(encoding="utf-8"), palette.current())
 with guard.block("identity"):

@@ -67,6 +67,40 @@ def test_1050_and_950_stand_on_one_row_flagged_and_its_evidence_opens(page: Page
     expect(page.get_by_text("If nobody edits it")).to_be_visible()
 
 
+def test_a_click_on_any_cell_selects_its_row(page: Page, bundled: str) -> None:
+    page.goto(f"{bundled}/compare")
+    settle(page)
+    named = page.locator("[aria-label*='what the old number would do']")
+    grid = page.get_by_test_id("stDataFrame").filter(has=named).first
+    grid.scroll_into_view_if_needed()
+    for row, across, name in (
+        (3, 0.15, "payments-0"),
+        (1, 0.5, "orders-0"),
+        (8, 0.9, "clicks-0"),
+        (2, 0.3, "orders-1"),
+    ):
+        box = grid.locator("canvas").first.bounding_box()
+        assert box is not None
+        page.mouse.click(box["x"] + across * box["width"], box["y"] + 35 * row + 17)
+        expect(page.get_by_role("heading", name=f"Evidence · {name}")).to_be_visible()
+        settle(page)
+    expect(page.get_by_label("Evidence of")).to_have_value("orders-1")
+
+
+def test_tabs_of_the_browser_say_which_page_and_what_it_shows(page: Page, bundled: str) -> None:
+    titles = set()
+    for path in pages():
+        page.goto(f"{bundled}/{path}")
+        settle(page)
+        title = path.capitalize()
+        expect(page).to_have_title(f"{title} · Offsetwise" if title else "Offsetwise")
+        titles.add(page.title())
+    assert len(titles) == len(pages())
+    page.goto(f"{bundled}/compare?of=checkpoint%20payments")
+    settle(page)
+    expect(page).to_have_title("Compare · checkpoint payments · Offsetwise")
+
+
 @pytest.mark.parametrize("path", pages(), ids=lambda path: path or "overview")
 def test_the_first_request_of_a_fresh_server_may_go_straight_to_any_page(
     windows: Mapping[str, Page], tmp_path: Path, path: str

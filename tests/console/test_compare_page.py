@@ -78,7 +78,7 @@ def test_the_worst_row_is_opened_with_its_proof(open_page: OpenPage) -> None:
     assert "911, which is 39 offsets earlier" in words(page)
     assert "Reading would begin behind 100 unread records" in words(page)
     assert "| mirror-sync | 911 | 951 |" in words(page)
-    neighbours = page.dataframe[2].value
+    neighbours = page.dataframe[1].value
     assert neighbours["old offset"].tolist() == [1047, 1048, 1049, 1050, 1051, 1052]
     assert neighbours["for the job"].tolist()[2:4] == ["read", "unread, next"]
 
@@ -113,7 +113,7 @@ def test_choosing_a_row_reads_nothing(open_page: OpenPage) -> None:
 
 def test_filters_come_from_the_url(open_page: OpenPage) -> None:
     page = open_page(ValueReader(), COMPARE, unedited=["other records", "unknown"])
-    assert sorted(page.dataframe[1].value["topic"]) == ["audit", "clicks", "orders"]
+    assert sorted(page.dataframe[0].value["topic"]) == ["audit", "clicks", "orders"]
 
 
 def test_a_filter_that_nothing_passes_says_so(open_page: OpenPage) -> None:
@@ -147,12 +147,13 @@ def test_ten_thousand_partitions_come_in_pages_behind_a_heat_map(open_page: Open
     reader = ValueReader({"orders": builders.comparison(builders.many_rows(10_000))})
     page = open_page(reader, COMPARE, order="By topic")
     assert not page.exception
-    assert page.subheader[0].value == "Where the old numbers would land"
-    assert len(page.dataframe[2].value) == 250
+    assert [tab.label for tab in page.tabs][:2] == ["Every partition", "Where each partition resumes"]
+    assert page.tabs[1].subheader[0].value == "Where the old numbers would land"
+    assert len(page.dataframe[0].value) == 250
     page.selectbox(key="rows").select("9751–10000").run()
-    assert page.dataframe[2].value["p"].tolist()[-1] == 249
+    assert page.dataframe[0].value["p"].tolist()[-1] == 249
     page.selectbox(key="chart").select("topic-007").run()
-    assert page.subheader[1].value == "Where each partition of topic\\-007 resumes"
+    assert page.tabs[1].subheader[1].value == "Where each partition of topic\\-007 resumes"
 
 
 @pytest.mark.parametrize("name", builders.HOSTILE)
@@ -164,7 +165,7 @@ def test_a_hostile_name_stays_text_on_every_block(open_page: OpenPage, name: str
     assert not page.exception
     assert "<img" not in words(page).replace("\\<img", "")
     assert "\u202e" not in words(page)
-    assert not any(topic.startswith("=") for topic in page.dataframe[1].value["topic"])
+    assert not any(topic.startswith("=") for topic in page.dataframe[0].value["topic"])
 
 
 def test_a_live_migration_is_read_only_when_a_person_asks(open_page: OpenPage) -> None:

@@ -9,14 +9,14 @@ from typing import Any, Final
 import streamlit as st
 
 from offsetwise.console.answers import Answers, Held, Question
-from offsetwise.console.explore import compare_charts, compare_map, compare_table, reconciliation, shard_chart
+from offsetwise.console.explore import compare_charts, compare_map, compare_table, reconciliation, rulers, shard_chart
 from offsetwise.console.explore.compare_table import Filters, Rows, filtered
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, downloads, evidence, palette, selectors, table
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.charts import Drawn
-from offsetwise.console.widgets.escaping import markdown
+from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.console.widgets.table import Selection
 from offsetwise.engines.engine import CheckpointReading
@@ -80,28 +80,30 @@ def draw(answers: Answers, migration: Offered, subject: Subject, held: Held[Comp
             "offsetwise inspect CHECKPOINT",
         )
         return
+    _worst(held, colours)
     blocks.lead_on("Draft a plan from this", DRAFT_PAGE, migration.address(subject), icon=":material/edit_note:")
     _metrics(shown)
-    counted = not compare_table.in_time(shown.partitions)
-    blocks.contents(_LOGS, _TABLE, evidence.TITLE, *((_RECORDS,) if counted else ()))
     _belongs(shown)
     _of_all(shown)
-    _picture(answers, migration, subject, held, colours)
-    _partitions(held, colours)
+    counted = not compare_table.in_time(shown.partitions)
+    tabs = st.tabs([_TABLE, _LOGS, *((_RECORDS,) if counted else ())])
+    with tabs[0]:
+        _partitions(held, colours)
+    with tabs[1]:
+        _picture(answers, migration, subject, held, colours)
     if counted:
-        _whole_topics(answers, migration, held)
+        with tabs[2]:
+            _whole_topics(answers, migration, held)
 
 
 @st.fragment
 def _whole_topics(answers: Answers, migration: Offered, held: Held[Comparison]) -> None:
-    blocks.section(_RECORDS)
     with guard.block("reconciliation"):
         reconciliation.draw(answers, migration, facts_of(held).topics)
 
 
 @st.fragment
 def _partitions(held: Held[Comparison], colours: Palette) -> None:
-    blocks.section(_TABLE)
     with guard.block("partitions"):
         facts = facts_of(held)
         rows = filtered(held, compare_table.filters(facts.topics, facts.codes))
@@ -172,6 +174,14 @@ def _answer(held: Held[Comparison]) -> None:
     if held.value.partitions:
         told = markdown(facts_of(held).at_new_offsets)
         st.markdown(f"{told} [Why, partition by partition](#{evidence.ANCHOR})")
+
+
+def _worst(held: Held[Comparison], colours: Palette) -> None:
+    """Draw the rulers of the partition that most needs a look, where an old number would go wrong."""
+    row = rulers.worst(held.value.partitions)
+    if row is not None:
+        st.markdown(rulers.in_words(row))
+        rulers_of(held, row, colours, key="worst")
 
 
 def _metrics(shown: Comparison) -> None:
@@ -312,6 +322,17 @@ def of_topic(held: Held[Comparison], topic: str) -> Rows:
     rows = filtered(held, Filters(topics=(topic,)))
     worst = sorted(rows, key=verdicts.urgency)[: compare_charts.MAX_LANES]
     return tuple(sorted(worst, key=lambda row: (row.partition, row.source)))
+
+
+def rulers_of(held: Held[Comparison], row: PartitionComparison, colours: Palette, *, key: str) -> None:
+    """Draw the two rulers of a partition."""
+    figure = _rulers(held, (row,), colours)
+    st.plotly_chart(figure, config=blocks.CHART_OPTIONS, alt=plain(rulers.in_words(row)), key=key, theme=None)
+
+
+@cached(64)
+def _rulers(held: Held[Comparison], rows: Rows, colours: Palette) -> Any:  # noqa: ARG001 - the key
+    return Drawn(rulers.rulers(rows[0], colours))
 
 
 @cached(64)

@@ -145,8 +145,7 @@ def _case(answers: Answers, sample: Offered) -> None:
         f"**{number(row.new_offset)}** on the new one. Restarted at {number(row.old_offset)} there, it would never "
         f"read **{skip}**, and no error would say so."
     )
-    figure, takeaway = compare.lanes(held, (row,), palette.current(), lag=False)
-    st.plotly_chart(figure, config=blocks.CHART_OPTIONS, alt=takeaway, key="case", theme=None)
+    compare.rulers_of(held, row, palette.current(), key="case")
     if st.button("Open the sample", type="primary", icon=":material/compare_arrows:"):
         st.switch_page(COMPARE_PAGE, query_params=address)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Final
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -13,6 +14,10 @@ from offsetwise.console.server import identity
 from offsetwise.console.server.access import Role
 from offsetwise.console.server.identity import Person
 from offsetwise.console.widgets import blocks
+from offsetwise.console.widgets.escaping import plain
+
+PRODUCT: Final = "Offsetwise"
+_LONGEST_NAME: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +37,21 @@ def page(title: str) -> Iterator[Head]:
 
     An error inside is shown in place; what was drawn before it stays.
     """
+    st.set_page_config(page_title=_window_title(title))
     if is_closed(title):
         st.stop()
     st.title(title, anchor=False)
     head = Head(st.empty())
     with block("page"):
         yield head
+
+
+def _window_title(title: str) -> str:
+    """Return what tabs, history and bookmarks say: the page, and the job or plan that its address names."""
+    plan, job = (st.query_params.get(key) for key in ("plan", "of"))
+    shown = f"plan {plan}" if plan else job
+    parts = [title, *([plain(shown)[:_LONGEST_NAME]] if shown else []), *([PRODUCT] if title != PRODUCT else [])]
+    return " · ".join(parts)
 
 
 def is_closed(title: str) -> bool:

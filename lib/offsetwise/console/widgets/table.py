@@ -104,7 +104,7 @@ class Selection:
             placeholder="?",
             key=self.grid,
             on_select=self._picked,
-            selection_mode="single-row",
+            selection_mode=("single-row", "single-cell"),
             selection_default={"selection": {"rows": [self._first_selected()]}},
             column_config=shown.columns,
             alt=alt,
@@ -137,13 +137,16 @@ class Selection:
         return known[1]
 
     def _picked(self) -> None:
-        rows: Sequence[int] = st.session_state[self.grid]["selection"]["rows"]
-        if rows and rows[0] < len(self.names):
+        """Take the row whose box, or one of whose cells, was clicked."""
+        selected = st.session_state[self.grid]["selection"]
+        rows = [row for row, _ in selected.get("cells", ())] or list(selected["rows"])
+        if rows and 0 <= rows[0] < len(self.names):
             st.session_state[self.key] = self.names[rows[0]]
+            self._follow()
 
     def _follow(self) -> None:
-        place = self.names.index(st.session_state[self.key])
-        st.session_state[self.grid] = {"selection": {"rows": [place], "columns": [], "cells": []}}
+        row = self.names.index(st.session_state[self.key])
+        st.session_state[self.grid] = {"selection": {"rows": [row], "columns": [], "cells": []}}
 
 
 _INT64_MAX = 2**63 - 1
