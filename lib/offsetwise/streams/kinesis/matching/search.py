@@ -16,6 +16,8 @@ from offsetwise.model import Cluster, ShardRange, TopicState, epoch_ms
 from offsetwise.ports.stream import spec_of
 from offsetwise.ports.windows import Failure, Wanted, Window
 from offsetwise.progress import Progress
+from offsetwise.streams.kinesis.matching.hash_keys import ShardWindow, is_explicit, met
+from offsetwise.streams.kinesis.matching.shards import ShardCut, match
 from offsetwise.streams.kinesis.spec import (
     AT_UNKNOWN_TIME,
     LATEST,
@@ -25,10 +27,8 @@ from offsetwise.streams.kinesis.spec import (
     in_shards,
     shard_id,
 )
-from offsetwise.translation.hash_keys import ShardWindow, is_explicit, met
 from offsetwise.translation.resolve import Position
 from offsetwise.translation.search import GROWTH, ROUNDS, SMALL_LOGS
-from offsetwise.translation.shards import ShardCut, match
 
 Read: TypeAlias = Callable[[Sequence[Wanted]], list[Window]]
 

@@ -9,9 +9,9 @@ from typing import Final
 from offsetwise.comparison import Learnt, Scene
 from offsetwise.model import AnyPosition, Cluster, Exactness, LogRange, Method, RawReuse, RawVerdict, Translation
 from offsetwise.streams.kinesis.matching.search import Search
+from offsetwise.streams.kinesis.matching.shards import Part, ShardCut
 from offsetwise.streams.kinesis.spec import AT_UNKNOWN_TIME, LATEST, TRIM_HORIZON, at_time, shard_id
 from offsetwise.translation.resolve import Position, Told
-from offsetwise.translation.shards import Part, ShardCut
 from offsetwise.translation.windows import Reason
 from offsetwise.wording import many
 

@@ -18,8 +18,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from offsetwise.model import Ahead, Exactness
+from offsetwise.streams.kinesis.matching.hash_keys import Cell, ShardWindow, Stretch, cells, unkeyed
 from offsetwise.translation.content import decide
-from offsetwise.translation.hash_keys import Cell, ShardWindow, Stretch, cells, unkeyed
 from offsetwise.translation.windows import Cut, LogWindow, Reason
 
 _BY_WORTH = (Exactness.EXACT, Exactness.POSITION_EXACT, Exactness.BOUNDED, Exactness.UNKNOWN)

@@ -10,10 +10,10 @@ from dataclasses import replace
 import pytest
 
 from offsetwise.model import Exactness, ShardRange
-from offsetwise.translation.hash_keys import ShardWindow
-from offsetwise.translation.shards import ShardCut, match
+from offsetwise.streams.kinesis.matching.hash_keys import ShardWindow
+from offsetwise.streams.kinesis.matching.shards import ShardCut, match
 from offsetwise.translation.windows import Reason
-from tests.translation.test_shards import KEYS, PROVEN, Log, Pair, generated, stream, window
+from tests.streams.kinesis.test_shards import KEYS, PROVEN, Log, Pair, generated, stream, window
 
 EVERY = 10_000
 """More than any generated shard holds."""

@@ -11,9 +11,9 @@ from hashlib import md5
 import pytest
 
 from offsetwise.model import Exactness, ShardRange
+from offsetwise.streams.kinesis.matching.hash_keys import ShardWindow, is_explicit
+from offsetwise.streams.kinesis.matching.shards import ShardCut, match
 from offsetwise.translation.content import decide
-from offsetwise.translation.hash_keys import ShardWindow, is_explicit
-from offsetwise.translation.shards import ShardCut, match
 from offsetwise.translation.windows import LogWindow, Reason
 
 KEYS = 2**128
