@@ -18,11 +18,16 @@ from offsetwise.apply.fitting import requirement
 from offsetwise.apply.places import place_to_write
 from offsetwise.apply.publish import journal_of, publish, require_free, scan_stopped, unpublish
 from offsetwise.apply.writing import Context, Preview, Seen, Writer
-from offsetwise.apply.written import beside, folder_changed, look_at_folder
+from offsetwise.apply.written import Guard, Names, beside, folder_changed, look_at_folder
 from offsetwise.errors import OffsetwiseError, OutputError
 from offsetwise.model import Plan, ReceiptStep, Target
+from offsetwise.regular_files import below
 from offsetwise.storage.folders import open_tree
 from offsetwise.storage.location import Location
+
+
+def _nothing_shows(step: ReceiptStep, names: Names) -> None:  # noqa: ARG001 - as of every engine
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +38,9 @@ class CopyWriter(Writer):
     foreign: Foreign
     links: str
     """How the paths of files begin that their engine never edits in place."""
-    guard: Callable[[ReceiptStep], str]
-    """Gives the file that stands in a copy on an object store while it is undone."""
+    guard: Guard
+    ran: Callable[[ReceiptStep, Names], str | None] = _nothing_shows
+    """Says that a job has run on the copy since, by the names in it; None where they show none."""
     folders: frozenset[str] = frozenset()
     """Names in the folder that the engine gives, whatever the original still has."""
 
@@ -80,20 +86,26 @@ class CopyWriter(Writer):
         """
         place = place_to_write(step.place, context.write_roots)
         if place.scheme != "file":
-            return object_store.undo(
-                step, context, lambda names: self._foreign(plan, step, context, names), guard=self.guard(step)
-            )
+            return object_store.undo(step, context, self._other(plan, step, context), guard=self.guard)
         return unpublish(step, context, refuse=lambda: self._wrong(plan, step, context))
 
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> Seen:
         """Say whether the copy stands there as this plan wrote it."""
         place = place_to_write(step.place, context.write_roots)
         if place.scheme != "file":
-            return object_store.look(step, context, lambda names: self._foreign(plan, step, context, names))
+            return object_store.look(step, context, self._other(plan, step, context))
         return look_at_folder(step, lambda: self._wrong(plan, step, context))
 
     def _wrong(self, plan: Plan, step: ReceiptStep, context: Context) -> str | None:
-        return folder_changed(step) or self._foreign(plan, step, context, names_in(step.place))
+        place = step.place
+        ran = self.ran(step, lambda folder: sorted(names_in(below(place, folder))))
+        return ran or folder_changed(step) or self._foreign(plan, step, context, names_in(place))
+
+    def _other(self, plan: Plan, step: ReceiptStep, context: Context) -> object_store.Other:
+        return object_store.Other(
+            ran=lambda names: self.ran(step, names),
+            foreign=lambda names: self._foreign(plan, step, context, names),
+        )
 
     def _foreign(self, plan: Plan, step: ReceiptStep, context: Context, names: Iterable[str]) -> str | None:
         """Say why what is there, though its listed files are unchanged, is not this plan's own copy."""

@@ -37,7 +37,16 @@ _REFUSED: Final = (
     "new plan."
 )
 _T = TypeVar("_T")
-Foreign = Callable[[Iterable[str]], str | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Other:
+    """What tells that a copy, whose listed files are as they were written, is not the plan's own any more."""
+
+    ran: Callable[[written.Names], str | None]
+    """Says that a job has run on it since."""
+    foreign: Callable[[Iterable[str]], str | None]
+    """Says why names at the top of it, or what is below them, are not the plan's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,14 +181,14 @@ def write(plan: Plan, target: Target, context: Context, decide: Decide) -> Recei
     return intended
 
 
-def undo(step: ReceiptStep, context: Context, foreign: Foreign, *, guard: str) -> ReceiptStep:
+def undo(step: ReceiptStep, context: Context, other: Other, *, guard: written.Guard) -> ReceiptStep:
     """Remove the copy, as long as it is as it was written.
 
     Args:
         step: What was written.
         context: Journal, step and disk.
-        foreign: Says why names at the top of a copy, or what stands below them, are not the plan's own.
-        guard: The file that stands there until nothing else does.
+        other: What tells that it is not the plan's own.
+        guard: The file that is there until nothing else is.
 
     Raises:
         ApplyError: A query has run on it, so going back is a failback; or the store refuses.
@@ -191,16 +200,16 @@ def undo(step: ReceiptStep, context: Context, foreign: Foreign, *, guard: str) -
     output = _output(step.place, context)
     names = output.names()
     token = record.notes.get("token", "")
-    guards = [path for path in names if token and written.may_guard(path) and output.read(path) == _guard(token)]
+    guards = [path for path in names if token and guard.matches(path) and output.read(path) == _guard(token)]
     ours = COPY_MARKER in names or bool(guards) or "copied" in record.notes or record.undoing
     if names and ours:
-        changed = None if guards or record.undoing else _wrong(step, output, names, foreign)
+        changed = None if guards or record.undoing else _wrong(step, output, names, other)
         if changed is not None:
             raise went_on(output.uri, f"{changed} Nothing was removed.")
         journal.undoing(context.step)
         output.remove([path for path in (COPY_MARKER, *_last()) if path in names])
         # Spark would take what is left half way for a query of its own, so the guard goes last.
-        guards = guards or [guard]
+        guards = guards or [guard.path(step)]
         output.put(guards[0], _guard(token))
         output.remove([path for path in names if path not in (COPY_MARKER, *_last(), *guards)])
         output.remove(guards)
@@ -209,18 +218,22 @@ def undo(step: ReceiptStep, context: Context, foreign: Foreign, *, guard: str) -
     return undone
 
 
-def look(step: ReceiptStep, context: Context, foreign: Foreign) -> Seen:
+def look(step: ReceiptStep, context: Context, other: Other) -> Seen:
     """Say whether the copy stands there as it was written; without its marker it counts as absent."""
     output = _output(step.place, context)
     names = output.names()
     if COPY_MARKER not in names:
         return absent(step)
-    return written.standing(step, _wrong(step, output, names, foreign))
+    return written.standing(step, _wrong(step, output, names, other))
 
 
-def _wrong(step: ReceiptStep, output: _Bucket, names: Collection[str], foreign: Foreign) -> str | None:
+def _wrong(step: ReceiptStep, output: _Bucket, names: Collection[str], other: Other) -> str | None:
     top = {path.partition("/")[0] for path in names} - {COPY_MARKER}
-    return written.changed(step, names, output.read) or foreign(top)
+
+    def inside(folder: str) -> list[str]:
+        return [path.partition("/")[2] for path in sorted(names) if path.startswith(f"{folder}/")]
+
+    return other.ran(inside) or written.changed(step, names, output.read) or other.foreign(top)
 
 
 def _opened(plan: Plan, context: Context, decide: Decide) -> tuple[_Bucket, _Bucket, Edits]:

@@ -3,49 +3,27 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from typing import Final
+from collections.abc import Callable, Container, Iterable, Iterator
+from dataclasses import dataclass
 
-from offsetwise.apply.digests import bytes_of, names_in, sha256
+from offsetwise.apply.digests import bytes_of, sha256
 from offsetwise.apply.publish import absent
 from offsetwise.apply.writing import Seen, Standing
 from offsetwise.model import ReceiptStep
 from offsetwise.regular_files import below
 
-BATCH: Final = re.compile(r"0|[1-9][0-9]{0,18}")
-"""The name of a file of `offsets` or `commits`."""
-_PLAN: Final = re.compile(rf"offsets/(?:{BATCH.pattern})")
-_LOGS: Final = ("offsets", "commits")
-SAVEPOINT_GUARD: Final = ".offsetwise-guard"
-"""Stands in a copy of a savepoint while it is made or undone."""
+Names = Callable[[str], Iterable[str]]
+"""Gives the names in a folder of what was written, by the folder's own."""
 
 
-def later_batch(names: Mapping[str, Iterable[str]], step: ReceiptStep) -> str | None:
-    """Give a file of a batch newer than any that a step left there; None where there is none.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guard:
+    """The file in a copy on an object store that keeps jobs and other appliers away while the copy is not whole."""
 
-    Args:
-        names: The names in `offsets` and `commits`.
-        step: What was written.
-    """
-    kept = [int(one.path[8:]) for one in step.files if one.sha256 is not None and _PLAN.fullmatch(one.path)]
-    newest = max(kept, default=-1)
-    for log, found in names.items():
-        for name in found:
-            if BATCH.fullmatch(name) and int(name) > newest:
-                return f"{log}/{name}"
-    return None
-
-
-def batch_guard(step: ReceiptStep) -> str:
-    """Give the file that guards a Spark checkpoint while a step is undone: newer than any batch that the step knows."""
-    known = [int(one.path[8:]) for one in step.files if _PLAN.fullmatch(one.path)]
-    return f"offsets/{max(known, default=-1) + 1}"
-
-
-def may_guard(path: str) -> bool:
-    """Say whether a file of this name may be a guard."""
-    return path == SAVEPOINT_GUARD or path.startswith("offsets/")
+    path: Callable[[ReceiptStep], str]
+    """Gives where it is while a step is undone."""
+    matches: Callable[[str], bool]
+    """Whether a file with this path may be one."""
 
 
 def changed(step: ReceiptStep, names: Iterable[str], read: Callable[[str], bytes | None]) -> str | None:
@@ -53,14 +31,10 @@ def changed(step: ReceiptStep, names: Iterable[str], read: Callable[[str], bytes
 
     Args:
         step: What was written.
-        names: The files that stand there now, relative; those in `offsets` and `commits` at least.
+        names: The files that stand there now, relative; those that were left out at least.
         read: Gives a file's bytes; None where there is none.
     """
     found = set(names)
-    logs = {log: [name.partition("/")[2] for name in sorted(found) if name.startswith(f"{log}/")] for log in _LOGS}
-    later = later_batch(logs, step)
-    if later is not None:
-        return f"a query has run on it since: {later} is there."
     for one in step.files:
         if one.sha256 is None:
             if one.path in found:
@@ -78,9 +52,8 @@ def folder_changed(step: ReceiptStep) -> str | None:
     def at(path: str) -> str:
         return below(step.place, path)
 
-    logged = [f"{log}/{name}" for log in _LOGS for name in names_in(at(log))]
     dropped = [one.path for one in step.files if one.sha256 is None and os.path.lexists(at(one.path))]
-    return changed(step, (*sorted(logged), *dropped), lambda path: bytes_of(at(path)))
+    return changed(step, dropped, lambda path: bytes_of(at(path)))
 
 
 def beside(names: Iterable[str], own: Container[str]) -> str | None:

@@ -14,7 +14,6 @@ from offsetwise.regular_files import stays_below
 URI: Final = re.compile(r"[a-z][a-z0-9]*://")
 _BESIDE: Final = re.compile(r"\.tmp-[0-9a-f]{32}")
 """How a name under construction, or on its way out, goes on from its place's."""
-_GUARD: Final = re.compile(r"offsets/(?:0|[1-9][0-9]{0,18})")
 
 
 def made(step: ReceiptStep, wanted: Mapping[str, str | None]) -> Iterator[str]:
@@ -78,15 +77,13 @@ def notes_of_originals(digest: str, step: ReceiptStep, notes: Mapping[str, str],
     for name in ("keep", "guard"):
         if begun and name not in notes:
             yield f"it has no note of its {name}"
-    keep, guard = notes.get("keep"), notes.get("guard")
+    keep = notes.get("keep")
     if keep is not None and not re.fullmatch(rf"\.offsetwise-{digest[:12]}-[0-9a-f]{{8}}", keep):
         yield f"its originals are in {keep[:300]!r}, where none are kept"
     if keep is not None and any(
         one.kept_as is not None and not one.kept_as.startswith(f"{keep}/") for one in step.files
     ):
         yield f"its originals are in {keep!r} and elsewhere"
-    if guard is not None and not _GUARD.fullmatch(guard):
-        yield f"its guard {guard[:300]!r} is no batch"
 
 
 def _edited(plan: Plan, digest: str, step: ReceiptStep, *, in_place: bool, new: Container[str] = ()) -> Iterator[str]:

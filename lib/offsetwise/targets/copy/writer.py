@@ -12,7 +12,6 @@ from offsetwise.apply.fitting import requirement
 from offsetwise.apply.verification.eyes import Eyes, unfinished
 from offsetwise.apply.verification.seen import Seen, for_all
 from offsetwise.apply.writing import Context, Writer
-from offsetwise.apply.written import batch_guard
 from offsetwise.config import Migration
 from offsetwise.model import Plan, ReceiptStep, Turnout
 from offsetwise.plan.target import of_shards
@@ -21,6 +20,7 @@ from offsetwise.targets.copy.spec import TYPE
 from offsetwise.targets.spark.kinesis.verification import began_shards
 from offsetwise.targets.spark.rewrite import Rewrite, foreign, rewrite
 from offsetwise.targets.spark.verification import began
+from offsetwise.targets.spark.written import GUARD, ran_since
 
 
 def _decided(plan: Plan, context: Context) -> Rewrite:
@@ -37,7 +37,8 @@ _COPIES: Final = CopyWriter(
     decide=_decided,
     foreign=_foreign,
     links="state/",
-    guard=batch_guard,
+    guard=GUARD,
+    ran=ran_since,
     folders=frozenset({"metadata", ".metadata.crc", "offsets", "commits", "sources", "state"}),
 )
 

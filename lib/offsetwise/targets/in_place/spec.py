@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 from offsetwise.config import JobTraits
 from offsetwise.engines.spark.engine import SPARK
+from offsetwise.engines.spark.later_batches import BATCH
 from offsetwise.model import Comparison, Plan, Problem, ReceiptStep
 from offsetwise.plan.recorded import edited_in_place, notes_of_originals
 from offsetwise.plan.target import Role, TargetType, Where
@@ -14,6 +16,7 @@ from offsetwise.plan.ways import Way
 from offsetwise.targets.spark.spec import against_checkpoint
 
 _NAME: Final = "spark-checkpoint-in-place"
+_GUARD: Final = re.compile(rf"offsets/(?:{BATCH.pattern})")
 _WAY: Final = Way(
     name="checkpoint-in-place",
     engine=SPARK.name,
@@ -44,6 +47,9 @@ class SparkInPlaceTarget(TargetType):
         """Yield which notes its writer cannot have made, such as originals kept elsewhere."""
         yield from super().unfit_notes(digest, step, notes, begun=begun)
         yield from notes_of_originals(digest, step, notes, begun=begun)
+        guard = notes.get("guard")
+        if guard is not None and not _GUARD.fullmatch(guard):
+            yield f"its guard {guard[:300]!r} is no batch"
 
     def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
         """Yield where a step is none that its writer records."""

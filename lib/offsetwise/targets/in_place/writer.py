@@ -24,7 +24,7 @@ from offsetwise.apply.publish import journal_of, scan_stopped, went_on
 from offsetwise.apply.verification import seen
 from offsetwise.apply.verification.eyes import Eyes
 from offsetwise.apply.writing import Context, Preview, Seen, Standing, Writer
-from offsetwise.apply.written import batch_guard, beside, later_batch, names_below
+from offsetwise.apply.written import beside, names_below
 from offsetwise.config import Migration
 from offsetwise.errors import ApplyError, OutputError, RunningQueryError, StalePlanError
 from offsetwise.model import Plan, ReceiptStep, StepState, Target, WrittenFile
@@ -32,6 +32,7 @@ from offsetwise.regular_files import below
 from offsetwise.storage.folders import open_tree
 from offsetwise.targets.spark.rewrite import Rewrite, foreign, rewrite
 from offsetwise.targets.spark.verification import began
+from offsetwise.targets.spark.written import batch_guard, later_batch
 
 _GUARD: Final = "offsetwise is editing this checkpoint: apply the plan again, or roll it back\n"
 _BEFORE, _AFTER, _HELD = "before", "after", "guard"
@@ -295,15 +296,16 @@ def _refuse(place: str, reason: str | None) -> None:
 def _later(place: str, step: ReceiptStep, *, beside: str | None = None) -> str | None:
     """Give a file of a batch that only a query can have made since. Half way, dropped files may still be there."""
     ours = {one.path for one in step.files if one.kept_as is not None}
-    names: dict[str, list[str]] = {}
-    for log in ("offsets", "commits"):
+
+    def names(log: str) -> list[str]:
         folder = below(place, log)
-        names[log] = [
+        return [
             name
             for name in names_in(folder)
             if not (beside is not None and (f"{log}/{name}" in ours or _is_guard(below(folder, name))))
         ]
-    return later_batch(names, step)
+
+    return later_batch(step, names)
 
 
 def _is_guard(path: str) -> bool:

@@ -16,7 +16,6 @@ from offsetwise.apply.fitting import requirement, unfit
 from offsetwise.apply.verification.eyes import Eyes
 from offsetwise.apply.verification.seen import Seen
 from offsetwise.apply.writing import Context, Writer
-from offsetwise.apply.written import SAVEPOINT_GUARD
 from offsetwise.config import Migration
 from offsetwise.engines.flink.checkpoint import read_from
 from offsetwise.engines.flink.uid import operator_id
@@ -26,6 +25,7 @@ from offsetwise.ports.stream import has_offsets
 from offsetwise.storage.folders import open_tree
 from offsetwise.storage.memory import HeldFolder
 from offsetwise.targets.flink.edit import edit_savepoint
+from offsetwise.targets.flink.guard import GUARD, GUARD_FILE
 from offsetwise.targets.flink.kinesis.editing import edited_savepoint
 from offsetwise.targets.flink.kinesis.proving import misplaced
 from offsetwise.targets.flink.kinesis.verification import shards_as_planned, shards_restored
@@ -48,7 +48,7 @@ def _moved(plan: Plan, context: Context) -> Edits:
             FileEdit(path=path, before=held[path], after=data, numbers=edited.changes.get(path, ()))
             for path, data in sorted(files.items())
         ),
-        guard=SAVEPOINT_GUARD,
+        guard=GUARD_FILE,
         marked=len(plan.marks),
     )
 
@@ -96,7 +96,7 @@ def _not_moved(plan: Plan, step: ReceiptStep, context: Context) -> str | None:
 
 
 _ELSEWHERE: Final = "its sources are at other positions than the planned ones."
-_COPIES: Final = CopyWriter(decide=_moved, foreign=_not_moved, links="", guard=lambda _: SAVEPOINT_GUARD)
+_COPIES: Final = CopyWriter(decide=_moved, foreign=_not_moved, links="", guard=GUARD)
 
 
 def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's

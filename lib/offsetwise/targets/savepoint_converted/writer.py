@@ -9,9 +9,9 @@ from offsetwise.apply.edits import Edits, FileEdit
 from offsetwise.apply.verification.eyes import Eyes
 from offsetwise.apply.verification.seen import Seen
 from offsetwise.apply.writing import Context, Writer
-from offsetwise.apply.written import SAVEPOINT_GUARD
 from offsetwise.config import Migration
 from offsetwise.model import Plan, ReceiptStep
+from offsetwise.targets.flink.guard import GUARD, GUARD_FILE
 from offsetwise.targets.flink.kinesis.converting import METADATA, converted_metadata
 from offsetwise.targets.flink.kinesis.verification import verified
 from offsetwise.targets.flink.reviewed import reviewed_files
@@ -25,7 +25,7 @@ def _converted(plan: Plan, context: Context) -> Edits:
     made = converted_metadata(plan, held, uri=uri)
     sources = tuple(sorted({one.source for one in plan.positions}))
     return Edits(
-        edits=(FileEdit(path=METADATA, before=held[METADATA], after=made),), guard=SAVEPOINT_GUARD, converted=sources
+        edits=(FileEdit(path=METADATA, before=held[METADATA], after=made),), guard=GUARD_FILE, converted=sources
     )
 
 
@@ -34,7 +34,7 @@ def _other(plan: Plan, step: ReceiptStep, context: Context) -> str | None:
     return None if step.files == _converted(plan, context).written() else "it is not the reviewed one, converted."
 
 
-_COPIES: Final = CopyWriter(decide=_converted, foreign=_other, links="", guard=lambda _: SAVEPOINT_GUARD)
+_COPIES: Final = CopyWriter(decide=_converted, foreign=_other, links="", guard=GUARD)
 
 
 def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's

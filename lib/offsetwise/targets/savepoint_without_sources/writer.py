@@ -9,10 +9,10 @@ from offsetwise.apply.edits import Edits, FileEdit
 from offsetwise.apply.verification.eyes import Eyes
 from offsetwise.apply.verification.seen import Seen, for_all
 from offsetwise.apply.writing import Context, Writer
-from offsetwise.apply.written import SAVEPOINT_GUARD
 from offsetwise.config import Migration
 from offsetwise.engines.flink.folder import METADATA
 from offsetwise.model import Checkpoint, Plan, ReceiptStep, Turnout
+from offsetwise.targets.flink.guard import GUARD, GUARD_FILE
 from offsetwise.targets.flink.marks import mark_committed
 from offsetwise.targets.flink.reviewed import reviewed_files
 from offsetwise.targets.flink.verification import verified
@@ -27,7 +27,7 @@ def _dropped(plan: Plan, context: Context) -> Edits:
     files |= mark_committed({**held, **files}, plan.marks, uri=uri)
     return Edits(
         edits=tuple(FileEdit(path=path, before=held[path], after=data) for path, data in sorted(files.items())),
-        guard=SAVEPOINT_GUARD,
+        guard=GUARD_FILE,
         sources=tuple(sources),
         marked=len(plan.marks),
     )
@@ -47,7 +47,7 @@ def _compared(plan: Plan, step: ReceiptStep, read: Checkpoint) -> list[Seen]:
     return for_all(plan, Turnout.CONFIRMED, told)
 
 
-_COPIES: Final = CopyWriter(decide=_dropped, foreign=_not_dropped, links="", guard=lambda _: SAVEPOINT_GUARD)
+_COPIES: Final = CopyWriter(decide=_dropped, foreign=_not_dropped, links="", guard=GUARD)
 
 
 def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's

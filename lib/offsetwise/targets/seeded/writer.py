@@ -26,6 +26,7 @@ from offsetwise.regular_files import below
 from offsetwise.targets.moves import starting_positions
 from offsetwise.targets.seeded.spec import seeded_offsets
 from offsetwise.targets.spark.verification import began
+from offsetwise.targets.spark.written import ran_in_folder
 
 
 class SeededWriter(Writer):
@@ -108,7 +109,9 @@ def verify(
 
 def _wrong(step: ReceiptStep) -> str | None:
     """Say what is not as it was written. The positions follow from the plan, and the step agrees with that."""
-    wrong = folder_changed(step) or beside(names_below(step.place), {one.path for one in step.files})
+    wrong = (
+        ran_in_folder(step) or folder_changed(step) or beside(names_below(step.place), {one.path for one in step.files})
+    )
     if wrong is None:
         try:
             parse_query_id(bytes_of(below(step.place, "metadata")) or b"")
