@@ -1,21 +1,31 @@
 """Follow one number of the bundled sample from its checkpoint to Compare, the command line and the written file.
 
-    .venv/bin/python tools/number_walk.py [ROOT]
+    .venv/bin/python tools/number_walk.py [ROOT] [--functions] [--json] [--write]
 
 Counts the functions, modules and types of a checkout (this one, or ROOT) that carry position 1050 of orders-0, or
 950 in its place: as an integer or in a text, in what a function returns or has when it returns, however deep inside.
+What happens while modules are imported is not counted. A comprehension is a frame of its own in Python 3.11 and mostly
+none in later versions: frames are counted with them, functions without.
+
+--functions prints the functions of each module, --json prints everything as one object, and --write puts the counts
+into docs/architecture.md.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import io
+import json
 import os
 import re
 import sys
 import tempfile
+import textwrap
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
@@ -24,6 +34,43 @@ CARRIED: Final = re.compile(r"(?<![\d.])(1,?050|950)(?![\d.,]\d)")
 DEEPEST: Final = 7
 WIDEST: Final = 400
 """Of a longer value, the first so many parts are looked at."""
+PAGE: Final = Path("docs/architecture.md")
+COMPREHENSIONS: Final = ("<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>")
+_SENTENCES: Final = re.compile(r"`\.venv/bin/python tools/number_walk\.py` follows it .*?(?=\n\n)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """What carried the number."""
+
+    functions: dict[str, list[str]]
+    """By module, without comprehensions."""
+    frames: int
+    """The functions, and the comprehensions that are frames of their own in this version of Python."""
+    types: list[str]
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The modules with a function that carried it, as paths below the package."""
+        return tuple(self.functions)
+
+    @property
+    def function_count(self) -> int:
+        """How many functions carried it."""
+        return sum(map(len, self.functions.values()))
+
+    def sentences(self) -> str:
+        """Return the paragraph of the page on the architecture."""
+        screens = sum(name.startswith("console/") for name in self.modules)
+        return textwrap.fill(
+            "`.venv/bin/python tools/number_walk.py` follows it through Compare, `compare`, `draft` and `export` and "
+            f"counts what holds the number, however deep: {self.function_count} functions ({self.frames} where each "
+            f"comprehension is one, as in Python 3.11), {len(self.modules)} modules ({screens} of the console) and "
+            f"{len(self.types)} types. `--functions` lists them, and `--write` writes this paragraph, which a test "
+            "compares with what it counts.",
+            width=120,
+            break_on_hyphens=False,
+        )
 
 
 class Walk:
@@ -36,7 +83,8 @@ class Walk:
 
     def __call__(self, frame: FrameType, event: str, given: Any) -> None:
         """Look at what a function of the package leaves behind; as `sys.setprofile` calls it."""
-        if event != "return" or not frame.f_code.co_filename.startswith(self._below):
+        code = frame.f_code
+        if event != "return" or not code.co_filename.startswith(self._below) or code.co_name == "<module>":
             return
         if sum(self._carries(value, 0) for value in (given, *frame.f_locals.values())):
             self.functions.add((frame.f_code.co_filename, frame.f_code.co_qualname))
@@ -94,6 +142,18 @@ def on_command_line(*arguments: str) -> None:
                 raise RuntimeError(f"{sys.argv}: exit code {ended.code}: {out.getvalue()}") from ended
 
 
+def on_commands(sample: Path, checkpoint: str, folder: Path) -> None:
+    """Compare a checkpoint of the bundled sample, draft a plan for it and export that."""
+    plan = str(folder / f"{checkpoint}.json")
+    chosen = ("--migration", str(sample / "migration.yaml"), "--checkpoint", checkpoint)
+    snapshots = ("--snapshots", str(sample / "old.json"), str(sample / "new.json"))
+    proven = ("--comparison", str(sample / f"comparison-{checkpoint}.json"))
+    drafted = ("--target", "starting-offsets", "--sink-rewound", "--author", "ada")
+    on_command_line("compare", *chosen, *snapshots, "--no-content")
+    on_command_line("draft", *chosen, *snapshots, *proven, *drafted, "--out", plan)
+    on_command_line("export", plan, "--as", "starting-offsets")
+
+
 def walk(package: Path, steps: Iterable[Callable[[], None]]) -> Walk:
     """Follow the number through steps, in every thread."""
     seen = Walk(package)
@@ -108,35 +168,49 @@ def walk(package: Path, steps: Iterable[Callable[[], None]]) -> Walk:
     return seen
 
 
-def main(root: Path) -> None:
-    """Print the counts, and what was counted."""
+def counted(root: Path) -> Counts:
+    """Return what carries the number in a checkout. The process is no good for anything else then."""
     sys.path[:0] = [str(root), str(root / "lib")]
     os.chdir(root)
     package = root / "lib" / "offsetwise"
     sample = package / "sample"
     with tempfile.TemporaryDirectory() as folder:
-        plan = f"{folder}/plan.json"
-        chosen = ("--migration", str(sample / "migration.yaml"), "--checkpoint", "orders")
-        snapshots = ("--snapshots", str(sample / "old.json"), str(sample / "new.json"))
-        proven = ("--comparison", str(sample / "comparison-orders.json"))
-        drafted = ("--target", "starting-offsets", "--sink-rewound", "--author", "ada")
-        seen = walk(
-            package,
-            (
-                lambda: on_screen(root),
-                lambda: on_command_line("compare", *chosen, *snapshots, "--no-content"),
-                lambda: on_command_line("draft", *chosen, *snapshots, *proven, *drafted, "--out", plan),
-                lambda: on_command_line("export", plan, "--as", "starting-offsets"),
-            ),
-        )
-    modules = {Path(path).relative_to(package).as_posix() for path, _ in seen.functions}
-    screens = sum(name.startswith("console/") for name in modules)
+        on_commands(sample, "payments", Path(folder))  # imports what is used, and builds the schemas of the files
+        seen = walk(package, (lambda: on_screen(root), lambda: on_commands(sample, "orders", Path(folder))))
+    functions = defaultdict[str, list[str]](list)
+    for path, name in sorted(seen.functions):
+        if not name.endswith(COMPREHENSIONS):
+            functions[Path(path).relative_to(package).as_posix()].append(name)
+    return Counts(functions=dict(functions), frames=len(seen.functions), types=sorted(seen.types))
+
+
+def main() -> None:
+    """Print the counts, and what was counted."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("root", nargs="?", type=Path, default=Path(__file__).parent.parent)
+    for option in ("--functions", "--json", "--write"):
+        parser.add_argument(option, action="store_true")
+    options = parser.parse_args()
+    root = options.root.resolve()
+    counts = counted(root)
+    if options.write:
+        page = root / PAGE
+        text = page.read_text()
+        page.write_text(_SENTENCES.sub(lambda _: counts.sentences(), text))
+    if options.json:
+        print(json.dumps(asdict(counts)))
+        return
     print(
-        f"{len(seen.functions)} functions, {len(modules)} modules ({screens} of the console), {len(seen.types)} types"
+        f"{counts.function_count} functions ({counts.frames} frames), {len(counts.modules)} modules, "
+        f"{len(counts.types)} types"
     )
-    for title, names in (("modules", modules), ("types", seen.types)):
-        print(f"{title}: {', '.join(sorted(names))}")
+    if options.functions:
+        for module, names in counts.functions.items():
+            print(f"{module}: {len(names)}: {', '.join(names)}")
+    else:
+        print(f"modules: {', '.join(counts.modules)}")
+    print(f"types: {', '.join(counts.types)}")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent.parent).resolve())
+    main()
