@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from offsetwise.comparison import (
-    Learnt,
     Scene,
     assemble,
     candidates_of,
@@ -44,7 +43,7 @@ from offsetwise.model import (
     SubjectKind,
     TopicState,
 )
-from offsetwise.translation.resolve import Position, Told
+from offsetwise.translation.resolve import Match, Query
 from offsetwise.translation.search import Span
 from offsetwise.translation.windows import Cut, Reason
 from offsetwise.translation.worker import Answer
@@ -136,7 +135,7 @@ def scene(
     )
 
 
-def first(given: Scene) -> Position:
+def first(given: Scene) -> Query:
     return positions_of(given)[0]
 
 
@@ -241,7 +240,7 @@ def test_the_last_committed_batch_says_when_the_positions_were_planned() -> None
 
 def test_rows_carry_the_codes_of_their_findings() -> None:
     given = scene()
-    made = assemble(given, [Learnt(position=p, told=Told()) for p in positions_of(given)], OLD)
+    made = assemble(given, [Match(query=p) for p in positions_of(given)], OLD)
 
     assert [row.findings for row in made.partitions] == [("OPEN_TRANSACTION", "UNTRANSLATED"), ("UNTRANSLATED",)]
     assert {finding.code for finding in made.findings} >= {"UNTRANSLATED", "PENDING_BATCH"}
@@ -253,7 +252,7 @@ def test_a_sync_past_the_new_logs_end_tells_of_a_topic_made_again_only_where_it_
     live: bool, codes: set[str]
 ) -> None:
     given = scene(new=(TopicState(name="orders", partitions=(log(0, 0, 1010), log(1, 0, 1080))),), live=live)
-    made = assemble(given, [Learnt(position=p, told=Told()) for p in positions_of(given)], OLD)
+    made = assemble(given, [Match(query=p) for p in positions_of(given)], OLD)
 
     assert [{"TOPIC_RECREATED"} & set(row.findings) for row in made.partitions] == [codes, set()]
 
@@ -264,8 +263,8 @@ def test_a_sync_past_the_new_logs_end_tells_of_a_topic_made_again_only_where_it_
 def test_copies_anywhere_are_warned_of_where_no_timestamp_says_where_they_lie(reason: Reason, codes: set[str]) -> None:
     given = scene()
     cut = Cut(exactness=Exactness.BOUNDED, reason=reason, offset=0, lo=0)
-    told = Told(answer=Answer(cut=cut))
-    made = assemble(given, [Learnt(position=p, told=told) for p in positions_of(given)], OLD)
+    answer = Answer(cut=cut)
+    made = assemble(given, [Match(query=p, answer=answer) for p in positions_of(given)], OLD)
 
     assert [{"EARLIER_COPIES_POSSIBLE"} & set(row.findings) for row in made.partitions] == [codes, codes]
 
@@ -274,7 +273,7 @@ def test_without_knowing_the_cluster_everything_is_flagged() -> None:
     given = scene()
     unclear = BelongsTo(cluster=None, reason="Every position lies inside both.")
 
-    made = assemble(given, [Learnt(position=p, told=Told()) for p in positions_of(given)], unclear)
+    made = assemble(given, [Match(query=p) for p in positions_of(given)], unclear)
 
     assert "CLUSTER_UNCLEAR" in {finding.code for finding in made.findings}
 
@@ -303,7 +302,7 @@ class TestTheSums:
 
     def test_block_a_partition_once_and_not_for_what_only_an_unedited_job_meets(self) -> None:
         given = scene()
-        made = assemble(given, [Learnt(position=p, told=Told()) for p in positions_of(given)], OLD)
+        made = assemble(given, [Match(query=p) for p in positions_of(given)], OLD)
         edited = [each for each in made.findings if each.code == "UNTRANSLATED"]
         unedited = replace(edited[0], code="LOSS_INSIDE_LOG")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from offsetwise.client_properties import ClientProperties
-from offsetwise.comparison import Learnt, Scene, candidates_of, mirror_maker_of, standings_of, target_of
+from offsetwise.comparison import Scene, candidates_of, mirror_maker_of, standings_of, target_of
 from offsetwise.config import client_properties
 from offsetwise.errors import ClusterError
 from offsetwise.model import (
@@ -30,7 +30,7 @@ from offsetwise.streams.reader import reader_of
 from offsetwise.translation.belongs import Standing
 from offsetwise.translation.explain import Way
 from offsetwise.translation.old_log import in_empty_log, read_too_early
-from offsetwise.translation.resolve import Position, Told
+from offsetwise.translation.resolve import Match, Query
 from offsetwise.translation.search import Span, affordable
 from offsetwise.translation.worker import Answer
 from offsetwise.wording import utc
@@ -53,7 +53,7 @@ class Proof:
     """How the records at a position were read."""
     salt: str = ""
 
-    def of(self, positions: Iterable[Position]) -> Proof:
+    def of(self, positions: Iterable[Query]) -> Proof:
         """Give what was said about the positions of one job: what proving it alone would have given.
 
         Raises:
@@ -71,7 +71,7 @@ class Proof:
 
 
 def prove(
-    jobs: Sequence[tuple[Scene, Sequence[Position]]],
+    jobs: Sequence[tuple[Scene, Sequence[Query]]],
     properties: Mapping[Cluster, ClientProperties],
     progress: Progress,
 ) -> Proof:
@@ -135,12 +135,12 @@ def _as_offsets(found: Mapping[TopicPartition, AnyPosition | None]) -> dict[Topi
     return {at: offset_or_none(each) for at, each in found.items()}
 
 
-def _offsets(position: Position) -> tuple[int | None, int | None]:
+def _offsets(position: Query) -> tuple[int | None, int | None]:
     """Give where a position stands and where its pending batch ends, as offsets of Kafka."""
     return offset_or_none(position.offset), offset_or_none(position.planned)
 
 
-def _asks(scene: Scene, positions: Iterable[Position]) -> Iterator[Ask]:
+def _asks(scene: Scene, positions: Iterable[Query]) -> Iterator[Ask]:
     for position in positions:
         for offset in _offsets(position):
             ask = None if offset is None else _ask(scene, position, offset)
@@ -148,7 +148,7 @@ def _asks(scene: Scene, positions: Iterable[Position]) -> Iterator[Ask]:
                 yield ask
 
 
-def _ask(scene: Scene, position: Position, offset: int) -> Ask | None:
+def _ask(scene: Scene, position: Query, offset: int) -> Ask | None:
     from offsetwise.pipeline.window_reader import Ask  # noqa: PLC0415 - as above
 
     target = target_of(scene, position, offset, candidates_of(scene, position, offset))
@@ -165,7 +165,7 @@ def _ask(scene: Scene, position: Position, offset: int) -> Ask | None:
 
 def _pending(
     match: ContentMatch,
-    positions: Iterable[Position],
+    positions: Iterable[Query],
     asks: Mapping[tuple[TopicPartition, int], Ask],
     found: Mapping[tuple[TopicPartition, int], Found],
 ) -> dict[tuple[TopicPartition, int, int], bool]:
@@ -196,7 +196,7 @@ def _place(found: Found, offset: int) -> int | None:
     return None if found.answer.cut is None else found.answer.cut.place
 
 
-def standings_read(scene: Scene, positions: Iterable[Position], read: Proof) -> Iterator[Standing]:
+def standings_read(scene: Scene, positions: Iterable[Query], read: Proof) -> Iterator[Standing]:
     """Hold every position against both clusters, with what the records told of it."""
     held = [position for position in positions if position.states_offset]
     for position, standing in zip(held, standings_of(scene, held), strict=True):
@@ -209,7 +209,7 @@ def standings_read(scene: Scene, positions: Iterable[Position], read: Proof) -> 
         yield told
 
 
-def _stands_alike(position: Position, partition: TopicPartition, read: Proof) -> bool:
+def _stands_alike(position: Query, partition: TopicPartition, read: Proof) -> bool:
     """Say whether the numbers of a position, and its topic's name, mean the same place on both clusters."""
     return position.new_topic == position.topic and all(
         (found := read.found.get((partition, number))) is not None and _place(found, number) == number
@@ -218,24 +218,27 @@ def _stands_alike(position: Position, partition: TopicPartition, read: Proof) ->
     )
 
 
-def learnt_of(scene: Scene, position: Position, read: Proof) -> Learnt:
+def match_of(scene: Scene, query: Query, read: Proof) -> Match:
     """Put together what the records and the mirror say about one position."""
-    partition, (first, last) = position.topic_partition, _offsets(position)
-    if position.offset is None:
-        return Learnt(position=position, told=Told())
-    told = _told(scene, position, position.exact or position.offset, read)
-    if position.processed is not None and position.exact is None and told.stream is not None:
-        told = replace(told, stream=_unread(scene, position, told.stream))
-    planned = None if position.planned is None else _told(scene, position, position.planned, read)
+    partition, (first, last) = query.topic_partition, _offsets(query)
+    if query.offset is None:
+        return Match(query=query)
+    match = _matched(scene, query, query.exact or query.offset, read)
+    if query.processed is not None and query.exact is None and match.stream is not None:
+        match = replace(match, stream=_unread(scene, query, match.stream))
+    if query.planned is None:
+        return match
+    planned = _matched(scene, query, query.planned, read)
     equal = None if first is None or last is None else read.pending_equal.get((partition, first, last))
     if first is not None and first == last:
         equal = True  # the batch has no record of this partition
-    if planned is not None and _kept(told) and _kept(planned):
+    if _is_preserved(match) and _is_preserved(planned):
         equal = True  # the same records, between the same numbers
-    return Learnt(position=position, told=told, planned=planned, pending_equal=equal)
+    planned = replace(planned, query=replace(query, offset=query.planned, planned=None))
+    return replace(match, planned=planned, pending_equal=equal)
 
 
-def _unread(scene: Scene, position: Position, translation: Translation) -> Translation:
+def _unread(scene: Scene, position: Query, translation: Translation) -> Translation:
     """Lower what is known of a position whose record was not read, where the engine writes the same for several."""
     topic = scene.topics[Cluster.OLD].get(position.topic)
     asked = scene.live and topic is not None and topic.id is not None
@@ -249,25 +252,27 @@ def _unread(scene: Scene, position: Position, translation: Translation) -> Trans
     )
 
 
-def _kept(told: Told) -> bool:
-    return told.stream is not None and told.stream.exactness is Exactness.PRESERVED
+def _is_preserved(match: Match) -> bool:
+    return match.stream is not None and match.stream.exactness is Exactness.PRESERVED
 
 
-def _told(scene: Scene, position: Position, at: AnyPosition, read: Proof) -> Told:
-    partition = position.topic_partition
+def _matched(scene: Scene, query: Query, at: AnyPosition, read: Proof) -> Match:
+    partition = query.topic_partition
     if scene.translate is not None:
-        there = position.new_topic_partition
-        return Told(stream=scene.translate(at, partition, there, old=scene.old, new=scene.new))
+        there = query.new_topic_partition
+        return Match(query=query, stream=scene.translate(at, partition, there, old=scene.old, new=scene.new))
     offset = offset_of(at)
     found = read.found.get((partition, offset))
-    candidates = candidates_of(scene, position, offset)
-    told = Told(candidates=candidates, mirror_maker=mirror_maker_of(scene, position, offset), salt=read.salt)
+    candidates = candidates_of(scene, query, offset)
+    match = Match(
+        query=query, candidates=candidates, mirror_maker=mirror_maker_of(scene, query, offset), salt=read.salt
+    )
     if found is None:
-        return replace(told, preserved=scene.migration.link is Link.PRESERVING and position.new is not None)
+        return replace(match, preserved=scene.migration.link is Link.PRESERVING and query.new is not None)
     return replace(
-        told,
-        answer=_in_empty_log(scene, position, offset, found.answer),
-        replaced=_replaced(scene, position, offset, found.answer),
+        match,
+        answer=_in_empty_log(scene, query, offset, found.answer),
+        replaced=_replaced(scene, query, offset, found.answer),
         preserved=found.preserved,
         probed=_probed(found),
         ways=read.ways.get((partition, offset), frozenset()),
@@ -277,7 +282,7 @@ def _told(scene: Scene, position: Position, at: AnyPosition, read: Proof) -> Tol
     )
 
 
-def _in_empty_log(scene: Scene, position: Position, offset: int, answer: Answer) -> Answer:
+def _in_empty_log(scene: Scene, position: Query, offset: int, answer: Answer) -> Answer:
     if position.old is None or position.new is None:
         return answer
     return in_empty_log(
@@ -291,7 +296,7 @@ def _in_empty_log(scene: Scene, position: Position, offset: int, answer: Answer)
     )
 
 
-def _replaced(scene: Scene, position: Position, offset: int, answer: Answer) -> str:
+def _replaced(scene: Scene, position: Query, offset: int, answer: Answer) -> str:
     """Say why the old log is not the one that the job read up to an offset; nothing where no time shows that."""
     of_start = offset == position.offset
     saved_ms, skew_s = (

@@ -21,7 +21,7 @@ from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.lag.archive import Recording
 from offsetwise.lag.sampling import SampleHead, sample_of
 from offsetwise.model import Cluster, LagSample
-from offsetwise.proof import Proof, learnt_of
+from offsetwise.proof import Proof, match_of
 from offsetwise.registry import STREAMS, TARGETS
 from offsetwise.store.store import open_store
 from offsetwise.streams.reader import read_cluster
@@ -141,6 +141,8 @@ def sample(folder: Path) -> LagSample:
     who = subjects.checkpoint("orders")
     read = ReadSubject(kind=who.kind, name=who.name, read=read_checkpoint(str(folder / "toys" / "train")))
     scene = Scene.of(migration, read, old, new, live=False)
-    rows = [resolve(at, learnt_of(scene, at, Proof()).told) for at in positions_of(scene)]
+    rows = [
+        resolve(replace(match_of(scene, at, Proof()), planned=None, pending_equal=None)) for at in positions_of(scene)
+    ]
     made = sample_of(SampleHead(taken_at_ms=BEGIN_MS, sampled_by="the test"), scene, rows)
     return replace(made, migration="orders-to-new")

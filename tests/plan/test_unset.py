@@ -32,7 +32,7 @@ from offsetwise.plan.exports import planned_offsets
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.request import StartChoice, Unset
 from offsetwise.plan.target import target_type
-from offsetwise.translation.resolve import Position, Told, resolve
+from offsetwise.translation.resolve import Match, Query, resolve
 from tests.commands import call
 from tests.plan.scene import COPY, ETL, comparison, drafted, grouped, migration, override, rows, snapshot
 
@@ -185,7 +185,7 @@ def test_a_file_that_contradicts_itself_about_what_is_left_is_refused(twin: str)
 @pytest.mark.parametrize("reset", [None, *OffsetReset])
 @pytest.mark.parametrize("of_group", [True, False])
 def test_a_comparison_names_an_offset_only_where_it_is_known(reset: OffsetReset | None, of_group: bool) -> None:
-    position = Position(
+    position = Query(
         source="etl",
         topic="orders",
         partition=1,
@@ -198,7 +198,7 @@ def test_a_comparison_names_an_offset_only_where_it_is_known(reset: OffsetReset 
         auto_offset_reset=reset,
     )
 
-    row = resolve(position, Told())
+    row = resolve(Match(query=position))
 
     known = {OffsetReset.EARLIEST: 10, OffsetReset.LATEST: 60}.get(reset or OffsetReset.NONE) if of_group else 10
     assert row.new_offset == known

@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 from offsetwise.model import Ahead, Exactness, IsolationLevel, LogRange, Method, PartitionComparison
 from offsetwise.position import offset_of
 from offsetwise.translation.alternatives import alternatives
-from offsetwise.translation.resolve import Position, Told, resolve
+from offsetwise.translation.resolve import Match, Query, resolve
 from offsetwise.translation.worker import Answer
 from tests.findings.cases import row
 from tests.translation.test_content import cut
@@ -22,7 +22,7 @@ OTHERS = "xyz"
 
 def compared(position: int, old: str, new: str) -> PartitionComparison:
     """Resolve a position on logs with one record per character."""
-    at = Position(
+    at = Query(
         source="0",
         topic="orders",
         partition=0,
@@ -32,7 +32,7 @@ def compared(position: int, old: str, new: str) -> PartitionComparison:
         new=LogRange(log_start=0, lso=len(new), hw=len(new)),
         isolation=IsolationLevel.READ_UNCOMMITTED,
     )
-    return resolve(at, Told(answer=Answer(cut=cut(position, old, new))))
+    return resolve(Match(query=at, answer=Answer(cut=cut(position, old, new))))
 
 
 def test_both_answers_are_given_with_their_price() -> None:

@@ -9,7 +9,7 @@ import pytest
 from offsetwise.model import Exactness, IsolationLevel, LogRange, RawVerdict
 from offsetwise.translation.identify import Records
 from offsetwise.translation.old_log import in_empty_log
-from offsetwise.translation.resolve import Position, Told, resolve
+from offsetwise.translation.resolve import Match, Query, resolve
 from offsetwise.translation.search import Span
 from offsetwise.translation.windows import Reason
 from offsetwise.translation.worker import Answer, Question, Task, answer
@@ -167,7 +167,7 @@ def test_the_row_says_why_and_what_the_number_as_it_is_would_do(
     old: tuple[int, int], new: tuple[int, int], times: list[int | None], verdict: RawVerdict, said: str
 ) -> None:
     ours, theirs = (Span(start=start, end=end) for start, end in (old, new))
-    position = Position(
+    position = Query(
         source="0",
         topic="orders",
         partition=0,
@@ -178,7 +178,7 @@ def test_the_row_says_why_and_what_the_number_as_it_is_would_do(
         isolation=IsolationLevel.READ_UNCOMMITTED,
     )
 
-    row = resolve(position, Told(answer=answered(old[1], ours, theirs, times)))
+    row = resolve(Match(query=position, answer=answered(old[1], ours, theirs, times)))
 
     assert row.raw.verdict is verdict
     assert row.evidence.reason.endswith(said) or said in row.evidence.reason

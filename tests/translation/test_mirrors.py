@@ -14,7 +14,7 @@ import pytest
 from offsetwise.model import Exactness, IsolationLevel, Link, LogRange, Outcome, PartitionComparison, RawVerdict
 from offsetwise.plan.gate import mirrored
 from offsetwise.position import offset_of
-from offsetwise.translation.resolve import Position, Told, resolve
+from offsetwise.translation.resolve import Match, Query, resolve
 from offsetwise.translation.search import Span, Target
 from offsetwise.translation.windows import Cut
 from offsetwise.translation.worker import Answer
@@ -45,7 +45,7 @@ def answer_of(case: Mirrored, *, claims: Sequence[int] = (), timed: bool = False
         target=target,
     )
     cut = locate(pair, natives_excluded=case.mirror_only)
-    position = Position(
+    position = Query(
         source="s",
         topic="t",
         partition=0,
@@ -55,7 +55,7 @@ def answer_of(case: Mirrored, *, claims: Sequence[int] = (), timed: bool = False
         new=LogRange(log_start=0, lso=len(case.new), hw=len(case.new)),
         isolation=IsolationLevel.READ_UNCOMMITTED,
     )
-    return cut, resolve(position, Told(answer=Answer(cut=cut)))
+    return cut, resolve(Match(query=position, answer=Answer(cut=cut)))
 
 
 def wrong(case: Mirrored, claims: Sequence[int] = ()) -> Iterator[str]:

@@ -9,7 +9,7 @@ import pytest
 from offsetwise.model import Exactness, IsolationLevel
 from offsetwise.translation.identify import Records
 from offsetwise.translation.old_log import read_too_early
-from offsetwise.translation.resolve import Told, resolve
+from offsetwise.translation.resolve import Match, resolve
 from offsetwise.translation.search import Span
 from offsetwise.translation.worker import Answer, Question, Task, answer
 from tests.translation.test_resolve import CUT, POSITION
@@ -129,14 +129,15 @@ def test_without_a_time_of_the_batch_nothing_is_told() -> None:
 
 @pytest.mark.parametrize("preserved", [False, True], ids=["found by records", "kept by the link"])
 def test_no_answer_is_proven_of_a_log_that_was_replaced(preserved: bool) -> None:
-    learnt = Told(
+    match = Match(
+        query=replace(POSITION, isolation=IsolationLevel.READ_UNCOMMITTED),
         answer=Answer(cut=replace(CUT, raw_skip=0)),
         preserved=preserved,
         probed="Probed.",
         replaced="It is another log.",
     )
 
-    row = resolve(replace(POSITION, isolation=IsolationLevel.READ_UNCOMMITTED), learnt)
+    row = resolve(match)
 
     assert (row.exactness, row.new_offset, row.bounds) == (Exactness.UNKNOWN, None, (None, None))
     assert (row.raw.verdict, row.raw.skip, row.evidence.reason) == ("UNKNOWN", None, "It is another log.")

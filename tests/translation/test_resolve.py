@@ -20,12 +20,12 @@ from offsetwise.model import (
 )
 from offsetwise.pipeline.content import Found
 from offsetwise.proof import _guesses as guesses
-from offsetwise.translation.resolve import Position, Told, resolve
+from offsetwise.translation.resolve import Match, Query, resolve
 from offsetwise.translation.windows import Cut, Reason
 from offsetwise.translation.worker import Answer
 from tests.golden import GOLDEN
 
-POSITION = Position(
+POSITION = Query(
     source="0",
     topic="orders",
     partition=0,
@@ -60,12 +60,12 @@ HERE = LogRange(log_start=0, lso=0, hw=0)
 UNREAD = LogRange(log_start=None, lso=None, hw=None)
 
 
-def by_content(cut: Cut, *candidates: Candidate, position: Position = POSITION) -> PartitionComparison:
-    return resolve(position, Told(answer=Answer(cut=cut), candidates=candidates, mirror_maker=910))
+def by_content(cut: Cut, *candidates: Candidate, position: Query = POSITION) -> PartitionComparison:
+    return resolve(Match(query=position, answer=Answer(cut=cut), candidates=candidates, mirror_maker=910))
 
 
-def claimed(*candidates: Candidate, position: Position = POSITION) -> PartitionComparison:
-    return resolve(position, Told(candidates=candidates))
+def claimed(*candidates: Candidate, position: Query = POSITION) -> PartitionComparison:
+    return resolve(Match(query=position, candidates=candidates))
 
 
 class TestByContent:
@@ -198,7 +198,7 @@ class TestClaims:
 
 class TestALinkThatKeepsOffsets:
     def test_is_preserved_where_the_probes_agree(self) -> None:
-        row = resolve(POSITION, Told(preserved=True, probed="Probed."))
+        row = resolve(Match(query=POSITION, preserved=True, probed="Probed."))
 
         assert (row.new_offset, row.exactness, row.method) == (1050, Exactness.PRESERVED, Method.PRESERVED)
         assert row.raw == RawReuse(verdict=RawVerdict.SAME, skip=0, replay=0)
@@ -208,13 +208,13 @@ class TestALinkThatKeepsOffsets:
         near = Neighbour(old_offset=1049, new_offset=1049, timestamp_ms=5, identity="ab", side=Side.READ)
         answer = Answer(kept=(near,), made_of="key, value and headers", ignored_headers=("x",), schema_ids=((7, 107),))
 
-        evidence = resolve(POSITION, Told(preserved=True, probed="Probed.", answer=answer, salt="cd")).evidence
+        evidence = resolve(Match(query=POSITION, preserved=True, probed="Probed.", answer=answer, salt="cd")).evidence
 
         assert (evidence.neighbours, evidence.identity, evidence.salt) == ((near,), "key, value and headers", "cd")
         assert (evidence.ignored_headers, evidence.schema_ids) == (("x",), ((7, 107),))
 
     def test_is_only_a_claim_where_no_record_was_read(self) -> None:
-        row = resolve(POSITION, Told(preserved=True))
+        row = resolve(Match(query=POSITION, preserved=True))
 
         assert (row.new_offset, row.exactness) == (1050, Exactness.CLAIMED)
         assert row.raw == RawReuse(verdict=RawVerdict.UNKNOWN)
@@ -223,19 +223,19 @@ class TestALinkThatKeepsOffsets:
     def test_does_not_bring_a_number_into_a_log_that_lacks_it(self) -> None:
         position = replace(POSITION, new=LogRange(log_start=0, lso=1000, hw=1000))
 
-        assert resolve(position, Told(preserved=True)).raw.verdict is RawVerdict.OUT_OF_RANGE
-        assert resolve(replace(POSITION, new=UNREAD), Told(preserved=True)).raw.verdict is RawVerdict.UNKNOWN
+        assert resolve(Match(query=position, preserved=True)).raw.verdict is RawVerdict.OUT_OF_RANGE
+        assert resolve(Match(query=replace(POSITION, new=UNREAD), preserved=True)).raw.verdict is RawVerdict.UNKNOWN
 
 
 class TestWithoutAPosition:
     def test_a_partition_starts_at_the_earliest_record_by_default(self) -> None:
-        row = resolve(replace(POSITION, offset=None), Told())
+        row = resolve(Match(query=replace(POSITION, offset=None)))
 
         assert (row.old_offset, row.new_offset, row.method) == (None, 0, Method.EARLIEST)
         assert (row.exactness, row.lag_old, row.lag_new, row.restart) == (Exactness.CLAIMED, None, 1100, ())
 
     def test_an_unread_log_has_no_earliest_record(self) -> None:
-        row = resolve(replace(POSITION, offset=None, new=UNREAD), Told())
+        row = resolve(Match(query=replace(POSITION, offset=None, new=UNREAD)))
 
         assert (row.new_offset, row.exactness, row.method) == (None, Exactness.UNKNOWN, Method.NONE)
 
@@ -255,6 +255,11 @@ class TestLag:
         assert (row.lag_old, row.lag_new) == (None, None)
 
 
+def ended(position: Query) -> Query:
+    """Ask where the end of the pending batch lies."""
+    return replace(position, offset=position.planned, planned=None)
+
+
 class TestTheRestart:
     def test_uses_the_last_committed_position(self) -> None:
         assert by_content(CUT).restart == (RestartPoint(batch=6, old=1050, new=950),)
@@ -262,9 +267,10 @@ class TestTheRestart:
     def test_of_a_pending_batch_uses_both_its_ends(self) -> None:
         position = replace(POSITION, planned=1100, planned_batch=7)
         seen = Neighbour(old_offset=1099, new_offset=999, timestamp_ms=1, identity="ab", side=Side.READ)
-        ending = Told(answer=Answer(cut=replace(CUT, offset=1000, lo=1000, hi=1000, neighbours=(seen,))), salt="5a")
+        cut = replace(CUT, offset=1000, lo=1000, hi=1000, neighbours=(seen,))
+        ending = Match(query=ended(position), answer=Answer(cut=cut), salt="5a")
 
-        row = resolve(position, Told(answer=Answer(cut=CUT)), planned=ending)
+        row = resolve(Match(query=position, answer=Answer(cut=CUT), planned=ending))
 
         assert row.restart == (RestartPoint(batch=6, old=1050, new=950), RestartPoint(batch=7, old=1100, new=1000))
         assert row.evidence.neighbours == ()
@@ -274,7 +280,8 @@ class TestTheRestart:
     def test_of_a_pending_batch_may_know_one_end_only(self) -> None:
         position = replace(POSITION, planned=1100, planned_batch=7)
 
-        row = resolve(position, Told(answer=Answer(cut=CUT)), planned=Told(answer=Answer(cut=UNKNOWN)))
+        ending = Match(query=ended(position), answer=Answer(cut=UNKNOWN))
+        row = resolve(Match(query=position, answer=Answer(cut=CUT), planned=ending))
 
         assert row.restart[1] == RestartPoint(batch=7, old=1100, new=None)
 
@@ -299,14 +306,14 @@ def test_what_a_start_that_is_chosen_later_does_unedited_is_known_only_of_empty_
     position = replace(POSITION, offset=500, old=empty, new=new, batch=None, starts_at="latest")
     cut = replace(CUT, exactness=exactness, offset=0, lo=0, hi=0, raw_skip=None, raw_replay=None)
 
-    row = resolve(position, Told(answer=Answer(cut=cut)))
+    row = resolve(Match(query=position, answer=Answer(cut=cut)))
 
     assert (row.old_offset, row.new_offset, row.raw.verdict) == (500, 0, verdict)
     assert row.evidence.reason.startswith("The checkpoint has no offset for orders-0 but its start, latest")
 
 
 def test_a_start_that_is_chosen_later_in_a_log_with_records_has_no_answer() -> None:
-    row = resolve(replace(POSITION, offset=None, starts_at="earliest"), Told())
+    row = resolve(Match(query=replace(POSITION, offset=None, starts_at="earliest")))
 
     assert (row.old_offset, row.new_offset, row.exactness, row.restart) == (None, None, Exactness.UNKNOWN, ())
     assert "but its start, earliest" in row.evidence.reason

@@ -37,7 +37,7 @@ from offsetwise.position import offset_of
 from offsetwise.translation.belongs import Standing
 from offsetwise.translation.mirror import Flow, SyncIndex, find_flow, mirror_candidates, mm2_answer
 from offsetwise.translation.old_log import only_place
-from offsetwise.translation.resolve import Position, Told, resolve
+from offsetwise.translation.resolve import Match, Query, resolve
 from offsetwise.translation.search import Span, Target
 
 WRONG = frozenset({RawVerdict.LOSS, RawVerdict.REPLAY, RawVerdict.CONFUSION, RawVerdict.OUT_OF_RANGE})
@@ -117,12 +117,12 @@ def _flow(migration: Migration, old: Snapshot, new: Snapshot) -> Flow:
     )
 
 
-def positions_of(scene: Scene) -> tuple[Position, ...]:
+def positions_of(scene: Scene) -> tuple[Query, ...]:
     """Give every partition of the sources' topics, those without a position included, in the job's order."""
     return tuple(_with_missing(scene, [*_stated(scene)]))
 
 
-def target_of(scene: Scene, position: Position, offset: int, candidates: Iterable[Candidate]) -> Target | None:
+def target_of(scene: Scene, position: Query, offset: int, candidates: Iterable[Candidate]) -> Target | None:
     """Say where to look for a position; None where a log is unknown or the position lies past the old log."""
     old, new = (_span(log, position.isolation) for log in (position.old, position.new))
     if old is None or new is None or offset > old.end:
@@ -144,7 +144,7 @@ def target_of(scene: Scene, position: Position, offset: int, candidates: Iterabl
     )
 
 
-def candidates_of(scene: Scene, position: Position, offset: int) -> tuple[Candidate, ...]:
+def candidates_of(scene: Scene, position: Query, offset: int) -> tuple[Candidate, ...]:
     """Say where the mirror places an offset, the narrowest first."""
     if position.new is None:
         return ()
@@ -159,12 +159,12 @@ def candidates_of(scene: Scene, position: Position, offset: int) -> tuple[Candid
     )
 
 
-def mirror_maker_of(scene: Scene, position: Position, offset: int) -> int | None:
+def mirror_maker_of(scene: Scene, position: Query, offset: int) -> int | None:
     """Give what MirrorMaker itself would answer."""
     return mm2_answer(offset, position.topic, position.partition, scene.syncs)
 
 
-def standings_of(scene: Scene, positions: Iterable[Position]) -> Iterator[Standing]:
+def standings_of(scene: Scene, positions: Iterable[Query]) -> Iterator[Standing]:
     """Hold every position against what both clusters have under its own topic's name."""
     for position in positions:
         if position.states_offset and position.offset is not None:
@@ -176,19 +176,9 @@ def standings_of(scene: Scene, positions: Iterable[Position]) -> Iterator[Standi
             )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Learnt:
-    """What was learnt about one position."""
-
-    position: Position
-    told: Told
-    planned: Told | None = None
-    pending_equal: bool | None = None
-
-
-def assemble(scene: Scene, learnt: Sequence[Learnt], belongs_to: BelongsTo) -> Comparison:
+def assemble(scene: Scene, matches: Sequence[Match], belongs_to: BelongsTo) -> Comparison:
     """Build the comparison: rows, their findings, the migration's findings, the sums."""
-    judged = [_judged(scene, each, belongs_to) for each in learnt]
+    judged = [_judged(scene, match, belongs_to) for match in matches]
     rows = tuple(row for row, _ in judged)
     overall = judge_migration(_migration_case(scene, rows, belongs_to))
     findings = (*(finding for _, found in judged for finding in found), *overall)
@@ -230,7 +220,7 @@ def summarise(rows: Sequence[PartitionComparison], findings: Iterable[Finding]) 
     )
 
 
-def _stated(scene: Scene) -> Iterator[Position]:
+def _stated(scene: Scene) -> Iterator[Query]:
     checkpoint, group = scene.subject.read, scene.group(Cluster.OLD)
     if checkpoint is not None:
         back = scene.subject.rewound_to
@@ -258,9 +248,9 @@ def _stated(scene: Scene) -> Iterator[Position]:
             yield replace(_position(scene, group.name, committed.topic, committed.partition), offset=committed.offset)
 
 
-def _with_missing(scene: Scene, stated: Sequence[Position]) -> Iterator[Position]:
+def _with_missing(scene: Scene, stated: Sequence[Query]) -> Iterator[Query]:
     """Add the partitions of the same topics that the job has no position for, behind each topic's own."""
-    by_topic: dict[tuple[str, str], list[Position]] = {}
+    by_topic: dict[tuple[str, str], list[Query]] = {}
     for position in stated:
         by_topic.setdefault((position.source, position.topic), []).append(position)
     marked = _marked(scene)
@@ -284,9 +274,9 @@ def _marked(scene: Scene) -> defaultdict[tuple[str, str], set[int]]:
     return made
 
 
-def _position(scene: Scene, source: str, topic: str, partition: int) -> Position:
+def _position(scene: Scene, source: str, topic: str, partition: int) -> Query:
     new_topic = scene.migration.new_topic(topic)
-    return Position(
+    return Query(
         source=source,
         topic=topic,
         partition=partition,
@@ -311,10 +301,8 @@ def _span(log: LogRange | None, isolation: IsolationLevel) -> Span | None:
     return Span(start=start, end=max(offset_of(end), start))
 
 
-def _judged(scene: Scene, learnt: Learnt, belongs_to: BelongsTo) -> tuple[PartitionComparison, tuple[Finding, ...]]:
-    position = learnt.position
-    row = replace(resolve(position, learnt.told, planned=learnt.planned), pending_equal=learnt.pending_equal)
-    answer = learnt.told.answer
+def _judged(scene: Scene, match: Match, belongs_to: BelongsTo) -> tuple[PartitionComparison, tuple[Finding, ...]]:
+    position, row, answer = match.query, resolve(match), match.answer
     cut = None if answer is None else answer.cut
     findings = judge(
         Case(
@@ -330,9 +318,9 @@ def _judged(scene: Scene, learnt: Learnt, belongs_to: BelongsTo) -> tuple[Partit
             reasons=frozenset({cut.reason.value}) if cut is not None else frozenset(),
             missing=cut.missing if cut is not None and row.counted else None,
             aborted_visible=cut.aborted_visible if cut is not None and row.counted else None,
-            pending_equal=learnt.pending_equal,
+            pending_equal=match.pending_equal,
             starts_at=position.starts_at,
-            replaced=learnt.told.replaced or (learnt.planned.replaced if learnt.planned is not None else ""),
+            replaced=match.replaced or (match.planned.replaced if match.planned is not None else ""),
             syncs=tuple(scene.syncs.syncs(position.topic, position.partition)),
             syncs_read_first=scene.live and bool(scene.old.mirror.syncs),
             old_commit=scene.commits[Cluster.OLD].get(position.topic_partition),

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Final, Protocol, TypeVar
 
-from offsetwise.comparison import Learnt, Scene
+from offsetwise.comparison import Scene
 from offsetwise.model import AnyPosition, BelongsTo, TopicState
 from offsetwise.ports.windows import Wanted, Window
 from offsetwise.progress import Progress
 from offsetwise.registry import STREAMS
-from offsetwise.translation.resolve import Position
+from offsetwise.translation.resolve import Match, Query
 
 SALT_BYTES: Final = 16
 
@@ -47,7 +47,7 @@ class Run(Protocol):
 class Matched:
     """What the records of both streams said."""
 
-    learnt: tuple[Learnt, ...]
+    matches: tuple[Match, ...]
     """A position for each shard of the new streams."""
     belongs: BelongsTo | None
     """The old cluster, where the records at the positions were found there; else None."""
@@ -106,9 +106,7 @@ class CopiesOf(Protocol):
 class Matching(Protocol):
     """The function `match_records` of a stream's module `matching`."""
 
-    def __call__(
-        self, scene: Scene, positions: Sequence[Position], run: Run, salt: bytes, progress: Progress
-    ) -> Matched:
+    def __call__(self, scene: Scene, positions: Sequence[Query], run: Run, salt: bytes, progress: Progress) -> Matched:
         """Find the place of a job in each shard of other streams.
 
         Args:

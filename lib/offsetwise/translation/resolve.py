@@ -28,7 +28,7 @@ from offsetwise.translation.worker import Answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Position(OfTwins):
+class Query(OfTwins):
     """Where one partition stands, and what both clusters hold. A log range of None: there is no such partition."""
 
     source: str
@@ -70,9 +70,10 @@ class Position(OfTwins):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """What was learnt about a position."""
+class Match:
+    """What the stream, the mirror and the records say about one position."""
 
+    query: Query
     stream: Translation | None = None
     """What the stream itself tells, where it matches records in a way of its own; nothing else counts then."""
     answer: Answer | None = None
@@ -90,43 +91,45 @@ class Told:
     salt: str = ""
     replaced: str = ""
     """Why the old log is not the one that the job read, as a sentence; empty where nothing shows that."""
+    planned: Match | None = None
+    """Of the end of a pending batch; None without one."""
+    pending_equal: bool | None = None
+    """As in `PartitionComparison`."""
 
 
-def resolve(position: Position, told: Told, *, planned: Told | None = None) -> PartitionComparison:
-    """Build the row of one partition, without its findings.
-
-    Args:
-        position: Where it stands.
-        told: What was learnt about its offset.
-        planned: What was learnt about the end of a pending batch; None without one.
-    """
+def resolve(match: Match) -> PartitionComparison:
+    """Build the row of one partition, without its findings."""
+    position = match.query
     old = position.old or _NOTHING
     new = position.new or _NOTHING
     offset = position.offset
     row = _start(position, old, new)
     if offset is None:
         row = _without_position(row, position)
-    elif told.stream is not None:
-        row = _of_stream(row, told.stream)
-    elif told.replaced:
-        row = _replaced(row, offset, told)
-    elif told.preserved:
-        row = _preserved(row, offset, told)
-    elif told.answer is not None and told.answer.cut is not None:
-        row = _by_content(row, offset, told, told.answer.cut)
+    elif match.stream is not None:
+        row = _of_stream(row, match.stream)
+    elif match.replaced:
+        row = _replaced(row, offset, match)
+    elif match.preserved:
+        row = _preserved(row, offset, match)
+    elif match.answer is not None and match.answer.cut is not None:
+        row = _by_content(row, offset, match, match.answer.cut)
     else:
-        row = _claimed(row, position, offset, told)
+        row = _claimed(row, position, offset, match)
     end_new = new.end(position.isolation)
     if position.starts_at is not None:
         row = begun(row, position.starts_at)
-    row = replace(row, lag_new=None if end_new is None or row.new_offset is None else end_new - row.new_offset)
+    row = replace(
+        row,
+        lag_new=None if end_new is None or row.new_offset is None else end_new - row.new_offset,
+        pending_equal=match.pending_equal,
+    )
     if offset is None:
         return row
     begin = RestartPoint(batch=position.batch, old=offset, new=row.new_offset)
     if position.planned is None:
         return replace(row, restart=(begin,))
-    ending = replace(position, offset=position.planned, planned=None)
-    end = None if planned is None else resolve(ending, planned)
+    end = None if match.planned is None else resolve(match.planned)
     point = RestartPoint(
         batch=position.planned_batch, old=position.planned, new=None if end is None else end.new_offset
     )
@@ -136,7 +139,7 @@ def resolve(position: Position, told: Told, *, planned: Told | None = None) -> P
 _NOTHING = LogRange(log_start=None, lso=None, hw=None)
 
 
-def _start(position: Position, old: LogRange, new: LogRange) -> PartitionComparison:
+def _start(position: Query, old: LogRange, new: LogRange) -> PartitionComparison:
     end_old = old.end(position.isolation)
     offset = position.offset
     return PartitionComparison(
@@ -166,7 +169,7 @@ def _start(position: Position, old: LogRange, new: LogRange) -> PartitionCompari
     )
 
 
-def _without_position(row: PartitionComparison, position: Position) -> PartitionComparison:
+def _without_position(row: PartitionComparison, position: Query) -> PartitionComparison:
     if position.of_group:
         return _without_commit(row, position)
     start = row.new.log_start if row.new.log_start is None else position.oldest or row.new.log_start
@@ -185,7 +188,7 @@ def _without_position(row: PartitionComparison, position: Position) -> Partition
     )
 
 
-def _without_commit(row: PartitionComparison, position: Position) -> PartitionComparison:
+def _without_commit(row: PartitionComparison, position: Query) -> PartitionComparison:
     reset = position.auto_offset_reset
     start = {OffsetReset.EARLIEST: row.new.log_start, OffsetReset.LATEST: row.new.end(position.isolation)}.get(
         reset or OffsetReset.NONE
@@ -230,36 +233,36 @@ def _of_stream(row: PartitionComparison, told: Translation) -> PartitionComparis
     )
 
 
-def _preserved(row: PartitionComparison, offset: AnyPosition, told: Told) -> PartitionComparison:
+def _preserved(row: PartitionComparison, offset: AnyPosition, match: Match) -> PartitionComparison:
     inside = _inside(offset, row.new)
-    exactness = Exactness.PRESERVED if told.probed else Exactness.CLAIMED
-    reason = f"The link is stated to keep offsets. {told.probed}".strip()
-    answer = told.answer or Answer()
+    exactness = Exactness.PRESERVED if match.probed else Exactness.CLAIMED
+    reason = f"The link is stated to keep offsets. {match.probed}".strip()
+    answer = match.answer or Answer()
     return replace(
         row,
         new_offset=offset,
         exactness=exactness,
         method=Method.PRESERVED,
         bounds=(offset, offset),
-        replay=0 if told.probed else None,
-        skip=0 if told.probed else None,
-        mirror_maker=told.mirror_maker,
+        replay=0 if match.probed else None,
+        skip=0 if match.probed else None,
+        mirror_maker=match.mirror_maker,
         raw=RawReuse(
-            verdict=_RAW_IF_PRESERVED[inside if told.probed or not inside else None],
-            skip=0 if told.probed and inside else None,
-            replay=0 if told.probed and inside else None,
+            verdict=_RAW_IF_PRESERVED[inside if match.probed or not inside else None],
+            skip=0 if match.probed and inside else None,
+            replay=0 if match.probed and inside else None,
         ),
         evidence=Evidence(
             reason=reason,
-            statements=_said(read_by(told.ways)),
+            statements=_said(read_by(match.ways)),
             neighbours=answer.kept,
-            candidates=told.candidates,
-            old_records_read=told.old_read,
-            new_records_read=told.new_read,
+            candidates=match.candidates,
+            old_records_read=match.old_read,
+            new_records_read=match.new_read,
             identity=answer.made_of,
             ignored_headers=answer.ignored_headers,
             schema_ids=answer.schema_ids,
-            salt=told.salt,
+            salt=match.salt,
         ),
     )
 
@@ -267,18 +270,18 @@ def _preserved(row: PartitionComparison, offset: AnyPosition, told: Told) -> Par
 _RAW_IF_PRESERVED = {True: RawVerdict.SAME, False: RawVerdict.OUT_OF_RANGE, None: RawVerdict.UNKNOWN}
 
 
-def _replaced(row: PartitionComparison, offset: AnyPosition, told: Told) -> PartitionComparison:
+def _replaced(row: PartitionComparison, offset: AnyPosition, match: Match) -> PartitionComparison:
     """Leave the position open: no record of this log says where the job was in another one."""
     read = Cut(
-        exactness=Exactness.UNKNOWN, reason=Reason.FEW_ANCHORS, old_records=told.old_read, new_records=told.new_read
+        exactness=Exactness.UNKNOWN, reason=Reason.FEW_ANCHORS, old_records=match.old_read, new_records=match.new_read
     )
-    evidence = replace(_evidence(row, offset, told, read), reason=told.replaced)
-    return replace(row, raw=_raw(row, offset, None), mirror_maker=told.mirror_maker, evidence=evidence)
+    evidence = replace(_evidence(row, offset, match, read), reason=match.replaced)
+    return replace(row, raw=_raw(row, offset, None), mirror_maker=match.mirror_maker, evidence=evidence)
 
 
-def _by_content(row: PartitionComparison, offset: AnyPosition, told: Told, cut: Cut) -> PartitionComparison:
+def _by_content(row: PartitionComparison, offset: AnyPosition, match: Match, cut: Cut) -> PartitionComparison:
     exactness = cut.exactness or Exactness.UNKNOWN
-    claim = _best_claim(told.candidates) if exactness is Exactness.UNKNOWN and _may_claim(cut) else None
+    claim = _best_claim(match.candidates) if exactness is Exactness.UNKNOWN and _may_claim(cut) else None
     counted = exactness in (Exactness.EXACT, Exactness.POSITION_EXACT, Exactness.BOUNDED) and cut.replay is not None
     row = replace(
         row,
@@ -291,7 +294,7 @@ def _by_content(row: PartitionComparison, offset: AnyPosition, told: Told, cut: 
         foreign_below=cut.foreign_below,
         counted=counted,
         ahead=cut.ahead,
-        mirror_maker=told.mirror_maker,
+        mirror_maker=match.mirror_maker,
         raw=_raw(row, offset, cut),
     )
     if claim is not None:
@@ -302,27 +305,27 @@ def _by_content(row: PartitionComparison, offset: AnyPosition, told: Told, cut: 
             method=claim.method,
             bounds=(claim.lo, claim.hi),
         )
-    return replace(row, evidence=_evidence(row, offset, told, cut))
+    return replace(row, evidence=_evidence(row, offset, match, cut))
 
 
-def _claimed(row: PartitionComparison, position: Position, offset: AnyPosition, told: Told) -> PartitionComparison:
-    row = replace(row, mirror_maker=told.mirror_maker, raw=_raw(row, offset, None))
-    claim = _best_claim(told.candidates)
+def _claimed(row: PartitionComparison, position: Query, offset: AnyPosition, match: Match) -> PartitionComparison:
+    row = replace(row, mirror_maker=match.mirror_maker, raw=_raw(row, offset, None))
+    claim = _best_claim(match.candidates)
     missing = _why_not(position, offset)
     if claim is None or missing:
         reason = missing or "Nobody says where the position lies, and no record was read."
-        return replace(row, evidence=Evidence(reason=reason, candidates=told.candidates))
+        return replace(row, evidence=Evidence(reason=reason, candidates=match.candidates))
     return replace(
         row,
         new_offset=claim.lo,
         exactness=Exactness.CLAIMED,
         method=claim.method,
         bounds=(claim.lo, claim.hi),
-        evidence=Evidence(reason=f"{claim.said_by} No record confirmed it.", candidates=told.candidates),
+        evidence=Evidence(reason=f"{claim.said_by} No record confirmed it.", candidates=match.candidates),
     )
 
 
-def _why_not(position: Position, offset: AnyPosition) -> str:
+def _why_not(position: Query, offset: AnyPosition) -> str:
     """Say why there can be no answer; empty where a claim may stand."""
     for side, where, log in (
         ("old", position.topic_partition, position.old),
@@ -380,15 +383,15 @@ def _said(*sentences: str) -> tuple[str, ...]:
     return tuple(each for each in sentences if each)
 
 
-def _evidence(row: PartitionComparison, offset: AnyPosition, told: Told, cut: Cut) -> Evidence:
-    answer = told.answer or Answer()
-    reason, statements = explain(row, offset, cut, made_of=answer.made_of, candidates=told.candidates)
+def _evidence(row: PartitionComparison, offset: AnyPosition, match: Match, cut: Cut) -> Evidence:
+    answer = match.answer or Answer()
+    reason, statements = explain(row, offset, cut, made_of=answer.made_of, candidates=match.candidates)
     return Evidence(
         reason=reason,
-        statements=(*statements, *_said(told.probed, read_by(told.ways))),
+        statements=(*statements, *_said(match.probed, read_by(match.ways))),
         neighbours=cut.neighbours,
         at_raw=cut.at_raw,
-        candidates=told.candidates,
+        candidates=match.candidates,
         anchors_before=cut.anchors_before,
         anchors_after=cut.anchors_after,
         old_records_read=cut.old_records,
@@ -396,5 +399,5 @@ def _evidence(row: PartitionComparison, offset: AnyPosition, told: Told, cut: Cu
         identity=answer.made_of,
         ignored_headers=answer.ignored_headers,
         schema_ids=answer.schema_ids,
-        salt=told.salt,
+        salt=match.salt,
     )

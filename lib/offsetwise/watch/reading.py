@@ -31,10 +31,10 @@ from offsetwise.model import (
     TopicState,
 )
 from offsetwise.ports.stream import are_two, spec_of
-from offsetwise.proof import Proof, learnt_of
+from offsetwise.proof import Proof, match_of
 from offsetwise.streams.reader import read_cluster
 from offsetwise.translation.belongs import belongs_to
-from offsetwise.translation.resolve import Position, resolve
+from offsetwise.translation.resolve import Query, resolve
 from offsetwise.workflow.behind import ask_old, with_behind, with_problems
 
 
@@ -171,8 +171,8 @@ def _sample(scene: Scene, subject: LagSubject, head: SampleHead) -> LagSample:
     return replace(sample_of(head, with_problems(scene, found), behind), quota=quota)
 
 
-def _row(scene: Scene, position: Position) -> PartitionComparison:
-    row = resolve(position, learnt_of(scene, position, Proof()).told)
+def _row(scene: Scene, position: Query) -> PartitionComparison:
+    row = resolve(replace(match_of(scene, position, Proof()), planned=None, pending_equal=None))
     if (
         position.offset is not None
         or scene.translate is None

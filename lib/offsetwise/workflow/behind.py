@@ -10,10 +10,10 @@ from offsetwise.config import ClusterConfig
 from offsetwise.model import Behind, Left, PartBehind, PartitionComparison, QuotaUse, Snapshot
 from offsetwise.position import in_partitions
 from offsetwise.streams.reader import Place, ReadAt, reader_of
-from offsetwise.translation.resolve import Position
+from offsetwise.translation.resolve import Query
 
 
-def ask_old(scene: Scene, positions: Sequence[Position]) -> ReadAt:
+def ask_old(scene: Scene, positions: Sequence[Query]) -> ReadAt:
     """Read at the positions on the old cluster; nothing where it was not read live, or has no need of it."""
     if not scene.live or scene.translate is None:
         return ReadAt()
@@ -32,7 +32,7 @@ def ask_old(scene: Scene, positions: Sequence[Position]) -> ReadAt:
     )
 
 
-def exactly(positions: tuple[Position, ...], read: ReadAt) -> tuple[Position, ...]:
+def exactly(positions: tuple[Query, ...], read: ReadAt) -> tuple[Query, ...]:
     """Return the positions, each as its record showed it where one was read."""
     if not read.records:
         return positions

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import TypeAlias
 
-from offsetwise.comparison import Learnt, assemble
+from offsetwise.comparison import assemble
 from offsetwise.comparison.matching import Matched
 from offsetwise.config import Migration, spark_properties
 from offsetwise.errors import CheckpointError, ClusterError, FileError, OffsetwiseError
@@ -15,9 +15,9 @@ from offsetwise.model import Checkpoint, Cluster, Comparison, Snapshot, Subject
 from offsetwise.pipeline.start import install_pyspark, starting_beside
 from offsetwise.ports.stream import are_two, spec_of
 from offsetwise.progress import Progress, unheard
-from offsetwise.proof import Proof, learnt_of, prove, standings_read
+from offsetwise.proof import Proof, match_of, prove, standings_read
 from offsetwise.streams.reader import ReadAt, read_cluster
-from offsetwise.translation.resolve import Position
+from offsetwise.translation.resolve import Match, Query
 from offsetwise.workflow.behind import ask_old, exactly, with_behind, with_problems
 from offsetwise.workflow.matching import match_records
 from offsetwise.workflow.scenes import Staged, Wanted, belongs_of, stage
@@ -174,7 +174,7 @@ def _known(known: Known, one: Wanted, staged: Staged | OffsetwiseError) -> Obser
     return Observed(comparison=comparison, old=staged.scene.old, new=staged.scene.new)
 
 
-def _on_other_streams(staged: Staged) -> list[Position]:
+def _on_other_streams(staged: Staged) -> list[Query]:
     """Give the positions that have to be found on another stream by the records of both streams' shards."""
     scene = staged.scene
     if not scene.live or not spec_of(scene.migration.source.stream).matches_shards:
@@ -182,18 +182,16 @@ def _on_other_streams(staged: Staged) -> list[Position]:
     return [each for each in staged.positions if are_two(scene.old, each.topic, scene.new, each.new_topic)]
 
 
-def _judged(
-    staged: Staged, found: ReadAt, read: Proof, others: Collection[Position], matched: Matched | None
-) -> Observed:
+def _judged(staged: Staged, found: ReadAt, read: Proof, others: Collection[Query], matched: Matched | None) -> Observed:
     scene, belongs = with_problems(staged.scene, found), staged.belongs_to
     if belongs.cluster is None and read.found:
         belongs = belongs_of(scene, standings_read(scene, staged.positions, read))
-    learnt: list[Learnt] = []
+    matches: list[Match] = []
     if matched is not None:
         belongs = belongs if belongs.cluster is not None else matched.belongs or belongs
-        learnt += matched.learnt
+        matches += matched.matches
     apart = frozenset(others)
-    learnt += [learnt_of(scene, each, read) for each in staged.positions if each not in apart]
-    made = assemble(scene, learnt, belongs)
+    matches += [match_of(scene, each, read) for each in staged.positions if each not in apart]
+    made = assemble(scene, matches, belongs)
     rows, quota = with_behind(scene, made.partitions, found)
     return Observed(comparison=replace(made, partitions=rows, quota=quota), old=scene.old, new=scene.new)

@@ -9,10 +9,10 @@ from offsetwise.comparison import Scene
 from offsetwise.comparison.matching import SALT_BYTES, Matched, Matching, Result, Task, matching_of
 from offsetwise.pipeline.start import STEP, install_pyspark, start_spark
 from offsetwise.progress import Progress
-from offsetwise.translation.resolve import Position
+from offsetwise.translation.resolve import Query
 
 
-def match_records(scene: Scene, positions: Sequence[Position], progress: Progress) -> Matched:
+def match_records(scene: Scene, positions: Sequence[Query], progress: Progress) -> Matched:
     """Find the place of a job in each shard of other streams; see `Matching`."""
 
     def run(

@@ -21,7 +21,7 @@ from offsetwise.progress import Progress
 from offsetwise.storage.folders import open_tree
 from offsetwise.streams.reader import Reading, read_cluster, read_whole
 from offsetwise.translation.belongs import Standing, belongs_to
-from offsetwise.translation.resolve import Position
+from offsetwise.translation.resolve import Query
 from offsetwise.workflow.sink_looks import ask_sink
 
 _CHECKPOINTS_AT_ONCE: Final = 8
@@ -56,7 +56,7 @@ class Staged:
     """A job whose positions were read, and held against both clusters."""
 
     scene: Scene
-    positions: tuple[Position, ...]
+    positions: tuple[Query, ...]
     belongs_to: BelongsTo
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from offsetwise.comparison import Learnt, Scene
+from offsetwise.comparison import Scene
 from offsetwise.comparison.matching import Identified, Matched, Run
 from offsetwise.comparison.matching import copies_of as copies_in
 from offsetwise.config import ClusterConfig
@@ -18,33 +18,33 @@ from offsetwise.progress import Progress
 from offsetwise.streams.kinesis.client import access_of
 from offsetwise.streams.kinesis.matching.copies import StreamCopies
 from offsetwise.streams.kinesis.matching.search import Search, Streams
-from offsetwise.streams.kinesis.matching.telling import learnt_of, nowhere
+from offsetwise.streams.kinesis.matching.telling import match_of, nowhere
 from offsetwise.streams.kinesis.records import AT_ONCE, identified, read_windows
-from offsetwise.translation.resolve import Position, Told
+from offsetwise.translation.resolve import Match, Query
 
 
-def match_records(scene: Scene, positions: Sequence[Position], run: Run, salt: bytes, progress: Progress) -> Matched:
+def match_records(scene: Scene, positions: Sequence[Query], run: Run, salt: bytes, progress: Progress) -> Matched:
     """Find the place of a job in each shard of the new streams; see `Matching`."""
     migration, read = scene.migration, _reading(scene.migration.source, run, salt)
-    made: list[Learnt] = []
+    made: list[Match] = []
     seen: set[bool] = set()
-    by_stream: dict[tuple[str, str], list[Position]] = {}
+    by_stream: dict[tuple[str, str], list[Query]] = {}
     for each in positions:
         by_stream.setdefault((each.source, each.topic), []).append(each)
     for some in by_stream.values():
         streams = Streams.of(scene, some)
         if streams is None:
             told = "Which shards both streams have is not known."
-            made += [Learnt(position=each, told=Told(stream=nowhere(told))) for each in some]
+            made += [Match(query=each, stream=nowhere(told)) for each in some]
             continue
         copies = copies_in(scene, streams.copied_to, run, salt, partial(identified, salt))
         search = Search(streams=streams, copies=copies, content=migration.content, read=read, progress=progress)
         cuts = search.find(natives_excluded=migration.writers is Writers.MIRROR_ONLY)
-        made += [learnt_of(scene, some[0], search, each, cuts.get(each)) for each in sorted(streams.new)]
+        made += [match_of(scene, some[0], search, each, cuts.get(each)) for each in sorted(streams.new)]
         seen |= search.seen
     reason = f"The records at the positions are on {scene.old.name!r}."
     belongs = BelongsTo(cluster=Cluster.OLD, reason=reason) if seen == {True} else None
-    return Matched(learnt=tuple(made), belongs=belongs)
+    return Matched(matches=tuple(made), belongs=belongs)
 
 
 def copies_of(

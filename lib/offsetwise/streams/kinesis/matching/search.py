@@ -27,7 +27,7 @@ from offsetwise.streams.kinesis.spec import (
     in_shards,
     shard_id,
 )
-from offsetwise.translation.resolve import Position
+from offsetwise.translation.resolve import Query
 from offsetwise.translation.search import GROWTH, ROUNDS, SMALL_LOGS
 
 Read: TypeAlias = Callable[[Sequence[Wanted]], list[Window]]
@@ -55,7 +55,7 @@ class Streams:
     """As the job's engine writes them, where that is otherwise."""
 
     @classmethod
-    def of(cls, scene: Scene, positions: Sequence[Position]) -> Streams | None:
+    def of(cls, scene: Scene, positions: Sequence[Query]) -> Streams | None:
         """Put both together; None where one of them has not told its shards."""
         first = positions[0]
         ours = scene.topics[Cluster.OLD].get(first.topic)

@@ -6,19 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from offsetwise.comparison import Learnt, Scene
+from offsetwise.comparison import Scene
 from offsetwise.model import AnyPosition, Cluster, Exactness, LogRange, Method, RawReuse, RawVerdict, Translation
 from offsetwise.streams.kinesis.matching.search import Search
 from offsetwise.streams.kinesis.matching.shards import Part, ShardCut
 from offsetwise.streams.kinesis.spec import AT_UNKNOWN_TIME, LATEST, TRIM_HORIZON, at_time, shard_id
-from offsetwise.translation.resolve import Position, Told
+from offsetwise.translation.resolve import Match, Query
 from offsetwise.translation.windows import Reason
 from offsetwise.wording import many
 
 _IDENTITY: Final = "partition key and data"
 
 
-def learnt_of(scene: Scene, first: Position, search: Search, number: int, cut: ShardCut | None) -> Learnt:
+def match_of(scene: Scene, first: Query, search: Search, number: int, cut: ShardCut | None) -> Match:
     """Make the position of one shard of the new stream, and what was learnt about it."""
     position = replace(
         first,
@@ -30,7 +30,7 @@ def learnt_of(scene: Scene, first: Position, search: Search, number: int, cut: S
         planned_batch=None,
     )
     if cut is None or cut.index is None:
-        return Learnt(position=position, told=Told(stream=nowhere(why_not(search, number, cut))))
+        return Match(query=position, stream=nowhere(why_not(search, number, cut)))
     window, shard = search.new[number], search.streams.new[number]
     place, highest = (
         search.copies.place(number, index or 0, windows=search.new, since_ms=search.since.get(number))
@@ -57,7 +57,7 @@ def learnt_of(scene: Scene, first: Position, search: Search, number: int, cut: S
         old_records_read=sum((search.explicit or shard.low <= key <= shard.high) for each in ours for key in each.keys),
         new_records_read=len(window.numbers),
     )
-    return Learnt(position=position, told=Told(stream=told))
+    return Match(query=position, stream=told)
 
 
 def _read_again(search: Search, number: int) -> dict[int, int]:
