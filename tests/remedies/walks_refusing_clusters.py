@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
+import subprocess
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 import yaml
+from confluent_kafka import Producer
 from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exported without saying so
     AclBinding,
     AclOperation,
@@ -20,7 +23,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exported 
 
 import offsetwise as ow
 from offsetwise.client_properties import ClientProperties
+from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.findings import Job, judge_migration
+from offsetwise.lab.brokers import jvm
 from offsetwise.model import Outcome, Problem
 from offsetwise.plan.sinks.gate import RESTORE
 from offsetwise.streams.kafka import reader
@@ -28,6 +33,7 @@ from offsetwise.streams.kafka.client import Deadline
 from offsetwise.streams.kafka.wire import Wire
 from offsetwise.transactions.decisions import Decision
 from tests.engines.flink.files import Folder, Op, integer, metadata, state, subtask, utf, versioned
+from tests.engines.spark.folders import SAMPLES
 from tests.findings import test_committed as of_commits
 from tests.findings.cases import migration, row
 from tests.integration.clusters import config, create, fill, read
@@ -41,6 +47,8 @@ from tests.transactions import test_command as of_commands
 COMMITS = "findings/committed.py::"
 SINKS = "findings/sinks.py::"
 READING = "findings/reading.py::"
+PENDING = SAMPLES / "flink-2.3-pending-transaction"
+TOPICS = "streams/kafka/snapshot.py::_topic_problems"
 
 
 @walk(COMMITS + "group_behind", "write the translated ones to it")
@@ -67,6 +75,27 @@ def _(_: Scene) -> Steps:
     )
     earlier = replace(held, checkpoint=of_commits.savepoint())
     return Steps(lambda: judge_migration(held), lambda: None, lambda: judge_migration(earlier))
+
+
+@walk("engines/flink/findings.py::transaction_pending", "Ask that cluster: kafka-transactions.sh", proof=True)
+def transaction_asked_for(scene: Scene) -> Steps:
+    bootstrap = cluster(scene).plain
+    problems = read_checkpoint(str(PENDING)).problems
+    (problem,) = (stated for stated in problems if "kafka-transactions.sh" in stated.fix)
+    arguments = shlex.split(problem.fix.partition("kafka-transactions.sh ")[2].replace("HOST:PORT", bootstrap))
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": arguments[-1]})
+    producer.init_transactions(60)
+    producer.begin_transaction()
+    producer.produce("visible", b"pending")
+    producer.flush(60)
+
+    def ask() -> None:
+        tool = jvm(scene.folder, "org.apache.kafka.tools.TransactionsCommand", *arguments, heap="128m")
+        answer = subprocess.run(tool, check=True, capture_output=True, text=True).stdout
+        producer.abort_transaction(60)
+        assert "Ongoing" in answer, "the cluster knows the transaction by the name that the remedy gives"
+
+    return Steps(lambda: read_checkpoint(str(PENDING)).problems, lambda: None, ask)
 
 
 @walk(SINKS + "sink_moves_with_pending", "then draft the plan with --set mark_settled=true")
@@ -134,31 +163,67 @@ def cluster(scene: Scene, *topics: str) -> SecuredCluster:
     return found
 
 
-def grant(found: SecuredCluster, kind: ResourceType, name: str, *operations: AclOperation) -> None:
+def grant(
+    found: SecuredCluster, kind: ResourceType, name: str, *operations: AclOperation, user: str = "reader"
+) -> None:
     admin = AdminClient({"bootstrap.servers": found.plain})
     for operation in operations:
-        to = (kind, name, ResourcePatternType.LITERAL, "User:reader", "*", operation, AclPermissionType.ALLOW)
+        to = (kind, name, ResourcePatternType.LITERAL, f"User:{user}", "*", operation, AclPermissionType.ALLOW)
         for future in admin.create_acls([AclBinding(*to)]).values():
             future.result()
 
 
-@walk(READING + "topic_unreadable", "Grant DESCRIBE on the topic", proof=True)
-def topic_unreadable(scene: Scene) -> Steps:
-    found = cluster(scene, "topic-unread")
+for kind, words in (("code", "Grant DESCRIBE on the topic"), ("problem", "Grant DESCRIBE on it.")):
+
+    @walk(READING + "topic_unreadable", words, name=f"topic_unreadable_by_{kind}", proof=True)
+    def _(scene: Scene, topic: str = f"topic-unread-{kind}") -> Steps:
+        found = cluster(scene, topic)
+        return Steps(
+            lambda: read(sasl(found, "reader"), "visible", topic).problems,
+            lambda: grant(found, ResourceType.TOPIC, topic, AclOperation.DESCRIBE),
+        )
+
+
+for kind, words in (
+    ("code", "Grant DESCRIBE_CONFIGS on the topics"),
+    ("problem", "Grant DESCRIBE_CONFIGS on them."),
+):
+
+    @walk(READING + "config_unreadable", words, name=f"config_unreadable_by_{kind}", proof=True)
+    def _(scene: Scene, topic: str = f"config-unread-{kind}") -> Steps:
+        found = cluster(scene, topic)
+        grant(found, ResourceType.TOPIC, topic, AclOperation.DESCRIBE)
+        return Steps(
+            lambda: read(sasl(found, "reader"), topic).problems,
+            lambda: grant(found, ResourceType.TOPIC, topic, AclOperation.DESCRIBE_CONFIGS),
+        )
+
+
+@walk(TOPICS, "or check that this is the right cluster", proof=True)
+def no_topic_to_be_seen(scene: Scene) -> Steps:
+    found = cluster(scene, "shown-to-the-stranger")
+    scene.patch.setenv("PASSWORD", USERS["stranger"])
     return Steps(
-        lambda: read(sasl(found, "reader"), "visible", "topic-unread").problems,
-        lambda: grant(found, ResourceType.TOPIC, "topic-unread", AclOperation.DESCRIBE),
+        lambda: read(sasl(found, "stranger")).problems,
+        lambda: grant(found, ResourceType.TOPIC, "shown-to-the-stranger", AclOperation.DESCRIBE, user="stranger"),
     )
 
 
-@walk(READING + "config_unreadable", "Grant DESCRIBE_CONFIGS on the topics", proof=True)
-def config_unreadable(scene: Scene) -> Steps:
-    found = cluster(scene, "config-unread")
-    grant(found, ResourceType.TOPIC, "config-unread", AclOperation.DESCRIBE)
+@walk(TOPICS, "Create or mirror it", name="topic_created", proof=True)
+def _(scene: Scene) -> Steps:
+    found = cluster(scene)
     return Steps(
-        lambda: read(sasl(found, "reader"), "config-unread").problems,
-        lambda: grant(found, ResourceType.TOPIC, "config-unread", AclOperation.DESCRIBE_CONFIGS),
+        lambda: read(config(found.plain), "visible", "made-later").problems,
+        lambda: create(found.plain, NewTopic("made-later", 1, replica_assignment=[[1]])),
     )
+
+
+@walk("streams/kafka/groups.py::_unlisted", "when all brokers answer", proof=True)
+def groups_unlisted(scene: Scene) -> Steps:
+    found, standing = cluster(scene), ExitStack()
+    scene.request.addfinalizer(standing.close)
+    standing.enter_context(found.paused(found.second))
+    return Steps(lambda: read(config(found.plain), "visible", groups=("walked",), timeout_s=3).problems, standing.close)
 
 
 for usual, words in (
@@ -175,16 +240,17 @@ for usual, words in (
         )
 
 
-@walk(READING + "mirror_unreadable", "Grant READ on the topic", proof=True)
-def mirror_unreadable(scene: Scene) -> Steps:
-    name = "mm2-offset-syncs.walked.internal"
-    found = cluster(scene, name)
-    fill(found.plain, name, {0: 3})
-    grant(found, ResourceType.TOPIC, name, AclOperation.DESCRIBE)
-    return Steps(
-        lambda: read(sasl(found, "reader"), "visible").problems,
-        lambda: grant(found, ResourceType.TOPIC, name, AclOperation.READ),
-    )
+for kind, words in (("code", "Grant READ on the topic"), ("problem", "Grant READ on it.")):
+
+    @walk(READING + "mirror_unreadable", words, name=f"mirror_unreadable_by_{kind}", proof=True)
+    def _(scene: Scene, topic: str = f"mm2-offset-syncs.{kind}.internal") -> Steps:
+        found = cluster(scene, topic)
+        fill(found.plain, topic, {0: 3})
+        grant(found, ResourceType.TOPIC, topic, AclOperation.DESCRIBE)
+        return Steps(
+            lambda: read(sasl(found, "reader"), "visible").problems,
+            lambda: grant(found, ResourceType.TOPIC, topic, AclOperation.READ),
+        )
 
 
 @walk(READING + "partition_unreadable", "Check the brokers that lead them", proof=True)
