@@ -29,14 +29,10 @@ def require_unmoved(checkpoint: Checkpoint, required: CheckpointRequirement, fol
     Raises:
         StalePlanError: It has moved on, or is another one.
     """
-    facts = (
-        ("query id", required.job_id, checkpoint.job_id),
-        ("last planned batch", required.last_planned_batch, checkpoint.details.last_planned_batch),
-        ("last committed batch", required.last_committed_batch, checkpoint.details.last_committed_batch),
-    )
-    for what, expected, found in facts:
-        if expected != found:
-            raise _stale(f"{folder.uri}: expected {what} {expected} as reviewed, found {found}.")
+    if required.job_id != checkpoint.job_id:
+        raise _stale(f"{folder.uri}: expected query id {required.job_id} as reviewed, found {checkpoint.job_id}.")
+    for what, expected, found in required.moved(CheckpointRequirement.of(checkpoint)):
+        raise _stale(f"{folder.uri}: expected {what} {expected} as reviewed, found {found}.")
     read = folder.read_many(dict.fromkeys(path for path, _ in required.files))
     for path, digest in required.files:
         data = read[path]

@@ -5,7 +5,7 @@ A plan is never changed: its digest is the SHA-256 of the exact bytes of its fil
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
@@ -122,6 +122,20 @@ class CheckpointRequirement:
             last_committed_batch=checkpoint.details.last_committed_batch,
             files=checkpoint.pins,
         )
+
+    @property
+    def progress(self) -> tuple[tuple[str, int | None], ...]:
+        """How far the job had come, as the engine counts it: each number with what people call it."""
+        return (
+            ("last planned batch", self.last_planned_batch),
+            ("last committed batch", self.last_committed_batch),
+        )
+
+    def moved(self, now: CheckpointRequirement) -> Iterator[tuple[str, int | None, int | None]]:
+        """Yield the numbers that are others now: what people call each, as it was, as it is."""
+        for (what, before), (_, after) in zip(self.progress, now.progress, strict=True):
+            if before != after:
+                yield what, before, after
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

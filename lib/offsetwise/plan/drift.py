@@ -226,19 +226,11 @@ def _checkpoint(
     if now is None:
         yield _drift(DriftKind.UNREADABLE, wanted.uri, "read", "cannot be read")
         return
-    for kind, what, reviewed, found in (
-        (DriftKind.CHECKPOINT_REPLACED, "engine", wanted.engine, now.engine),
-        (DriftKind.CHECKPOINT_REPLACED, "query id", wanted.job_id, now.job_id),
-        (DriftKind.CHECKPOINT_MOVED, "last planned batch", wanted.last_planned_batch, now.details.last_planned_batch),
-        (
-            DriftKind.CHECKPOINT_MOVED,
-            "last committed batch",
-            wanted.last_committed_batch,
-            now.details.last_committed_batch,
-        ),
-    ):
+    for what, reviewed, found in (("engine", wanted.engine, now.engine), ("query id", wanted.job_id, now.job_id)):
         if reviewed != found:
-            yield _drift(kind, f"{wanted.uri}, {what}", reviewed, found)
+            yield _drift(DriftKind.CHECKPOINT_REPLACED, f"{wanted.uri}, {what}", reviewed, found)
+    for what, before, after in wanted.moved(CheckpointRequirement.of(now)):
+        yield _drift(DriftKind.CHECKPOINT_MOVED, f"{wanted.uri}, {what}", before, after)
     there = dict(now.pins) if files is None else files
     for path, digest in wanted.files:
         if there.get(path) != digest:
