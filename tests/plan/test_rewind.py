@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from offsetwise.errors import PlanError
-from offsetwise.plan.rewind import rewound
+from offsetwise.targets.spark.rewind import rewound
 from tests.plan.scene import batch, checkpoint
 
 

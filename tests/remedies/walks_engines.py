@@ -9,13 +9,15 @@ import shutil
 from pathlib import Path
 
 from offsetwise import files
+from offsetwise.config import CheckpointConfig, ClusterConfig, Migration
 from offsetwise.engines import registry
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.engines.flink import checkpoint as flink
 from offsetwise.engines.registry import engine_of
 from offsetwise.engines.rows import read_one
-from offsetwise.model import Outcome, Problem
+from offsetwise.model import Outcome, Problem, Subject
 from offsetwise.plan.sinks.gate import PENDING
+from offsetwise.workflow.scenes import Wanted, _checkpoint
 from tests.engines.flink.files import CHECKPOINT, UID, Op, inline, integer, kafka_source, long, metadata, subtask
 from tests.engines.flink.test_hygiene import JOB
 from tests.engines.spark.folders import FLINK_NAMES, SAMPLES, write
@@ -174,3 +176,16 @@ def children_at_now(scene: Scene) -> Steps:
 def closed_shard_dropped(scene: Scene) -> Steps:
     path = query_behind_a_split(scene)
     return Steps(lambda: compared(path), lambda: None, lambda: names_every_shard(path))
+
+
+@walk("plan/moving.py::require_rewinding", "Draft without --set rewind_to")
+def savepoint_that_keeps_no_earlier_batch(scene: Scene) -> Steps:  # noqa: ARG001 - as every walk
+    config = CheckpointConfig(name="orders", uri=str(SAVEPOINT))
+    sides = {side: ClusterConfig(name=side, properties={"bootstrap.servers": f"{side}:1"}) for side in ("old", "new")}
+    of = Migration(name="m", source=sides["old"], target=sides["new"], checkpoints=(config,))
+    subject = Subject.either(checkpoint="orders", group=None)
+    return Steps(
+        lambda: _checkpoint(of, config, Wanted.of(subject, rewind_to=4)) and None,
+        lambda: None,
+        lambda: _checkpoint(of, config, Wanted.of(subject)) and None,
+    )

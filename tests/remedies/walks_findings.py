@@ -31,7 +31,7 @@ def noted(function: str, words: str, before: str, *, module: str = "migration", 
     fires = of_migrations.FIRES if before in of_migrations.FIRES else of_partitions.FIRES
     given, _, _ = fires[before]
     corrected(
-        f"findings/{module}.py::{function}",
+        f"{module if '/' in module else f'findings/{module}'}.py::{function}",
         words,
         function,
         lambda: judge(given) if isinstance(given, Case) else judge_migration(given),
@@ -250,7 +250,12 @@ noted("records_filtered", "Check that the mirror is meant", "records left out be
 noted("partitions_more", "Confirm where the job starts", "more partitions")
 noted("timestamps_unusable", "Expect other event times", "timestamps of the new cluster")
 noted("compacted", "Nothing, as long as", "compacted on both")
-noted("sink_batch_ids", "Keep this checkpoint's batch ids", "sink that remembers batch ids")
+noted(
+    "sink_batch_ids",
+    "Keep this checkpoint's batch ids",
+    "sink that remembers batch ids",
+    module="targets/spark/sink",
+)
 noted("group_offsets_expire", "Start the consumers soon", "group offsets")
 noted("source_not_compared", "Edit a copy of the checkpoint", "source of another kind")
 

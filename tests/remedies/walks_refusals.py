@@ -12,11 +12,11 @@ from offsetwise.model import Cluster, LogRange, Plan, Target
 from offsetwise.plan import exports, settings
 from offsetwise.plan.draft import _group
 from offsetwise.plan.reading import read_plan
-from offsetwise.plan.rewind import rewound
 from offsetwise.plan.sinks.settling import settle
 from offsetwise.plan.strategies import judge_strategies
 from offsetwise.streams.kinesis.spec import after
 from offsetwise.targets.seeded.spec import seeded_offsets
+from offsetwise.targets.spark.rewind import rewound
 from offsetwise.transactions.decisions import Decision
 from offsetwise.transactions.report import SinkTransactions
 from tests.apply.kinesis_plans import CHAIN, shard_plan
@@ -141,7 +141,7 @@ corrected(
     lambda: settings.parse(["kcl=2"]) and None,
 )
 corrected(
-    "plan/rewind.py::rewound",
+    "targets/spark/rewind.py::rewound",
     "Name an earlier committed batch",
     "last_batch",
     lambda: rewound(checkpoint(), 6),
@@ -164,7 +164,7 @@ def with_source(*batches: int) -> Any:
 
 
 corrected(
-    "plan/rewind.py::_source",
+    "targets/spark/rewind.py::_source",
     "Name a batch in which every source had a position",
     "source_that_came_later",
     lambda: rewound(with_source(5, 6), 4),

@@ -24,9 +24,6 @@ MOVE_THE_OTHERS = (
 )
 """Where a savepoint is not edited, because one of its sources reads several clusters."""
 
-BATCH_ID_SINKS = frozenset({"file", "parquet", "json", "csv", "orc", "delta", "iceberg", "hudi", "foreachbatch"})
-"""Sinks that ignore a batch id they have seen, or that people make so."""
-
 
 @finding(
     code="CHECKPOINT_POLLUTED",
@@ -149,26 +146,6 @@ def reader_suspected(case: MigrationCase) -> Iterator[str]:
     for name, group in (("old", case.old_group), ("new", case.new_group)):
         if group is not None and group.state is not None and group.state.casefold() not in {"empty", "dead"}:
             yield (f"Group {group.name} is {group.state} on the {name} cluster: it has members.")
-
-
-@finding(
-    code="SINK_BATCH_IDS",
-    severity=Severity.WARNS,
-    title="The sink remembers batch ids",
-    remedy="Keep this checkpoint's batch ids (edit a copy); a fresh checkpoint would have its first batches ignored.",
-    rank=170,
-    stage=Stage.MIGRATION,
-)
-def sink_batch_ids(case: MigrationCase) -> Iterator[str]:
-    """The sink knows the batch ids it has taken."""
-    if case.checkpoint is None or case.job.sink is None or case.job.sink.casefold() not in BATCH_ID_SINKS:
-        return
-    committed = case.checkpoint.details.last_committed_batch
-    if committed is not None:
-        yield (
-            f"The {case.job.sink} sink may have recorded batches up to {committed}: a fresh checkpoint begins at 0 "
-            "again, and the sink may ignore ids it has recorded."
-        )
 
 
 @finding(

@@ -35,8 +35,8 @@ from offsetwise.model import (
     Snapshot,
     Start,
     TopicPartition,
-    offsets_by_partition,
 )
+from offsetwise.plan.moving import rewinding_of
 from offsetwise.plan.refusals import DECIDE, ONLY_ITS_END, skip
 from offsetwise.plan.request import DraftRequest, StartChoice, Unset
 from offsetwise.position import needs_log, of_one_stream, offset_of, offset_or_none
@@ -161,17 +161,9 @@ def _check_stream(row: PartitionComparison, offset: AnyPosition) -> None:
 
 
 def _passed(comparison: Comparison) -> Iterator[tuple[tuple[str, str, int], int]]:
-    """Give how far the last committed batch had read beyond where each partition is taken back to."""
-    checkpoint = comparison.checkpoint
-    batches = () if checkpoint is None else checkpoint.details.batches
-    last = next(
-        (b for b in batches if checkpoint is not None and b.id == checkpoint.details.last_committed_batch), None
-    )
-    reached = {
-        (source.id, *at): offset
-        for source in (() if last is None else last.sources)
-        for at, offset in offsets_by_partition(source.offsets).items()
-    }
+    """Yield how far the job had read beyond where each partition is taken back to."""
+    checkpoint, rewinding = comparison.checkpoint, rewinding_of(comparison.engine)
+    reached = {} if checkpoint is None or rewinding is None else rewinding.read_to(checkpoint)
     for row in comparison.partitions:
         key = (row.source, row.topic, row.partition)
         if row.old_offset is not None and key in reached:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from typing import Protocol
 
+from offsetwise.config import JobTraits
 from offsetwise.engines.registry import keeper_of
-from offsetwise.model import Checkpoint, Comparison, GateCheck, PartitionComparison, Plan, Prediction
+from offsetwise.errors import PlanError
+from offsetwise.model import Checkpoint, Comparison, GateCheck, PartitionComparison, Plan, Prediction, Problem
 from offsetwise.plan.settings import Settings
 from offsetwise.plan.ways import Against, Way, unopposed
 
@@ -54,6 +57,35 @@ class Elsewhere:
     """The numbers of the new stream's."""
 
 
+class TakeBack(Protocol):
+    """Takes a checkpoint's positions back to an earlier point of its job."""
+
+    def __call__(self, checkpoint: Checkpoint, point: int, /, *, files: tuple[tuple[str, str], ...] = ()) -> Checkpoint:
+        """Return the checkpoint with the positions of then.
+
+        Args:
+            checkpoint: As it is.
+            point: The point, by the engine's number.
+            files: (relative path, SHA-256 in hex) of the files that the positions of then were read from.
+
+        Raises:
+            PlanError: The checkpoint does not keep that point, or not as an earlier one.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewinding:
+    """How a job goes back to an earlier point that its checkpoint still has."""
+
+    to: TakeBack
+    file: Callable[[int], str]
+    """Names the file that the positions of a point stand in."""
+    read_to: Callable[[Checkpoint], Mapping[tuple[str, str, int], int]]
+    """Gives how far the job had read when it stopped, by source, topic and partition."""
+    against: Callable[[JobTraits], Iterable[Problem]]
+    """What speaks against it where the sink is not taken back too."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moving:
     """How the jobs of one engine move."""
@@ -70,6 +102,8 @@ class Moving:
     """Says what it does with nothing but another stream's name; None where it reads no such stream."""
     parameters: type[Settings] = Settings
     """What `--set` says about jobs of the engine: decisions of a draft, under the names of `DraftRequest`."""
+    rewinding: Rewinding | None = None
+    """None where its checkpoints keep no earlier point to go back to."""
     stopped: Callable[[Plan], Iterable[GateCheck]] = _nothing_tells
     """Says whether the positions show that the job is stopped."""
 
@@ -82,3 +116,25 @@ def moving_of(engine: str) -> Moving:
     """
     made: Moving = import_module(keeper_of(engine).moving).MOVING
     return made
+
+
+def rewinding_of(engine: str) -> Rewinding | None:
+    """Return how the jobs of an engine, or of the one that they may become jobs of, go back; None where none can."""
+    moving = moving_of(engine)
+    return moving.rewinding if moving.like is None else moving.rewinding or moving_of(moving.like).rewinding
+
+
+def require_rewinding(checkpoint: Checkpoint) -> Rewinding:
+    """Return how the job of a checkpoint goes back.
+
+    Raises:
+        PlanError: Its engine keeps no earlier point.
+    """
+    rewinding = moving_of(checkpoint.engine).rewinding
+    if rewinding is None:
+        raise PlanError(
+            f"{checkpoint.uri}: expected earlier positions to go back to, found a checkpoint of {checkpoint.engine}, "
+            "which keeps none. Nothing was drafted.",
+            fix="Draft without --set rewind_to.",
+        )
+    return rewinding

@@ -11,11 +11,11 @@ from offsetwise.findings import describe
 from offsetwise.findings.migration import checkpoint_polluted
 from offsetwise.findings.place import replay_not_tolerated
 from offsetwise.model import Comparison, Problem, Snapshot, Target
-from offsetwise.plan.moving import moving_of
+from offsetwise.plan.moving import moving_of, rewinding_of
 from offsetwise.plan.refusals import sources
 from offsetwise.plan.request import traits_of
 from offsetwise.plan.target import OFFSETS, Role, TargetType, Where, target_type, target_types
-from offsetwise.plan.ways import Way, batch_ids, pending, unproven
+from offsetwise.plan.ways import Way, pending, unproven
 from offsetwise.ports.stream import of_position
 from offsetwise.position import OpaquePosition, of_one_stream
 
@@ -146,7 +146,8 @@ def against_target(
         *target_type(target).objections(comparison, job, sink_rewound=sink_rewound),
     ]
     if rewound and not sink_rewound:
-        made += batch_ids(job, sink_rewound=False, what="Going back forms batches anew under ids it has seen")
+        rewinding = rewinding_of(comparison.engine)
+        made += () if rewinding is None else rewinding.against(job)
         if job.tolerates_replay is not True:
             made.append(
                 replay_not_tolerated.problem(

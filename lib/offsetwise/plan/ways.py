@@ -7,13 +7,9 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from offsetwise.config import JobTraits
-from offsetwise.findings.migration import BATCH_ID_SINKS, sink_batch_ids
 from offsetwise.findings.place import pending_batch_differs, replay, replay_not_tolerated, untranslated
 from offsetwise.model import Comparison, Exactness, Problem
 from offsetwise.plan.refusals import counted, no_rename, not_drained, retained_data, subscription
-
-_STATE_SINK: Final = "State `sink` of the checkpoint's job in the migration file."
-_REWOUND: Final = "Take the sink back too and state it (--sink-rewound), or edit a copy of the checkpoint."
 
 
 def _nothing(comparison: Comparison, job: JobTraits) -> Iterable[Problem]:  # noqa: ARG001 - as every rule of a way
@@ -80,24 +76,6 @@ class Way:
     """The command that starts it on the new cluster, likewise."""
     start_in_sql: tuple[str, ...] | None = None
     """The same for a job in SQL; None where it is the same command."""
-
-
-def batch_ids(job: JobTraits, *, sink_rewound: bool, what: str) -> Iterator[Problem]:
-    """Say what a sink that remembers batch ids does where they begin again.
-
-    Args:
-        job: What is stated.
-        sink_rewound: Whether the sink is taken back with the job.
-        what: Why they begin again, as the beginning of a sentence.
-    """
-    if sink_rewound:
-        return
-    if job.sink is None:
-        told = f"{what}, and it is not stated which sink the job has: one that remembers batch ids would ignore them."
-        yield sink_batch_ids.problem(told, fix=_STATE_SINK)
-    elif job.sink.casefold() in BATCH_ID_SINKS:
-        told = f"{what}, and the {job.sink} sink ignores batch ids it has recorded: records would be missing there."
-        yield sink_batch_ids.problem(told, fix=_REWOUND)
 
 
 def unproven(comparison: Comparison, job: JobTraits) -> Iterator[Problem]:

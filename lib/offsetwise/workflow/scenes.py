@@ -15,7 +15,7 @@ from offsetwise.engines.checkpoint import is_of_rows, read_checkpoint
 from offsetwise.errors import CheckpointError, ClusterError, ConfigError, OffsetwiseError, SameClusterError
 from offsetwise.findings.reading import blocking_problems, remedies
 from offsetwise.model import BelongsTo, Checkpoint, Cluster, Snapshot, SourcePosition, Subject
-from offsetwise.plan.rewind import rewound
+from offsetwise.plan.moving import require_rewinding
 from offsetwise.ports.stream import spec_of
 from offsetwise.progress import Progress
 from offsetwise.storage.folders import open_tree
@@ -209,9 +209,10 @@ def _checkpoint(migration: Migration, config: CheckpointConfig, wanted: Wanted) 
         )
     if rewind_to is None:
         return read
-    path = f"offsets/{rewind_to}"
+    rewinding = require_rewinding(read)
+    path = rewinding.file(rewind_to)
     found = digests(migration, config.uri, [path])
-    made = rewound(read, rewind_to, files=tuple(found.items()))
+    made = rewinding.to(read, rewind_to, files=tuple(found.items()))
     if not found:
         raise CheckpointError(
             f"{config.uri}/{path}: expected the positions to go back to, but it cannot be read any more. "

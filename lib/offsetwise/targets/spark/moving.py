@@ -26,6 +26,7 @@ from offsetwise.plan.settings import Settings
 from offsetwise.plan.ways import Way
 from offsetwise.position import offset_or_none
 from offsetwise.streams.kinesis.findings import held_by
+from offsetwise.targets.spark.rewind import REWINDING
 from offsetwise.targets.spark.spec import against_anew, against_several
 from offsetwise.wording import many, number
 
@@ -202,5 +203,6 @@ MOVING: Final = Moving(
         use='.option("startingOffsets", open("{}").read())',
         verification="offsetwise.targets.spark.verification",
     ),
+    rewinding=REWINDING,
     stopped=_stopped,
 )

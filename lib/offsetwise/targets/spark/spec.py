@@ -9,7 +9,7 @@ from offsetwise.config import JobTraits
 from offsetwise.engines.spark.engine import SPARK
 from offsetwise.model import Comparison, Problem
 from offsetwise.plan.refusals import instead_of_copy, no_checkpoint, no_state_to_copy, sources
-from offsetwise.plan.ways import batch_ids
+from offsetwise.targets.spark.sink import batch_ids
 
 _CHECKPOINT: Final = "checkpoint of Spark"
 

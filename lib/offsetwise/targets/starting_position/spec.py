@@ -15,10 +15,11 @@ from offsetwise.model import Comparison, Plan, PlannedPosition, Problem, Receipt
 from offsetwise.plan.recorded import made_text
 from offsetwise.plan.refusals import place_not_held, shards_unknown, sources
 from offsetwise.plan.target import OutputTarget, Role
-from offsetwise.plan.ways import Way, batch_ids
+from offsetwise.plan.ways import Way
 from offsetwise.streams.kinesis.spec import SPEC as STREAM
 from offsetwise.streams.kinesis.spec import Place, ShardPlace, at, shard_id
 from offsetwise.targets.spark.kinesis.spec import entry_of, place_of
+from offsetwise.targets.spark.sink import batch_ids
 
 _NAME: Final = "starting-position"
 _HOLDER: Final = "the option `startingposition`"

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Final
 
+from offsetwise.config import JobTraits
 from offsetwise.errors import PlanError
-from offsetwise.model import Batch, BatchSource, Checkpoint, CheckpointSource, SourcePosition
+from offsetwise.model import (
+    Batch,
+    BatchSource,
+    Checkpoint,
+    CheckpointSource,
+    Problem,
+    SourcePosition,
+    offsets_by_partition,
+)
+from offsetwise.plan.moving import Rewinding
 from offsetwise.ports.stream import is_compared
+from offsetwise.targets.spark.sink import batch_ids
 
 
 def rewound(checkpoint: Checkpoint, batch: int, *, files: tuple[tuple[str, str], ...] = ()) -> Checkpoint:
@@ -71,3 +84,25 @@ def _source(source: CheckpointSource, batch: Batch) -> CheckpointSource:
         for partition, offset in zip(of.partitions, of.offsets, strict=True)
     )
     return replace(source, positions=positions)
+
+
+def _file_of(batch: int) -> str:
+    return f"offsets/{batch}"
+
+
+def _read_to(checkpoint: Checkpoint) -> dict[tuple[str, str, int], int]:
+    """Return how far the last committed batch had read."""
+    batches, last = checkpoint.details.batches, checkpoint.details.last_committed_batch
+    committed = next((batch for batch in batches if batch.id == last), None)
+    return {
+        (source.id, *at): offset
+        for source in (() if committed is None else committed.sources)
+        for at, offset in offsets_by_partition(source.offsets).items()
+    }
+
+
+def _against(job: JobTraits) -> Iterator[Problem]:
+    return batch_ids(job, sink_rewound=False, what="Going back forms batches anew under ids it has seen")
+
+
+REWINDING: Final = Rewinding(to=rewound, file=_file_of, read_to=_read_to, against=_against)
