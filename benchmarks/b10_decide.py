@@ -117,13 +117,13 @@ def saved(board: Board, plan: Plan, moves: str) -> Saved:
 
 
 def wide_plan(count: int) -> Plan:
-    seen = workflow.load_observed(SAMPLE / "comparison-payments.json", SAMPLE / "old.json", SAMPLE / "new.json")
-    row = seen.comparison.partitions[0]
-    comparison = replace(seen.comparison, partitions=tuple(replace(row, partition=number) for number in range(count)))
+    seen = workflow.load_comparison(SAMPLE / "comparison-payments.json", SAMPLE / "old.json", SAMPLE / "new.json")
+    row = seen.partitions[0]
+    comparison = replace(seen, partitions=tuple(replace(row, partition=number) for number in range(count)))
     request = DraftRequest(
         targets=(Target(kind="spark-checkpoint"),), author="benchmark", subject=checkpoint("payments")
     )
-    old, new = (wide(each, count) for each in (seen.old, seen.new))
+    old, new = (wide(each, count) for each in (seen.snapshots[0], seen.snapshots[1]))
     return draft(comparison, old, new, workflow.sample(), request, drafted_at="2026-11-21T00:00:00Z")
 
 

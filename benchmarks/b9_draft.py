@@ -39,11 +39,11 @@ def main() -> int:
 
 
 def once(count: int) -> float:
-    seen = workflow.load_observed(SAMPLE / "comparison-payments.json", SAMPLE / "old.json", SAMPLE / "new.json")
-    row = seen.comparison.partitions[0]
+    seen = workflow.load_comparison(SAMPLE / "comparison-payments.json", SAMPLE / "old.json", SAMPLE / "new.json")
+    row = seen.partitions[0]
     rows = tuple(replace(row, partition=number) for number in range(count))
-    comparison = replace(seen.comparison, partitions=rows)
-    old, new = (wide(snapshot, count) for snapshot in (seen.old, seen.new))
+    comparison = replace(seen, partitions=rows)
+    old, new = (wide(snapshot, count) for snapshot in (seen.snapshots[0], seen.snapshots[1]))
     migration = workflow.sample()
     begun = time.process_time()
     plan = draft(comparison, old, new, migration, REQUEST, drafted_at="2026-11-21T00:00:00Z")

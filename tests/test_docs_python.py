@@ -50,7 +50,7 @@ def test_a_plan_that_is_not_saved_has_no_place_for_its_receipt(copied: Path) -> 
     plan = job.draft(
         offsetwise.targets.SparkCopy(),
         author="ada",
-        comparison=offsetwise.Comparison.load(*(copied / name for name in names)),
+        comparison=offsetwise.load_comparison(*(copied / name for name in names)),
     )
 
     with pytest.raises(offsetwise.UsageError, match="Save the plan, or name the receipt"):

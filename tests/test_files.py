@@ -416,7 +416,7 @@ class TestHalfOfACharacter:
         whole = json.loads((folder / "comparison-payments.json").read_text(encoding="utf-8"))
         whole["checkpoint"]["uri"] = str(folder / "checkpoints" / "payments")
         (folder / "comparison-payments.json").write_text(json.dumps(whole), encoding="utf-8")
-        compared = ow.Comparison.load(*(folder / f"{name}.json" for name in ("comparison-payments", "old", "new")))
+        compared = ow.load_comparison(*(folder / f"{name}.json" for name in ("comparison-payments", "old", "new")))
 
         migration.checkpoint("payments").draft(ow.targets.SparkCopy(), author="ada", comparison=compared).save(
             tmp_path / "plan.json"

@@ -15,8 +15,8 @@ from tools.number_walk import Counts
 ROOT: Final = Path(__file__).parent.parent
 FRAMES: Final = 562
 FUNCTIONS: Final = 446
-MODULES: Final = 89
-TYPES: Final = 43
+MODULES: Final = 88
+TYPES: Final = 40
 """What is reached. Aimed at are 380 frames, 55 modules and 30 types; these only get smaller."""
 
 

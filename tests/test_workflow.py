@@ -151,7 +151,7 @@ class TestCompare:
 
     def test_refuses_to_take_a_group_back_to_a_batch(self, migration: Migration, both: Both) -> None:
         with pytest.raises(ConfigError, match="group orders-etl: expected a checkpoint to take back to batch 5"):
-            workflow.observe(migration, group("orders-etl"), snapshots=both, rewind_to=5)
+            workflow.compare(migration, group("orders-etl"), snapshots=both, rewind_to=5)
 
     def test_refuses_a_group_that_could_not_be_read_with_the_reason(self, migration: Migration, both: Both) -> None:
         denied = replace(both[0], groups=(GroupState(name="orders-etl", error="not authorised"),))

@@ -140,9 +140,9 @@ def _record(folder: Path, path: Path, streams: Sequence[Stream]) -> None:
     """Write the sample's folder anew."""
     migration, texts = load_migration(path), {}
     for each in migration.checkpoints:
-        seen = workflow.observe(migration, Subject(kind=SubjectKind.CHECKPOINT, name=each.name))
-        texts[f"comparison-{each.name}.json"] = files.dump(relative(seen.comparison, folder))
-        say(f"{each.name}: {[(str(row.new_offset), row.exactness.value) for row in seen.comparison.partitions]}")
+        seen = workflow.compare(migration, Subject(kind=SubjectKind.CHECKPOINT, name=each.name))
+        texts[f"comparison-{each.name}.json"] = files.dump(relative(seen, folder))
+        say(f"{each.name}: {[(str(row.new_offset), row.exactness.value) for row in seen.partitions]}")
     for side in Cluster:
         texts[f"{side}.json"] = files.dump(workflow.snapshot(migration, side, topics=(NAME,)))
     lag = "".join(files.dump(each, indent=None) for each in _lag(migration, streams))

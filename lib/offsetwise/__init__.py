@@ -15,7 +15,6 @@ from offsetwise.lazy import exported
 
 if TYPE_CHECKING:
     from offsetwise import targets
-    from offsetwise.api.comparison import Comparison
     from offsetwise.api.init import init
     from offsetwise.api.migration import Compared, Job, Migration
     from offsetwise.api.plan import Plan
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from offsetwise.model import (
         Checkpoint,
         Cluster,
+        Comparison,
         Evidence,
         Exactness,
         Finding,
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from offsetwise.transactions.decisions import Decision, SinkTransaction
     from offsetwise.transactions.report import SinkTransactions
     from offsetwise.transactions.snapshot import SinkSnapshot
-    from offsetwise.workflow import inspect, load_sink_snapshot, load_snapshots
+    from offsetwise.workflow import inspect, load_comparison, load_sink_snapshot, load_snapshots
 
 __all__ = [
     "ApplyError",
@@ -119,6 +119,7 @@ __all__ = [
     "init",
     "inspect",
     "keygen",
+    "load_comparison",
     "load_sink_snapshot",
     "load_snapshots",
     "read_private_key",
@@ -135,7 +136,7 @@ _HOMES = {
     "Cluster": "model",
     "ClusterError": "errors",
     "Compared": "api.migration",
-    "Comparison": "api.comparison",
+    "Comparison": "model",
     "ConfigError": "errors",
     "Decision": "transactions.decisions",
     "Drift": "plan.drift",
@@ -181,6 +182,7 @@ _HOMES = {
     "init": "api.init",
     "inspect": "workflow",
     "keygen": "approval",
+    "load_comparison": "workflow",
     "load_sink_snapshot": "workflow",
     "load_snapshots": "workflow",
     "read_private_key": "approval",

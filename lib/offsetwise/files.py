@@ -74,6 +74,8 @@ KINDS: Final[dict[str, type]] = {
     "verification": Verification,
 }
 
+_WRITTEN: Final = tuple(each for each in fields(Comparison) if each.compare)
+"""The fields of a comparison that its file has."""
 _HALF: Final = re.compile("[\ud800-\udfff]")
 """Half of a character that UTF-16 writes as a pair; UTF-8 has none."""
 _HALF_ESCAPED: Final = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -320,7 +322,7 @@ def _reader(kind: str, known: _Known) -> SchemaValidator:
 def _flat_comparison(checkpoint: type) -> type:
     hints = get_type_hints(Comparison, include_extras=True) | {"checkpoint": checkpoint | None}
     namespace = {"__doc__": Comparison.__doc__, "__module__": __name__}
-    made = [(each.name, hints[each.name], field(default=each.default)) for each in fields(Comparison)]
+    made = [(each.name, hints[each.name], field(default=each.default)) for each in _WRITTEN]
     return make_dataclass("Comparison", made, namespace=namespace, frozen=True, slots=True, kw_only=True)
 
 
@@ -346,7 +348,7 @@ def _whole(read: Any, kind: str) -> Any:
 
 
 def _shallow(value: Any) -> dict[str, Any]:
-    return {each.name: getattr(value, each.name) for each in fields(Comparison)}
+    return {each.name: getattr(value, each.name) for each in _WRITTEN}
 
 
 def strict_reader(adapter: TypeAdapter[Any]) -> SchemaValidator:

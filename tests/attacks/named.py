@@ -46,7 +46,6 @@ from offsetwise.review.demo import demo_board, demo_people
 from offsetwise.review.people import Person, recorded
 from offsetwise.store.reviews import Reviews
 from offsetwise.store.store import open_store
-from offsetwise.workflow import Observed
 from tests import lag_samples
 from tests.browser.reviews import of_sample
 from tests.console import builders, clusters_of_tests, fleets
@@ -207,9 +206,9 @@ class Named(ValueReader):
         return LagSubject(migration=self.whole, kind=SubjectKind.CHECKPOINT, name=self.whole)
 
 
-def _observed(comparison: Comparison) -> Observed:
+def _observed(comparison: Comparison) -> Comparison:
     _, seen = of_sample("a")
-    return replace(seen, comparison=comparison)
+    return replace(comparison, read_from=seen.read_from)
 
 
 def plan_of(names: tuple[str, ...], author: str, editors: tuple[str, ...], whole: str) -> Plan:

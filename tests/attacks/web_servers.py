@@ -192,7 +192,7 @@ def waiting(store: str, rules: Path, issuer: str) -> int:
     with open_store(store) as opened:
         board = Board(opened.reviews, lambda: load_access(rules))
         plan, seen = of_sample(recorded(aron))
-        saved: Any = board.save_draft(aron, files.dump(plan).encode(), observed=seen)
+        saved: Any = board.save_draft(aron, files.dump(plan).encode(), comparison=seen)
         board.submit(aron, saved.plan, saved.digest)
     return int(saved.plan)
 

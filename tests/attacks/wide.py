@@ -18,10 +18,10 @@ from tests.subjects import checkpoint
 def written(partitions: int) -> dict[str, bytes]:
     """Give a plan, the comparison and both snapshots that it was drafted from, as their files."""
     seen = observed("payments")
-    row = max(seen.comparison.partitions, key=lambda each: len(repr(each)))
+    row = max(seen.partitions, key=lambda each: len(repr(each)))
     rows = tuple(replace(row, partition=number) for number in range(partitions))
-    comparison = replace(seen.comparison, partitions=rows)
-    old, new = _wide(seen.old, partitions), _wide(seen.new, partitions)
+    comparison = replace(seen, partitions=rows)
+    old, new = _wide(seen.snapshots[0], partitions), _wide(seen.snapshots[1], partitions)
     request = DraftRequest(
         targets=(Target(kind="spark-checkpoint"),), author="ada of https://a", subject=checkpoint("payments")
     )

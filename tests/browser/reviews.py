@@ -14,7 +14,7 @@ from pathlib import Path
 from offsetwise import files
 from offsetwise.console import board
 from offsetwise.console.server.launch import launch
-from offsetwise.model import Override, Plan, Target
+from offsetwise.model import Comparison, Override, Plan, Target
 from offsetwise.plan.draft import totals_of
 from offsetwise.plan.request import DraftRequest
 from offsetwise.position import offset_of
@@ -25,17 +25,17 @@ from offsetwise.review.demo import demo_board, demo_people
 from offsetwise.review.people import recorded
 from offsetwise.store.reviews import Reviews
 from offsetwise.store.store import open_store
-from offsetwise.workflow import Observed, draft, sample, sample_comparison, sample_observed
+from offsetwise.workflow import draft, sample, sample_comparison, with_sample_snapshots
 from tests.subjects import checkpoint
 
 CHECKPOINT = "payments"
 REMARK = "payments-1 is behind a gap of the mirror, so I took the earliest possible place."
 
 
-def of_sample(author: str, *, editors: tuple[str, ...] = (), overridden: bool = False) -> tuple[Plan, Observed]:
+def of_sample(author: str, *, editors: tuple[str, ...] = (), overridden: bool = False) -> tuple[Plan, Comparison]:
     """Draft a plan of the bundled sample, one partition of it put elsewhere by a person if asked for."""
-    seen = sample_observed(sample_comparison(CHECKPOINT))
-    row = seen.comparison.partitions[0]
+    seen = with_sample_snapshots(sample_comparison(CHECKPOINT))
+    row = seen.partitions[0]
     override = Override(offset=offset_of(row.new_offset or 0) - 5, reason="to be safe <b>&</b> sound", by=author)
     at = row.topic_partition
     plan = draft(
@@ -48,7 +48,7 @@ def of_sample(author: str, *, editors: tuple[str, ...] = (), overridden: bool = 
             overrides=((at, override),) if overridden else (),
         ),
         drafted_at="2026-03-01T09:00:00Z",
-        observed=seen,
+        comparison=seen,
     )
     return plan, seen
 
@@ -75,7 +75,7 @@ def seeded(reviews: Reviews, *, partitions: int = 0) -> tuple[Board, Saved]:
     plan, seen = of_sample(recorded(author))
     if partitions:
         plan = grown(plan, partitions)
-    saved = demo.save_draft(author, files.dump(plan).encode(), observed=seen)
+    saved = demo.save_draft(author, files.dump(plan).encode(), comparison=seen)
     assert isinstance(saved, Saved), saved
     names = demo.credits(author, saved.plan)
     if partitions:
@@ -83,7 +83,7 @@ def seeded(reviews: Reviews, *, partitions: int = 0) -> tuple[Board, Saved]:
         edited = replace(plan, positions=(first, *plan.positions[1:]))
     else:
         edited, _ = of_sample(names.author, editors=names.editors, overridden=True)
-    again = demo.save_draft(author, files.dump(edited).encode(), plan=saved.plan, base=saved.digest, observed=seen)
+    again = demo.save_draft(author, files.dump(edited).encode(), plan=saved.plan, base=saved.digest, comparison=seen)
     assert isinstance(again, Saved), again
     demo.comment(author, saved.plan, REMARK)
     assert isinstance(demo.submit(author, saved.plan, again.digest), Submitted)

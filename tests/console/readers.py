@@ -42,7 +42,6 @@ from offsetwise.plan.strategies import Strategy, judge_strategies
 from offsetwise.progress import Progress
 from offsetwise.streams.access import Permissions, Step
 from offsetwise.watch.background import Sampling
-from offsetwise.workflow import Observed
 from offsetwise.workflow.repairing import FittingRepair, fitting_repairs
 from tests.console import builders
 
@@ -108,7 +107,7 @@ class ValueReader(Reader):
         self.granted: Permissions | None = None
         self.acls: dict[Cluster, MinimumAcls] = {}
         self.stand: tuple[Standing, ...] = ()
-        self.seen: Observed | None = None
+        self.seen: Comparison | None = None
         """What comparisons were made from; None where it is not kept."""
         self.state: StateRows | Exception = StateRows(batch=0, spark="4.0.0", kind="RocksDB", stores=())
 
@@ -276,7 +275,7 @@ class ValueReader(Reader):
     def stop_sampling(self, migration: str) -> None:
         self.calls[f"stop sampling {migration}"] += 1
 
-    def observed(self, migration: str, subject: Subject, comparison: Comparison) -> Observed | None:  # noqa: ARG002 - the reader's
+    def observed(self, migration: str, subject: Subject, comparison: Comparison) -> Comparison | None:  # noqa: ARG002 - the reader's
         self.calls["observed"] += 1
         return self.seen
 
@@ -295,12 +294,12 @@ class ValueReader(Reader):
         self,
         migration: str,  # noqa: ARG002 - the reader's
         subject: Subject,
-        observed: Observed,
+        comparison: Comparison,
         request: DraftRequest,
         drafted_at: str,
     ) -> Plan:
         self.calls["draft"] += 1
-        return workflow.draft(workflow.sample(), subject, request, drafted_at=drafted_at, observed=observed)
+        return workflow.draft(workflow.sample(), subject, request, drafted_at=drafted_at, comparison=comparison)
 
 
 def _watched(subject: Subject) -> LagSubject:

@@ -63,8 +63,11 @@ def test_its_comparison_and_snapshots_are_answered_from_the_file(handed: Handed)
     held = answers.Answers(made).held(question)
     assert held is not None
     assert handed.bundle.observed is not None
-    assert held.value == handed.bundle.observed.comparison
-    for cluster, snapshot in ((Cluster.OLD, handed.bundle.observed.old), (Cluster.NEW, handed.bundle.observed.new)):
+    assert held.value == handed.bundle.observed
+    for cluster, snapshot in (
+        (Cluster.OLD, handed.bundle.observed.snapshots[0]),
+        (Cluster.NEW, handed.bundle.observed.snapshots[1]),
+    ):
         assert made.cluster(offered.name, cluster, NO_PROGRESS).snapshot == snapshot
 
 
@@ -83,7 +86,7 @@ def test_every_page_opens_on_it_without_a_cluster(away: Stage, handed: Handed, p
     assert "no words for" not in words(opened)
     if page == "compare":
         assert handed.bundle.observed is not None
-        assert len(opened.dataframe[0].value) == len(handed.bundle.observed.comparison.partitions)
+        assert len(opened.dataframe[0].value) == len(handed.bundle.observed.partitions)
 
 
 def test_a_reviewer_takes_it_in_and_it_waits_for_a_decision(away: Stage, handed: Handed) -> None:

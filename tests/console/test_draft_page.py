@@ -24,7 +24,7 @@ from offsetwise.console.reader import Reader
 from offsetwise.console.server import access
 from offsetwise.console.server.access import Access
 from offsetwise.errors import StoreUnreachableError
-from offsetwise.model import Ahead, Cluster, Exactness, Method, Outcome, Snapshot, Start
+from offsetwise.model import Ahead, Cluster, Comparison, Exactness, Method, Outcome, Snapshot, Start
 from offsetwise.review.access import Role
 from offsetwise.review.answers import Approved, Done, Saved
 from offsetwise.review.board import Board
@@ -32,7 +32,6 @@ from offsetwise.review.demo import demo_board, demo_people
 from offsetwise.review.sheet import Sheet
 from offsetwise.store.review_rows import State
 from offsetwise.store.store import Store, open_store
-from offsetwise.workflow import Observed
 from tests.console.conftest import APP, words
 from tests.console.readers import ValueReader
 from tests.console.test_shell import NOBODY, PEOPLE, ROLES, SECRETS, bundled, claims
@@ -174,7 +173,7 @@ def test_a_draft_is_submitted_under_the_digest_that_was_shown(kept: Store) -> No
     assert "Barred from deciding about it:** Ada, who drafts" in words(page)
     seen = demo_board(kept.reviews).observed(demo_people(datetime.now(UTC))[Role.REVIEWER], 1, 1)
     assert seen is not None
-    assert seen.comparison == workflow.sample_comparison("payments")
+    assert seen == workflow.sample_comparison("payments")
     assert disabled(page) == {"save": True, "submit": True}
     assert "this version is submitted already" in words(page)
 
@@ -492,11 +491,11 @@ def test_an_old_comparison_is_not_called_fresh(minutes: int, recorded: bool, out
     ],
 )
 def test_either_answer_is_taken_with_its_price_as_the_reason(
-    kept: Store, large: Observed, place: int, offset: str, reason: str
+    kept: Store, large: Comparison, place: int, offset: str, reason: str
 ) -> None:
-    one = replace(large, comparison=replace(large.comparison, partitions=large.comparison.partitions[:1]))
+    one = replace(large, partitions=large.partitions[:1])
     row = replace(
-        one.comparison.partitions[0],
+        one.partitions[0],
         exactness=Exactness.BOUNDED,
         method=Method.CONTENT,
         counted=True,
@@ -506,8 +505,8 @@ def test_either_answer_is_taken_with_its_price_as_the_reason(
         foreign_below=2,
         ahead=Ahead(examined=True, missing=0, duplicated=0, foreign=0),
     )
-    reader = ValueReader({"payments": replace(one.comparison, partitions=(row,))})
-    reader.seen = replace(wide(one, 1), comparison=replace(one.comparison, partitions=(row,)))
+    reader = ValueReader({"payments": replace(one, partitions=(row,))})
+    reader.seen = replace(wide(one, 1), partitions=(row,))
     page = opened("author", reader=reader, migration="sample", way="state-preserving edit, in a copy")
     assert metrics(page)["Partitions"] == "?", "bounded, and not said to tolerate replay: somebody decides"
     press(page, f"alternative-{place}-payments-0")
@@ -522,7 +521,7 @@ def test_partitions_without_a_commit_are_left_unset_by_a_click() -> None:
     compared = grouped(*rows({}, {"old_offset": None, "restart": (), "new_offset": None}), migration="orders-to-new")
     reader = ValueReader({"payments": compared})
     sides = (snapshot(Cluster.OLD, compared.partitions), snapshot(Cluster.NEW, compared.partitions))
-    reader.seen = Observed(comparison=compared, old=sides[0], new=sides[1])
+    reader.seen = replace(compared, read_from=sides)
     page = opened("author", reader=reader, migration="sample", way="group offsets")
     assert metrics(page)["Partitions"] == "?", "somebody decides, or leaves it"
     page.checkbox(key="leave-unset").check().run()
@@ -534,9 +533,9 @@ def test_partitions_without_a_commit_are_left_unset_by_a_click() -> None:
 # --------------------------------------------------------------------------- ten thousand
 
 
-def wide(seen: Observed, count: int) -> Observed:
+def wide(seen: Comparison, count: int) -> Comparison:
     """Make a reading of as many partitions, from one of a few."""
-    row = next(each for each in seen.comparison.partitions if each.partition == 0)
+    row = next(each for each in seen.partitions if each.partition == 0)
 
     def wider(snapshot: Snapshot) -> Snapshot:
         topics = tuple(
@@ -547,21 +546,20 @@ def wide(seen: Observed, count: int) -> Observed:
         return replace(snapshot, topics=topics)
 
     rows = tuple(replace(row, partition=number) for number in range(count))
-    return Observed(
-        comparison=replace(seen.comparison, partitions=rows, findings=()), old=wider(seen.old), new=wider(seen.new)
-    )
+    old, new = map(wider, seen.snapshots)
+    return replace(seen, partitions=rows, findings=(), read_from=(old, new))
 
 
 @pytest.fixture(scope="module")
-def large() -> Observed:
-    seen = workflow.load_observed(SAMPLE / "comparison-payments.json", SAMPLE / "old.json", SAMPLE / "new.json")
+def large() -> Comparison:
+    seen = workflow.load_comparison(SAMPLE / "comparison-payments.json", SAMPLE / "old.json", SAMPLE / "new.json")
     return wide(seen, PARTITIONS)
 
 
 def test_ten_thousand_partitions_are_drafted_once_for_every_change_and_sent_in_pages(
-    kept: Store, large: Observed
+    kept: Store, large: Comparison
 ) -> None:
-    reader = ValueReader({"payments": large.comparison})
+    reader = ValueReader({"payments": large})
     reader.seen = large
     page = opened("author", reader=reader, migration="sample", row="payments-9999", rows="9751–10000")
     assert metrics(page)["Partitions"] == f"{PARTITIONS:,}"

@@ -16,13 +16,12 @@ from offsetwise.console.answers import Question
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import access
 from offsetwise.console.server.access import Access
-from offsetwise.model import Cluster, Plan, Subject
+from offsetwise.model import Cluster, Comparison, Plan, Subject
 from offsetwise.plan.request import DraftRequest
 from offsetwise.progress import Progress
 from offsetwise.store.store import open_store
 from offsetwise.transactions.decisions import Decision
 from offsetwise.transactions.report import SinkTransactions
-from offsetwise.workflow import Observed
 from tests.console.conftest import APP, settle, words
 from tests.console.readers import ORDERS, ValueReader
 from tests.plan.scene import migration, snapshot
@@ -38,10 +37,8 @@ class SinkReader(ValueReader):
     def __init__(self, answer: SinkTransactions) -> None:
         made = holding()
         super().__init__(live=made)
-        self.seen = Observed(
-            comparison=made,
-            old=snapshot(Cluster.OLD, made.partitions),
-            new=snapshot(Cluster.NEW, made.partitions),
+        self.seen = replace(
+            made, read_from=(snapshot(Cluster.OLD, made.partitions), snapshot(Cluster.NEW, made.partitions))
         )
         self._answer = answer
 
@@ -64,13 +61,13 @@ class SinkReader(ValueReader):
         self,
         migration: str,
         subject: Subject,
-        observed: Observed,
+        comparison: Comparison,
         request: DraftRequest,
         drafted_at: str,
     ) -> Plan:
         assert migration == "orders-to-new"
         assert not request.mark_settled or request.sink is not None, "drawing a page contacts no cluster"
-        return workflow.draft(_MIGRATION, subject, request, drafted_at=drafted_at, observed=observed)
+        return workflow.draft(_MIGRATION, subject, request, drafted_at=drafted_at, comparison=comparison)
 
 
 _MIGRATION = migration(MOVES)

@@ -61,19 +61,19 @@ def frozen_of(offered: Offered, subject: Subject) -> Frozen:
     assert compared is not None
     observed = READER.observed(offered.name, subject, compared.value)
     assert observed is not None
-    return Frozen(migration=offered.name, subject=subject, observed=observed, id=compared.id)
+    return Frozen(migration=offered.name, subject=subject, comparison=observed, id=compared.id)
 
 
 def ways_of(frozen: Frozen) -> tuple[Strategy, ...]:
-    comparison = frozen.observed.comparison
+    comparison = frozen.comparison
     found = READER.strategies(frozen.migration, frozen.subject, comparison, sink_rewound=False)
     return strategy.judged(answers.current(), frozen, found, sink_rewound=False)
 
 
 def drafted(frozen: Frozen, way: Strategy) -> Plan:
-    seen = frozen.observed
-    request = DraftRequest(targets=targets_of(way.kind, seen.comparison, seen.new), author="Ada")
-    return READER.draft(frozen.migration, frozen.subject, seen, request, seen.comparison.taken_at)
+    seen = frozen.comparison
+    request = DraftRequest(targets=targets_of(way.kind, seen, seen.snapshots[1]), author="Ada")
+    return READER.draft(frozen.migration, frozen.subject, seen, request, seen.taken_at)
 
 
 def text(page: AppTest) -> str:
@@ -89,9 +89,9 @@ def test_every_way_that_applies_is_drafted_and_the_first_fits_the_engine(offered
     for way in ways:
         if way.drafts:
             assert drafted(frozen, way).positions, way.kind.title
-    if frozen.observed.comparison.engine == "kcl":
+    if frozen.comparison.engine == "kcl":
         assert ways[0].kind.name == "kcl-leases"
-        assert drafted(frozen, ways[0]).targets[0].group == frozen.observed.comparison.checkpoint.job_id  # type: ignore[union-attr]
+        assert drafted(frozen, ways[0]).targets[0].group == frozen.comparison.checkpoint.job_id  # type: ignore[union-attr]
 
 
 @ALL
@@ -121,7 +121,7 @@ def test_no_check_is_not_met_where_compare_proves_the_position(offered: Offered,
 
 @ALL
 def test_what_exactness_means_agrees_with_what_was_read_ahead(offered: Offered, subject: Subject) -> None:
-    for row in frozen_of(offered, subject).observed.comparison.partitions:
+    for row in frozen_of(offered, subject).comparison.partitions:
         meaning, ahead = verdicts.meaning(row), verdicts.ahead(row)
         if row.exactness is Exactness.POSITION_EXACT:
             assert ("the same" in meaning) == (ahead.tone is verdicts.Tone.RIGHT)
@@ -139,13 +139,13 @@ def test_what_exactness_means_agrees_with_what_was_read_ahead(offered: Offered, 
 )
 @ALL
 def test_a_position_exact_row_says_one_thing_ahead(offered: Offered, subject: Subject, ahead: Ahead, word: str) -> None:
-    row = frozen_of(offered, subject).observed.comparison.partitions[0]
+    row = frozen_of(offered, subject).comparison.partitions[0]
     assert word in verdicts.meaning(replace(row, exactness=Exactness.POSITION_EXACT, ahead=ahead))
 
 
 @ALL
 def test_lag_has_the_position_that_compare_proves(offered: Offered, subject: Subject) -> None:
-    comparison = frozen_of(offered, subject).observed.comparison
+    comparison = frozen_of(offered, subject).comparison
     proven = proven_of(comparison)
     view = READER.lag(offered.name, subject, 30 * _DAY_MS, lambda *_: None)
     if view is None:
@@ -186,7 +186,7 @@ def test_the_chart_of_a_failure_draws_every_offset_at_itself(offered: Offered, s
 
 @ALL
 def test_a_recording_says_when_it_was_written_and_never_when_it_was_copied(offered: Offered, subject: Subject) -> None:
-    recorded = frozen_of(offered, subject).observed.comparison.checkpoint
+    recorded = frozen_of(offered, subject).comparison.checkpoint
     assert recorded is not None
     shown = READER.checkpoint_reading(offered.name, subject.name, None, lambda *_: None).checkpoint
     fleet = READER.fleet(offered.name, lambda *_: None)

@@ -45,14 +45,14 @@ def without_boto3(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_application_and_a_query_of_a_resharded_stream_have_places_on_another_one() -> None:
     migration = workflow.sample(Bundled.KINESIS)
     for each in migration.checkpoints:
-        seen = workflow.sample_observed(workflow.sample_comparison(each.name, Bundled.KINESIS), Bundled.KINESIS)
+        seen = workflow.with_sample_snapshots(workflow.sample_comparison(each.name, Bundled.KINESIS), Bundled.KINESIS)
         read = workflow.checkpoint_reading(migration, each.name).checkpoint
-        assert seen.comparison.checkpoint is not None
-        assert read.sources == seen.comparison.checkpoint.sources
-        assert [row.exactness.proven for row in seen.comparison.partitions].count(True) >= 2
-        assert all(row.behind_old is not None for row in seen.comparison.partitions)
-        assert seen.comparison.quota is not None
-        (old,), (new,) = seen.old.topics, seen.new.topics
+        assert seen.checkpoint is not None
+        assert read.sources == seen.checkpoint.sources
+        assert [row.exactness.proven for row in seen.partitions].count(True) >= 2
+        assert all(row.behind_old is not None for row in seen.partitions)
+        assert seen.quota is not None
+        (old,), (new,) = seen.snapshots[0].topics, seen.snapshots[1].topics
         assert [(shard.partition, shard.parents, shard.closed) for shard in old.shards] == [
             (0, (), True),
             (1, (), False),
@@ -65,9 +65,9 @@ def test_an_application_and_a_query_of_a_resharded_stream_have_places_on_another
 
 
 def test_positions_are_written_into_the_shards_as_far_as_they_fit() -> None:
-    seen = workflow.sample_observed(workflow.sample_comparison("orders-app", Bundled.KINESIS), Bundled.KINESIS)
-    (old,), (new,) = seen.old.topics, seen.new.topics
-    shards, marks = shard_chart.shards_of([(old, new)]), shard_chart.marks_of(seen.comparison.partitions)
+    seen = workflow.with_sample_snapshots(workflow.sample_comparison("orders-app", Bundled.KINESIS), Bundled.KINESIS)
+    (old,), (new,) = seen.snapshots[0].topics, seen.snapshots[1].topics
+    shards, marks = shard_chart.shards_of([(old, new)]), shard_chart.marks_of(seen.partitions)
     assert sorted(marks) == [("new", "orders", 0), ("new", "orders", 1), ("new", "orders", 2)] + [
         ("old", "orders", number) for number in (1, 2, 3)
     ]
@@ -85,9 +85,9 @@ def test_positions_are_written_into_the_shards_as_far_as_they_fit() -> None:
 
 
 def test_each_part_of_a_position_in_several_shards_has_its_own_lag_on_the_tree_of_shards() -> None:
-    seen = workflow.sample_observed(workflow.sample_comparison("orders-query", Bundled.KINESIS), Bundled.KINESIS)
-    (old,), (new,) = seen.old.topics, seen.new.topics
-    shards, marks = shard_chart.shards_of([(old, new)]), shard_chart.marks_of(seen.comparison.partitions)
+    seen = workflow.with_sample_snapshots(workflow.sample_comparison("orders-query", Bundled.KINESIS), Bundled.KINESIS)
+    (old,), (new,) = seen.snapshots[0].topics, seen.snapshots[1].topics
+    shards, marks = shard_chart.shards_of([(old, new)]), shard_chart.marks_of(seen.partitions)
     late = {key[2]: mark.behind for key, mark in marks.items() if key[0] == "old"}
     assert sorted(late) == [0, 1, 2, 3]
     assert [None if each is None else each.left for each in late.values()] == [Left.RECORDS] * 4
@@ -95,7 +95,7 @@ def test_each_part_of_a_position_in_several_shards_has_its_own_lag_on_the_tree_o
     assert late[0].records == 7
     assert "Shard 2: ● TRIM_HORIZON · " in shard_chart.takeaway(shards, marks)
 
-    rows = [replace(row, behind_old=None, behind_new=None, behind_parts=()) for row in seen.comparison.partitions]
+    rows = [replace(row, behind_old=None, behind_new=None, behind_parts=()) for row in seen.partitions]
     marks = shard_chart.marks_of(rows)
     hovers = [text for bar in shard_chart.tree(shards, palette.LIGHT, marks).data for text in bar.hovertext]
     assert sum("behind: not asked" in text for text in hovers) == 7

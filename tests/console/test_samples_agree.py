@@ -30,7 +30,7 @@ def plans(sample: str) -> Iterator[Plan]:
     folder = LIBRARY / sample
     migration = load_migration(folder / "migration.yaml")
     for path in sorted(folder.glob("comparison-*.json")):
-        observed = workflow.load_observed(path, folder / "old.json", folder / "new.json")
+        observed = workflow.load_comparison(path, folder / "old.json", folder / "new.json")
         for spec in target_types():
             target = Target(kind=spec.name, group="etl" if spec.address is not None else None)
             try:
@@ -38,7 +38,7 @@ def plans(sample: str) -> Iterator[Plan]:
                     migration,
                     checkpoint(path.stem.removeprefix("comparison-")),
                     DraftRequest(targets=(target,), author="ada"),
-                    observed=observed,
+                    comparison=observed,
                     drafted_at="2026-11-25T00:00:00Z",
                 )
             except OffsetwiseError:

@@ -23,7 +23,6 @@ from offsetwise.model import Cluster, LagSample
 from offsetwise.registry import TARGETS
 from offsetwise.review.people import Person
 from offsetwise.store.store import open_store
-from offsetwise.workflow import Observed
 from tests.console.boards import ADA, RITA, claims
 from tests.console.conftest import APP, words
 from tests.console.readers import ORDERS, ValueReader
@@ -41,11 +40,8 @@ class ToyReader(ValueReader):
     def __init__(self, folder: Path) -> None:
         self.compared = replace(proven(folder), migration="orders-to-new")
         super().__init__({}, live=self.compared)
-        self.seen = Observed(
-            comparison=self.compared,
-            old=scene.snapshot(Cluster.OLD, self.compared.partitions),
-            new=scene.snapshot(Cluster.NEW, self.compared.partitions),
-        )
+        old, new = (scene.snapshot(side, self.compared.partitions) for side in Cluster)
+        self.seen = replace(self.compared, read_from=(old, new))
         self.samples = Recording((self._sample(),))
 
     def _sample(self) -> LagSample:

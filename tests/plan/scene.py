@@ -42,7 +42,6 @@ from offsetwise.model import (
 from offsetwise.plan.draft import draft
 from offsetwise.plan.request import DraftRequest
 from offsetwise.position import offset_or_none
-from offsetwise.workflow import Observed
 from tests.checkpoints import changed
 from tests.findings.cases import ROW
 
@@ -224,6 +223,6 @@ def blocking(code: str, *, partition: int | None = None) -> Finding:
     )
 
 
-def observed(name: str) -> Observed:
+def observed(name: str) -> Comparison:
     """Read one of the sample's recorded comparisons with its snapshots."""
-    return workflow.load_observed(SAMPLE / f"comparison-{name}.json", SAMPLE / "old.json", SAMPLE / "new.json")
+    return workflow.load_comparison(SAMPLE / f"comparison-{name}.json", SAMPLE / "old.json", SAMPLE / "new.json")

@@ -12,6 +12,7 @@ from offsetwise.config import JobTraits
 from offsetwise.errors import PlanError
 from offsetwise.model import (
     Cluster,
+    Comparison,
     Exactness,
     GroupState,
     IsolationLevel,
@@ -75,15 +76,15 @@ class TestPositions:
             workflow.sample(),
             subjects.checkpoint("payments"),
             DraftRequest(targets=(COPY,), author="ada"),
-            observed=read,
+            comparison=read,
             drafted_at=AT,
         )
 
-        places = {row.topic_partition: row.new_offset for row in read.comparison.partitions}
+        places = {row.topic_partition: row.new_offset for row in read.partitions}
         assert {one.topic_partition: one.new_offset for one in made.positions} == places
-        assert made.requirements.new.cluster_id == read.new.cluster_id
+        assert made.requirements.new.cluster_id == read.snapshots[1].cluster_id
         assert made.requirements.checkpoint is not None
-        assert made.requirements.checkpoint.files == read.comparison.checkpoint.pins  # type: ignore[union-attr]
+        assert made.requirements.checkpoint.files == read.checkpoint.pins  # type: ignore[union-attr]
 
     def test_the_proof_names_the_nearest_records_that_stand_on_both_logs(self) -> None:
         def near(old: int | None, new: int | None, side: Side) -> Neighbour:
@@ -268,22 +269,17 @@ class TestPendingBatch:
 
     def test_the_sample_waits_for_a_statement_about_its_pending_batch(self) -> None:
         read = observed("orders")
-        rows_known = tuple(replace(row, pending_equal=True) for row in read.comparison.partitions)
-        known = replace(read, comparison=replace(read.comparison, partitions=rows_known))
+        rows_known = tuple(replace(row, pending_equal=True) for row in read.partitions)
+        known = replace(read, partitions=rows_known)
 
-        def of(seen: workflow.Observed) -> Any:
+        def of(seen: Comparison) -> Any:
             request = DraftRequest(targets=(COPY,), author="ada")
             return workflow.draft(
-                workflow.sample(), subjects.checkpoint("orders"), request, observed=seen, drafted_at=AT
+                workflow.sample(), subjects.checkpoint("orders"), request, comparison=seen, drafted_at=AT
             )
 
         assert [len(one.restart) for one in of(known).positions] == [2] * 8
-        unknown = replace(
-            read,
-            comparison=replace(
-                read.comparison, partitions=tuple(replace(row, pending_equal=None) for row in rows_known)
-            ),
-        )
+        unknown = replace(read, partitions=tuple(replace(row, pending_equal=None) for row in rows_known))
         with pytest.raises(PlanError, match="PENDING_BATCH_DIFFERS"):
             of(unknown)
 
@@ -433,7 +429,7 @@ class TestRefusals:
                     workflow.sample(),
                     subjects.checkpoint("payments"),
                     request,
-                    observed=observed("payments"),
+                    comparison=observed("payments"),
                     drafted_at=AT,
                 )
 

@@ -151,6 +151,6 @@ class TestRetention:
 
 def test_the_sample_passes_every_check() -> None:
     read = observed("orders")
-    made = start_gate(read.comparison, read.old, read.new, migration(), NOW_MS)
+    made = start_gate(read, read.snapshots[0], read.snapshots[1], migration(), NOW_MS)
 
     assert {check.name: check.outcome for check in made} == dict.fromkeys((MIRRORED, TRANSACTIONS, SKEW, RETENTION), P)

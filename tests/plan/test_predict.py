@@ -74,5 +74,5 @@ def test_a_groups_consumer_follows_its_settings_and_gets_no_exception() -> None:
 
 
 def test_the_samples_are_predicted_to_fail_as_the_recorded_checkpoint_did() -> None:
-    assert predict(observed("orders").comparison).effect == "exception"
-    assert "polluted checkpoint" in predict(observed("payments").comparison).told
+    assert predict(observed("orders")).effect == "exception"
+    assert "polluted checkpoint" in predict(observed("payments")).told

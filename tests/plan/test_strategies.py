@@ -131,9 +131,7 @@ def test_commands_are_ones_that_exist_with_names_quoted() -> None:
 
 def test_the_samples_are_judged_by_what_their_jobs_state() -> None:
     read = observed("payments")
-    made = {
-        each.kind.name: each for each in judge_strategies(read.comparison, workflow.sample(), checkpoint="payments")
-    }
+    made = {each.kind.name: each for each in judge_strategies(read, workflow.sample(), checkpoint="payments")}
 
     assert made["checkpoint-copy"].applies
     assert "the file sink ignores batch ids" in made["fresh-seeded"].why_not[0]

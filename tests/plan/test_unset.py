@@ -226,7 +226,7 @@ def test_the_command_and_python_decide_alike(unset: str | None, reset: str | Non
         "name: m\nsource: {name: old, properties: {bootstrap.servers: 'a:1'}}\n"
         f"target: {{name: new, properties: {{bootstrap.servers: 'b:1'}}}}\ngroups: [{{name: etl{job}}}]\n"
     )
-    compared = ow.Comparison.load(*paths.values())
+    compared = ow.load_comparison(*paths.values())
     group = ow.Migration.load(tmp_path / "m.yaml").group("etl")
 
     ran = call(

@@ -28,10 +28,10 @@ def copied(name: str, folder: Path) -> Checkpoint:
 
 def drafted(name: str, read: Checkpoint, *, pending_equal: bool | None = None, **request: object) -> Plan:
     seen = observed(name)
-    rows = tuple(replace(row, pending_equal=pending_equal) for row in seen.comparison.partitions)
-    seen = replace(seen, comparison=replace(seen.comparison, checkpoint=read, partitions=rows))
+    rows = tuple(replace(row, pending_equal=pending_equal) for row in seen.partitions)
+    seen = replace(seen, checkpoint=read, partitions=rows)
     made = replace(DraftRequest(targets=(COPY,), author="ada"), **request)  # type: ignore[arg-type]
-    return workflow.draft(workflow.sample(), checkpoint(name), made, observed=seen, drafted_at=AT)
+    return workflow.draft(workflow.sample(), checkpoint(name), made, comparison=seen, drafted_at=AT)
 
 
 def changes(plan: Plan, folder: Path) -> dict[str, set[tuple[str, int, Position | None, Position]]]:
@@ -60,19 +60,19 @@ def test_a_rewind_drops_what_came_later(tmp_path: Path) -> None:
     reached = {each.topic_partition: each.offset for each in read.sources[0].positions}
     seen = observed("orders")
     rows = []
-    for row in seen.comparison.partitions:
+    for row in seen.partitions:
         old = reached[row.topic_partition]
         assert row.old_offset is not None
         assert row.new_offset is not None
         point = RestartPoint(batch=5, old=old, new=row.new_offset)
         rows.append(proven(replace(row, old_offset=old, restart=(point,), evidence=Evidence(reason="It is."))))
-    comparison = replace(seen.comparison, checkpoint=read, partitions=tuple(rows), findings=())
+    comparison = replace(seen, checkpoint=read, partitions=tuple(rows), findings=())
     request = DraftRequest(targets=(COPY,), author="ada", rewind_to=5, sink_rewound=True)
     plan = workflow.draft(
         workflow.sample(),
         checkpoint("orders"),
         request,
-        observed=replace(seen, comparison=comparison),
+        comparison=comparison,
         drafted_at=AT,
     )
 

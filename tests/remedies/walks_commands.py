@@ -110,7 +110,7 @@ def drafted(scene: Scene) -> Path:
         folder = sample(scene).parent
         files = (folder / "comparison-payments.json", folder / "old.json", folder / "new.json")
         job = ow.Migration.load(sample(scene)).checkpoint("payments")
-        plan = job.draft(ow.targets.SparkCopy(), author="ada", comparison=ow.Comparison.load(*files))
+        plan = job.draft(ow.targets.SparkCopy(), author="ada", comparison=ow.load_comparison(*files))
         plan.save(path)
     return path
 

@@ -92,7 +92,7 @@ other_request(
 def name_of_a_target_without_names(scene: Scene) -> Steps:
     path = sample(scene)
     job = ow.Migration.load(path).checkpoint("payments")
-    read = ow.Comparison.load(*(path.parent / name for name in ("comparison-payments.json", "old.json", "new.json")))
+    read = ow.load_comparison(*(path.parent / name for name in ("comparison-payments.json", "old.json", "new.json")))
 
     def asked(target: Target) -> Call:
         return lambda: job.draft(target, author="ada", comparison=read) and None
@@ -110,9 +110,9 @@ def lease_files(scene: Scene) -> tuple[Path, Call, Call]:
     names = [scene.folder / name for name in ("old.json", "new.json")]
 
     def compare() -> None:
-        observed = ow.Migration.load(path).checkpoint("app").compare().observed
-        (scene.folder / "comparison.json").write_text(files.dump(observed.comparison))
-        for read, name in zip((observed.old, observed.new), names, strict=True):
+        observed = ow.Migration.load(path).checkpoint("app").compare()
+        (scene.folder / "comparison.json").write_text(files.dump(observed))
+        for read, name in zip(observed.snapshots, names, strict=True):
             name.write_text(files.dump(read))
 
     recorded: tuple[str | Path, ...] = ("--comparison", scene.folder / "comparison.json", "--snapshots", *names)

@@ -164,16 +164,16 @@ def planned(scene: Scene, request: DraftRequest, **given: object) -> Call:
     path = sample(scene)
 
     def command() -> object:
-        observed = ow.Comparison.load(
+        observed = ow.load_comparison(
             *(path.with_name(f"{name}.json") for name in ("comparison-payments", "old", "new"))
-        ).observed
+        )
         return (
             planning.draft(
                 load_migration(path),
                 request.subject,
                 request,
                 drafted_at=AT,
-                observed=observed if given.get("observed") else None,
+                comparison=observed if given.get("observed") else None,
             )
             and None
         )

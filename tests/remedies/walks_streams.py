@@ -43,7 +43,7 @@ def made(scene: Scene) -> Stream:
 
 
 def compared(migration: Path) -> tuple[Finding, ...]:
-    return ow.Migration.load(migration).checkpoint("app").compare().observed.comparison.findings
+    return ow.Migration.load(migration).checkpoint("app").compare().findings
 
 
 def draft(migration: Path, target: str, *decided: str) -> None:

@@ -284,7 +284,7 @@ def test_a_repair_with_a_migration_moves_what_it_repaired(tmp_path: Path, monkey
         seen.append(repaired)
         raise ClusterError("No cluster is asked in this test.", fix="")
 
-    monkeypatch.setattr("offsetwise.workflow.planning.observe", observe)
+    monkeypatch.setattr("offsetwise.workflow.planning.compare", observe)
     file = tmp_path / "m.yaml"
     file.write_text(
         f"name: m\nsource: {{properties: {{bootstrap.servers: 'old.invalid:1'}}}}\n"

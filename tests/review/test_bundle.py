@@ -63,9 +63,9 @@ def packed(scene: Scene, by: Person = ADA) -> tuple[Saved, bytes]:
         checkpoint("payments"),
         DraftRequest(targets=(Target(kind="spark-checkpoint"),), author=names.author),
         drafted_at="2026-03-01T09:00:00Z",
-        observed=seen,
+        comparison=seen,
     )
-    saved = scene.board.save_draft(by, files.dump(plan).encode(), observed=seen)
+    saved = scene.board.save_draft(by, files.dump(plan).encode(), comparison=seen)
     assert isinstance(saved, Saved), saved
     scene.board.comment(by, saved.plan, HOSTILE)
     scene.board.submit(by, saved.plan, saved.digest)

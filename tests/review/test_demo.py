@@ -48,9 +48,9 @@ def drafted(board: Board, by: Person) -> Saved:
             author=board.credits(by).author,
         ),
         drafted_at="2026-03-01T09:00:00Z",
-        observed=seen,
+        comparison=seen,
     )
-    saved = board.save_draft(by, files.dump(plan).encode(), observed=seen)
+    saved = board.save_draft(by, files.dump(plan).encode(), comparison=seen)
     assert isinstance(saved, Saved), saved
     return saved
 

@@ -78,7 +78,7 @@ def test_it_is_compared_by_its_own_translation(folder: Path) -> None:
     assert {row.exactness for row in made} == {Exactness.EXACT}
     assert (first.lag_old, first.lag_new) == (None, None)
     assert {row.raw.verdict for row in made} == {RawVerdict.LOSS}
-    assert files.load(files.dump(made.observed.comparison), "comparison", subject="it") == made.observed.comparison
+    assert files.load(files.dump(made), "comparison", subject="it") == made
     told = call("compare", "--migration", folder / "migration.yaml", "--checkpoint", "train")
     for word in ("s-1050", "s-0950", "exact"):
         assert word in told.out

@@ -143,7 +143,7 @@ def test_the_command_line_drafts_from_the_snapshot_and_refuses_commits_that_have
 
 def test_the_copy_of_a_savepoint_is_not_marked_before_its_transactions_are_committed() -> None:
     migration = workflow.sample(Bundled.FLINK)
-    observed = workflow.sample_observed(workflow.sample_comparison("order-audit", Bundled.FLINK), Bundled.FLINK)
+    observed = workflow.with_sample_snapshots(workflow.sample_comparison("order-audit", Bundled.FLINK), Bundled.FLINK)
     request = DraftRequest(targets=(Target(kind="flink-savepoint"),), author="ada")
     taken = workflow.sample_sink()
 
@@ -157,7 +157,7 @@ def test_the_copy_of_a_savepoint_is_not_marked_before_its_transactions_are_commi
                 targets=request.targets if mark else (TO_SINK, *request.targets),
             ),
             drafted_at=taken.looks.taken_at,
-            observed=observed,
+            comparison=observed,
             sink=taken,
         )
 

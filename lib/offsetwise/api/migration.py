@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from offsetwise import config, workflow
-from offsetwise.api.comparison import Comparison
 from offsetwise.config import load_migration
 from offsetwise.errors import ConfigError, OffsetwiseError, UsageError
 from offsetwise.model import (
     Checkpoint,
     Cluster,
+    Comparison,
     Override,
     Reconciliation,
     Snapshot,
@@ -136,7 +136,7 @@ class Migration:
         ):
             made = Compared(
                 job=Job(self, Subject(kind=each.wanted.kind, name=each.wanted.name)),
-                comparison=None if isinstance(each.outcome, OffsetwiseError) else Comparison(each.outcome),
+                comparison=None if isinstance(each.outcome, OffsetwiseError) else each.outcome,
                 error=each.outcome if isinstance(each.outcome, OffsetwiseError) else None,
                 reused=each.reused,
                 file=each.file,
@@ -251,14 +251,8 @@ class Job:
             ConfigError: Properties that Spark cannot read with.
             SparkError: Spark cannot read the records.
         """
-        return Comparison(
-            workflow.observe(
-                self.migration.settings,
-                self._named(),
-                snapshots=snapshots,
-                content=records,
-                progress=progress,
-            )
+        return workflow.compare(
+            self.migration.settings, self._named(), snapshots=snapshots, content=records, progress=progress
         )
 
     def draft(
@@ -329,7 +323,7 @@ class Job:
             self.subject,
             request,
             drafted_at=time_of(datetime.now(UTC)),
-            observed=None if comparison is None else comparison.observed,
+            comparison=comparison,
             sink=sink_snapshot,
             progress=progress,
         )

@@ -146,7 +146,7 @@ def compare(
     else:
         (job,) = jobs or [of.job()]
         with progress() as told:
-            made = job.compare(snapshots=loaded, records=content, progress=told).observed.comparison
+            made = job.compare(snapshots=loaded, records=content, progress=told)
         if as_json:
             typer.echo(files.dump(made, severities=True), nl=False)
         else:
@@ -165,7 +165,7 @@ def _tell_compared(each: Compared, *, as_json: bool) -> None:
     if each.error is not None:
         tell(type(each.error).__name__, each.error.problem, each.error.fix, as_json=as_json, job=str(each.job))
     elif as_json and each.comparison is not None:
-        typer.echo(files.dump(each.comparison.observed.comparison, indent=None, severities=True), nl=False)
+        typer.echo(files.dump(each.comparison, indent=None, severities=True), nl=False)
     else:
         render.compared(stdout(), each)
 

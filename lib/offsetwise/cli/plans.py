@@ -87,7 +87,7 @@ def draft(
     as_json: AsJson = False,
 ) -> None:
     """Draft a plan: where every partition resumes, why that is right, and what must still hold. Writes one file."""
-    from offsetwise import Comparison, Job, Migration, load_sink_snapshot
+    from offsetwise import Job, Migration, load_comparison, load_sink_snapshot
     from offsetwise.new_files import require_new
     from offsetwise.plan import options, settings
 
@@ -116,7 +116,7 @@ def draft(
     chosen_starts = options.starts(starts, reasons[len(decided) : of_places], by=author)
     settlements = options.settlements(commits, aborts, reasons[of_places:], by=author)
     cutover_ms = None if cutover is None else options.time_ms(cutover, "--cutover")
-    read = None if comparison is None or snapshots is None else Comparison.load(comparison, *snapshots)
+    read = None if comparison is None or snapshots is None else load_comparison(comparison, *snapshots)
     of = Migration.load(migration)
     named = read is None or checkpoint is not None or group is not None
     job = of.job(checkpoint=checkpoint, group=group) if named else Job(of)

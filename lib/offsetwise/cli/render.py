@@ -184,7 +184,7 @@ def compared(out: Console, each: Compared) -> None:
     """Show in a line what one job of many came to."""
     if each.comparison is None:
         return
-    tone, head, rest = verdicts.answer(each.comparison.observed.comparison)
+    tone, head, rest = verdicts.answer(each.comparison)
     kept = " [dim](as compared before)[/]" if each.reused else ""
     out.print(f"{safe(str(each.job))}: [{_STYLES[tone]}]{head}[/] {rest}{kept}", soft_wrap=True)
 

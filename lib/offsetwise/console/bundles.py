@@ -17,7 +17,6 @@ from offsetwise.model import Cluster, Comparison, Subject
 from offsetwise.progress import Progress
 from offsetwise.review.bundle import MAX_PACKED_BYTES, Bundle, open_bundle
 from offsetwise.watch.background import Sampling
-from offsetwise.workflow import Observed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,19 +68,19 @@ class BundleReader(Reader):
     def comparison(self, migration: str, subject: Subject, progress: Progress) -> Comparison:
         """Compare; of a bundle, give the comparison in it."""
         seen = self._observed.get(migration)
-        return super().comparison(migration, subject, progress) if seen is None else seen.comparison
+        return super().comparison(migration, subject, progress) if seen is None else seen
 
     def cluster(self, migration: str, cluster: Cluster, progress: Progress) -> ReadCluster:
         """Read one cluster; of a bundle, give the snapshot in it."""
         seen = self._observed.get(migration)
         if seen is None:
             return super().cluster(migration, cluster, progress)
-        pairs = {(row.topic, row.new_topic) for row in seen.comparison.partitions}
+        pairs = {(row.topic, row.new_topic) for row in seen.partitions}
         if cluster is Cluster.OLD:
-            return ReadCluster(snapshot=seen.old, counterparts=dict(pairs), link=None)
-        return ReadCluster(snapshot=seen.new, counterparts={new: old for old, new in pairs}, link=None)
+            return ReadCluster(snapshot=seen.snapshots[0], counterparts=dict(pairs), link=None)
+        return ReadCluster(snapshot=seen.snapshots[1], counterparts={new: old for old, new in pairs}, link=None)
 
-    def observed(self, migration: str, subject: Subject, comparison: Comparison) -> Observed | None:
+    def observed(self, migration: str, subject: Subject, comparison: Comparison) -> Comparison | None:
         """Give a comparison with the clusters as it read them."""
         return self._observed.get(migration) or super().observed(migration, subject, comparison)
 
@@ -145,6 +144,5 @@ def reader(files: tuple[Path, ...]) -> Reader:
     return BundleReader(files, handed) if handed else Reader(files)
 
 
-def _offered(name: str, seen: Observed) -> Offered:
-    compared = seen.comparison
+def _offered(name: str, compared: Comparison) -> Offered:
     return Offered(name=name, old=compared.old.name, new=compared.new.name, subjects=(compared.kept_in,), recorded=True)

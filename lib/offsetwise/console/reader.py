@@ -41,7 +41,6 @@ from offsetwise.transactions.snapshot import SinkSnapshot
 from offsetwise.watch.background import BackgroundSamplers, Sampling
 from offsetwise.watch.recording import recorded_lag
 from offsetwise.watch.sampler import Keeper
-from offsetwise.workflow import Observed
 from offsetwise.workflow.repairing import FittingRepair
 
 MIGRATIONS_VARIABLE: Final = "OFFSETWISE_MIGRATIONS"
@@ -114,9 +113,8 @@ class Reader:
         if migration in self._samples:
             return workflow.sample_comparison(subject.name, self._samples[migration])
         with self._spark.in_use():
-            seen = workflow.observe(self._migrations[migration], subject, progress=progress)
-        self._observations.keep(migration, subject, seen)
-        return seen.comparison
+            comparison = workflow.compare(self._migrations[migration], subject, progress=progress)
+        return self._observations.keep(migration, subject, comparison)
 
     def comparisons(self, migration: str, progress: Progress) -> Iterator[tuple[Subject, Comparison | OffsetwiseError]]:
         """Compare all subjects of a migration at once; give each as soon as it is ready, or why it cannot be read."""
@@ -127,8 +125,7 @@ class Reader:
                 if isinstance(each.outcome, OffsetwiseError):
                     yield subject, each.outcome
                 else:
-                    self._observations.keep(migration, subject, each.outcome)
-                    yield subject, each.outcome.comparison
+                    yield subject, self._observations.keep(migration, subject, each.outcome)
 
     def reconciliation(self, migration: str, topic: str, progress: Progress) -> Reconciliation:
         """Count a topic on the live clusters; of the sample, give what was recorded with it."""
@@ -289,10 +286,10 @@ class Reader:
         """Stop sampling it."""
         self._samplers.stop(migration)
 
-    def observed(self, migration: str, subject: Subject, comparison: Comparison) -> workflow.Observed | None:
+    def observed(self, migration: str, subject: Subject, comparison: Comparison) -> Comparison | None:
         """Give a comparison with the clusters as it read them."""
         if migration in self._samples:
-            return workflow.sample_observed(comparison, self._samples[migration])
+            return workflow.with_sample_snapshots(comparison, self._samples[migration])
         return self._observations.of(migration, subject, comparison)
 
     def strategies(
@@ -303,11 +300,9 @@ class Reader:
             comparison, self._migrations[migration], checkpoint=subject.checkpoint, sink_rewound=sink_rewound
         )
 
-    def draft(
-        self, migration: str, subject: Subject, observed: workflow.Observed, request: DraftRequest, drafted_at: str
-    ) -> Plan:
+    def draft(self, migration: str, subject: Subject, full: Comparison, request: DraftRequest, drafted_at: str) -> Plan:
         """Draft a plan from what was read."""
-        return workflow.draft(self._migrations[migration], subject, request, drafted_at=drafted_at, observed=observed)
+        return workflow.draft(self._migrations[migration], subject, request, drafted_at=drafted_at, comparison=full)
 
     def _archive(self, migration: str) -> Archive:
         if migration not in self._samples:
@@ -322,28 +317,31 @@ class Reader:
 
 
 class Observations:
-    """The last reading of each subject, as many as the desk holds comparisons. Safe to use from several threads."""
+    """The snapshots that the last comparisons were made with: fewer than comparisons. Safe to use from threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[str, Subject], Observed] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, Subject], tuple[Comparison, Comparison]] = OrderedDict()
+        """Each comparison without its snapshots, and with them."""
 
-    def keep(self, migration: str, subject: Subject, seen: Observed) -> None:
-        """Keep a reading in the place of the earlier one."""
+    def keep(self, migration: str, subject: Subject, comparison: Comparison) -> Comparison:
+        """Keep a comparison in the place of the earlier one, and return it without its snapshots."""
+        alone = replace(comparison, read_from=None)
         with self._lock:
-            self._kept[migration, subject] = seen
+            self._kept[migration, subject] = (alone, comparison)
             self._kept.move_to_end((migration, subject))
             while len(self._kept) > HELD_ANSWERS:
                 self._kept.popitem(last=False)
+        return alone
 
-    def of(self, migration: str, subject: Subject, comparison: Comparison) -> Observed | None:
-        """Give the reading that a comparison was made from; None where another one took its place."""
+    def of(self, migration: str, subject: Subject, comparison: Comparison) -> Comparison | None:
+        """Return a comparison with its snapshots; None where another one took its place."""
         with self._lock:
-            found = self._kept.get((migration, subject))
-            if found is None or found.comparison is not comparison:
+            alone, complete = self._kept.get((migration, subject), (None, None))
+            if alone is not comparison:
                 return None
             self._kept.move_to_end((migration, subject))
-            return found
+            return complete
 
 
 def reader_of_process() -> Reader:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from offsetwise.model.behind import Behind, PartBehind, QuotaUse
 from offsetwise.model.checkpoints import Checkpoint
 from offsetwise.model.closed_sets import Cluster, Exactness, Method, RawVerdict, Side
-from offsetwise.model.clusters import LogRange
+from offsetwise.model.clusters import LogRange, Snapshot
 from offsetwise.model.findings import Finding
 from offsetwise.model.offsets import AnyPosition, Count, Offset, Time
 from offsetwise.model.subjects import OfSubject, Subject
@@ -230,7 +231,10 @@ class Summary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison(OfSubject):
-    """A checkpoint, or a consumer group, beside both clusters."""
+    """Every position of a checkpoint, or of a consumer group, beside both clusters.
+
+    Its rows are reached by iteration, and by the name of a partition of the old cluster: `comparison["orders-0"]`.
+    """
 
     migration: str
     checkpoint: Checkpoint | None
@@ -248,8 +252,44 @@ class Comparison(OfSubject):
     """There too: SHA-256 of what it was made from, so that a later command knows whether it still holds."""
     quota: QuotaUse | None = None
     """What asking for `behind_old` and `behind_new` took; None where nobody asked. Not written then."""
+    read_from: tuple[Snapshot, Snapshot] | None = field(default=None, compare=False, repr=False)
+    """The old and the new cluster as they were read for it; None where its file alone was read. No part of its file,
+    as the next one."""
+    from_files: bool = field(default=False, compare=False)
+    """Whether all of it was read from files, which whoever wrote them could change."""
 
     @property
     def kept_in(self) -> Subject:
         """What keeps the positions: the checkpoint by its URI, or the group."""
         return self.kept_by(self.group)
+
+    @property
+    def snapshots(self) -> tuple[Snapshot, Snapshot]:
+        """The old and the new cluster as they were read for it.
+
+        Raises:
+            ValueError: Its file alone was read.
+        """
+        if self.read_from is None:
+            raise ValueError("Both snapshots that the comparison was made with: expected, found its file alone.")
+        return self.read_from
+
+    def __getitem__(self, partition: str) -> PartitionComparison:
+        """Return the row of a partition of the old cluster, as `orders-0`.
+
+        Raises:
+            KeyError: No source reads it, or several do: look at `partitions`.
+        """
+        rows = [row for row in self.partitions if str(row.topic_partition) == partition]
+        if len(rows) != 1:
+            raise KeyError(f"{partition}: expected one row, found {len(rows)}")
+        return rows[0]
+
+    def __iter__(self) -> Iterator[PartitionComparison]:
+        return iter(self.partitions)
+
+    def __len__(self) -> int:
+        return len(self.partitions)
+
+    def __bool__(self) -> bool:
+        return True

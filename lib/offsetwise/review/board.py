@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 from offsetwise import files
 from offsetwise.approval import ApprovalFile, PrivateKey, Verdict
 from offsetwise.errors import ConfigError, FileError, OffsetwiseError, StoreError
-from offsetwise.model import AcceptedUnproven, Plan, Receipt
+from offsetwise.model import AcceptedUnproven, Comparison, Plan, Receipt
 from offsetwise.model.digest import digest as digest_of
 from offsetwise.plan.drift import Drift
 from offsetwise.plan.reading import read_plan
@@ -31,7 +31,6 @@ from offsetwise.review.drafting import Drafted
 from offsetwise.review.people import Person
 from offsetwise.review.view import View
 from offsetwise.store.reviews import Reviews
-from offsetwise.workflow import Observed
 
 Answer = TypeVar("Answer")
 Read = TypeVar("Read")
@@ -75,7 +74,7 @@ class Board(View):
         *,
         plan: int | None = None,
         base: str | None = None,
-        observed: Observed | None = None,
+        comparison: Comparison | None = None,
     ) -> SaveAnswer:
         """Save a plan, or the next version of one: approvals of earlier versions count no more.
 
@@ -84,12 +83,12 @@ class Board(View):
             content: The plan's file. It has to record `credits(person, plan)`.
             plan: Of which plan it is a version; None for a new one.
             base: The digest of the version that was edited. If it is not the newest, the answer is `Stale`.
-            observed: What it was drafted from, for those who review it.
+            comparison: What it was drafted from, for those who review it.
         """
         digest = digest_of(content)
 
         def save(attempt: Attempt, parsed: Plan) -> SaveAnswer:
-            drafted = Drafted(plan=parsed, content=content, digest=digest, base=base, observed=observed)
+            drafted = Drafted(plan=parsed, content=content, digest=digest, base=base, comparison=comparison)
             return drafting.save(attempt, drafted)
 
         return self._brought(

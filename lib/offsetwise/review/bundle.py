@@ -12,18 +12,17 @@ import hashlib
 import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, ValidationError
 
 from offsetwise import files, strict_json
 from offsetwise.errors import FileError
-from offsetwise.model import MAX_TIME_MS, Plan
+from offsetwise.model import MAX_TIME_MS, Comparison, Plan
 from offsetwise.model.digest import digest as digest_of
 from offsetwise.plan.reading import read_plan
 from offsetwise.store.review_rows import CommentRow, EditorRow, Who
-from offsetwise.workflow import Observed
 
 KIND: Final = "review-bundle"
 MAX_PACKED_BYTES: Final = 16 * 1024 * 1024
@@ -48,7 +47,7 @@ class Bundle:
     content: bytes
     """The plan's file, every byte."""
     plan: Plan
-    observed: Observed | None
+    observed: Comparison | None
     """What it was drafted from; None where that was not kept."""
     kept: Mapping[str, bytes]
     """The files of `observed`, every byte."""
@@ -238,16 +237,15 @@ def _read(data: bytes, subject: str) -> tuple[_Told, dict[str, bytes]]:
     return _Told.model_validate(read.model_dump(exclude={"parts"})), kept
 
 
-def _observed(kept: Mapping[str, bytes], subject: str) -> Observed | None:
+def _observed(kept: Mapping[str, bytes], subject: str) -> Comparison | None:
     if not kept:
         return None
     if len(kept) != len(_OBSERVED):
         raise _unusable(subject, f"it has {', '.join(kept)} and not the rest of comparison, old and new")
-    return Observed(
-        comparison=files.load(kept["comparison"], "comparison", subject=f"{subject}: its comparison"),
-        old=files.load(kept["old"], "snapshot", subject=f"{subject}: its snapshot of the old cluster"),
-        new=files.load(kept["new"], "snapshot", subject=f"{subject}: its snapshot of the new cluster"),
-    )
+    compared: Comparison = files.load(kept["comparison"], "comparison", subject=f"{subject}: its comparison")
+    old = files.load(kept["old"], "snapshot", subject=f"{subject}: its snapshot of the old cluster")
+    new = files.load(kept["new"], "snapshot", subject=f"{subject}: its snapshot of the new cluster")
+    return replace(compared, read_from=(old, new))
 
 
 def _part(content: bytes) -> dict[str, str]:

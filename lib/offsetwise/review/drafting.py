@@ -27,7 +27,6 @@ from offsetwise.review.people import Person, recorded, who
 from offsetwise.review.risk import Facts, facts_of
 from offsetwise.store.review_rows import EditorRow, PlanRow, State, VersionRow, Who
 from offsetwise.store.reviews import Change
-from offsetwise.workflow import Observed
 
 _TOLD: Final = 1_000
 
@@ -41,7 +40,7 @@ class Drafted:
     digest: str
     base: str | None
     """The digest of the version that was edited."""
-    observed: Observed | None
+    comparison: Comparison | None
 
     @property
     def moves(self) -> str:
@@ -87,7 +86,7 @@ def _saved(attempt: Attempt, person: Person, drafted: Drafted, facts: Facts) -> 
         plan, number, digest=digest, content=drafted.content, facts=facts.dump(), by=who(person), at_ms=attempt.now_ms
     )
     change.add_editor(plan, number, who(person))
-    _add_files(change, version, {} if drafted.observed is None else _files_of(drafted.observed))
+    _add_files(change, version, {} if drafted.comparison is None else _files_of(drafted.comparison))
     change.move(plan, State.DRAFT, number=number, at_ms=attempt.now_ms)
     attempt.plan = change.plan(plan)
     attempt.details.update(dropped_approvals=dropped, facts=facts.dump()[:_TOLD])
@@ -203,7 +202,7 @@ def receive(attempt: Attempt, bundle: Bundle) -> SaveAnswer:
     if isinstance(person, NotAllowed):
         return person
     drafted = Drafted(
-        plan=bundle.plan, content=bundle.content, digest=bundle.plan_digest, base=None, observed=bundle.observed
+        plan=bundle.plan, content=bundle.content, digest=bundle.plan_digest, base=None, comparison=bundle.observed
     )
     attempt.details.update(bundle=bundle.digest)
     there = change.version_of(drafted.digest)
@@ -240,10 +239,10 @@ def _named(editor: EditorRow) -> Who:
     return Who(issuer=editor.issuer, subject=editor.subject, name=editor.subject, address=editor.address)
 
 
-def _files_of(observed: Observed) -> dict[str, bytes]:
-    seen: dict[str, Comparison | Snapshot] = {"comparison": observed.comparison, "old": observed.old}
-    seen["new"] = observed.new
-    return {kind: files.dump(each).encode() for kind, each in seen.items()}
+def _files_of(comparison: Comparison) -> dict[str, bytes]:
+    old, new = comparison.snapshots
+    parts: dict[str, Comparison | Snapshot] = {"comparison": comparison, "old": old, "new": new}
+    return {kind: files.dump(part).encode() for kind, part in parts.items()}
 
 
 def _add_files(change: Change, version: int, kept: Mapping[str, bytes]) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
 from offsetwise import files
 from offsetwise.approval import PrivateKey
 from offsetwise.errors import AccessError, PlanError
-from offsetwise.model import Identity
+from offsetwise.model import Comparison, Identity
 from offsetwise.review import exports
 from offsetwise.review.access import Access, Role
 from offsetwise.review.allowing import Verb, not_signed_in, why_not, why_not_own
@@ -26,7 +26,6 @@ from offsetwise.store.audit import AuditFilter, AuditRow, Chain
 from offsetwise.store.looks import Look
 from offsetwise.store.review_rows import EditorRow, PlanRow, State, VersionRow
 from offsetwise.store.reviews import Reviews
-from offsetwise.workflow import Observed
 
 AUDIT_ROWS: Final = 500
 """Rows of the audit log on one page."""
@@ -113,7 +112,7 @@ class View:
         with self._looking(person, "Reading the plan") as look:
             return look.content(_there(look, plan, number).id)
 
-    def observed(self, person: Person | None, plan: int, number: int) -> Observed | None:
+    def observed(self, person: Person | None, plan: int, number: int) -> Comparison | None:
         """Give the comparison and the snapshots that a version was drafted from; None where they were not kept.
 
         Raises:
@@ -123,11 +122,10 @@ class View:
             kept = look.files(_there(look, plan, number).id)
         if set(kept) != {"comparison", "old", "new"}:
             return None
-        return Observed(
-            comparison=files.load(kept["comparison"], "comparison", subject="the kept comparison"),
-            old=files.load(kept["old"], "snapshot", subject="the kept snapshot of the old cluster"),
-            new=files.load(kept["new"], "snapshot", subject="the kept snapshot of the new cluster"),
-        )
+        compared: Comparison = files.load(kept["comparison"], "comparison", subject="the kept comparison")
+        old = files.load(kept["old"], "snapshot", subject="the kept snapshot of the old cluster")
+        new = files.load(kept["new"], "snapshot", subject="the kept snapshot of the new cluster")
+        return replace(compared, read_from=(old, new))
 
     def difference(self, person: Person | None, plan: int, before: int, after: int) -> Difference:
         """Say what differs between two versions of a plan, by their numbers.

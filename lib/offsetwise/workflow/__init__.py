@@ -10,7 +10,7 @@ from offsetwise.lazy import exported
 
 if TYPE_CHECKING:
     from offsetwise.workflow.checkpoints import batch_files, checkpoint_reading, fleet, inspect, state_rows
-    from offsetwise.workflow.comparing import compare, observe, snapshot
+    from offsetwise.workflow.comparing import compare, snapshot
     from offsetwise.workflow.comparing_all import Compared, all_jobs, compare_all
     from offsetwise.workflow.counting import reconcile
     from offsetwise.workflow.planning import draft, drift
@@ -19,18 +19,17 @@ if TYPE_CHECKING:
         sample,
         sample_comparison,
         sample_drift,
-        sample_observed,
         sample_reconciliation,
         sample_sink,
+        with_sample_snapshots,
     )
     from offsetwise.workflow.repairing import fitting_repairs, repair
     from offsetwise.workflow.scenes import Wanted, check_two_clusters
     from offsetwise.workflow.sinks import sink_snapshot, sink_transactions
-    from offsetwise.workflow.stored import Observed, load_observed, load_sink_snapshot, load_snapshots
+    from offsetwise.workflow.stored import load_comparison, load_sink_snapshot, load_snapshots
 
 __all__ = [
     "Compared",
-    "Observed",
     "Wanted",
     "all_jobs",
     "batch_files",
@@ -43,28 +42,26 @@ __all__ = [
     "fitting_repairs",
     "fleet",
     "inspect",
+    "load_comparison",
     "load_migrations",
-    "load_observed",
     "load_sink_snapshot",
     "load_snapshots",
-    "observe",
     "reconcile",
     "repair",
     "sample",
     "sample_comparison",
     "sample_drift",
-    "sample_observed",
     "sample_reconciliation",
     "sample_sink",
     "sink_snapshot",
     "sink_transactions",
     "snapshot",
     "state_rows",
+    "with_sample_snapshots",
 ]
 
 _HOMES = {
     "Compared": "comparing_all",
-    "Observed": "stored",
     "Wanted": "scenes",
     "all_jobs": "comparing_all",
     "batch_files": "checkpoints",
@@ -77,23 +74,22 @@ _HOMES = {
     "fitting_repairs": "repairing",
     "fleet": "checkpoints",
     "inspect": "checkpoints",
+    "load_comparison": "stored",
     "load_migrations": "recorded",
-    "load_observed": "stored",
     "load_sink_snapshot": "stored",
     "load_snapshots": "stored",
-    "observe": "comparing",
     "reconcile": "counting",
     "repair": "repairing",
     "sample": "recorded",
     "sample_comparison": "recorded",
     "sample_drift": "recorded",
-    "sample_observed": "recorded",
     "sample_reconciliation": "recorded",
     "sample_sink": "recorded",
     "sink_snapshot": "sinks",
     "sink_transactions": "sinks",
     "snapshot": "comparing",
     "state_rows": "checkpoints",
+    "with_sample_snapshots": "recorded",
 }
 
 if not TYPE_CHECKING:  # where mypy saw it, every name would do

@@ -21,7 +21,6 @@ from offsetwise.translation.resolve import Match, Query
 from offsetwise.workflow.behind import ask_old, exactly, with_behind, with_problems
 from offsetwise.workflow.matching import match_records
 from offsetwise.workflow.scenes import Staged, Wanted, belongs_of, stage
-from offsetwise.workflow.stored import Observed
 
 Known: TypeAlias = Callable[[Wanted, Staged], Comparison | None]
 """Gives the comparison of a job that is known already; None where it is to be made."""
@@ -43,43 +42,17 @@ def compare(
     snapshots: tuple[Snapshot, Snapshot] | None = None,
     content: bool = True,
     progress: Progress = unheard,
+    rewind_to: int | None = None,
+    repaired: Checkpoint | None = None,
+    groups: tuple[str, ...] = (),
 ) -> Comparison:
-    """Compare a checkpoint's or a group's positions on both clusters.
+    """Compare a checkpoint's or a group's positions on both clusters, and keep these as they were read for it.
 
     Args:
         migration: The migration.
         subject: One of its checkpoints, or a consumer group of the old cluster.
         snapshots: Compare with these instead of the live clusters; no record is read then.
         content: Whether to read records. Without, nothing is better than CLAIMED.
-        progress: Told each step.
-
-    Raises:
-        CheckpointError: The checkpoint cannot be used.
-        ClusterError: A cluster cannot be read.
-        ConfigError: Spark cannot read a cluster with the properties given; nothing has been read yet.
-        SparkError: Spark cannot read the records.
-    """
-    return observe(migration, subject, snapshots=snapshots, content=content, progress=progress).comparison
-
-
-def observe(
-    migration: Migration,
-    subject: Subject,
-    *,
-    snapshots: tuple[Snapshot, Snapshot] | None = None,
-    content: bool = True,
-    progress: Progress = unheard,
-    rewind_to: int | None = None,
-    repaired: Checkpoint | None = None,
-    groups: tuple[str, ...] = (),
-) -> Observed:
-    """Compare, and give both clusters as they were read for it; see `compare`.
-
-    Args:
-        migration: The migration.
-        subject: One of its checkpoints, or a consumer group of the old cluster.
-        snapshots: Compare with these instead of the live clusters.
-        content: Whether to read records.
         progress: Told each step.
         rewind_to: Compare the positions after this earlier batch of the checkpoint instead of the restart's.
         repaired: The checkpoint as a repaired copy will be; None to read what is there.
@@ -93,7 +66,7 @@ def observe(
         SparkError: Spark cannot read the records.
     """
     wanted = Wanted.of(subject, rewind_to=rewind_to, repaired=repaired)
-    ((_, made),) = observe_all(
+    ((_, made),) = compare_each(
         migration, [wanted], snapshots=snapshots, content=content, progress=progress, groups=groups
     )
     if isinstance(made, OffsetwiseError):
@@ -101,7 +74,7 @@ def observe(
     return made
 
 
-def observe_all(
+def compare_each(
     migration: Migration,
     wanted: Sequence[Wanted],
     *,
@@ -111,7 +84,7 @@ def observe_all(
     groups: tuple[str, ...] = (),
     known: Known = lambda _one, _staged: None,
     spark_beside: bool = True,
-) -> Iterator[tuple[Wanted, Observed | OffsetwiseError]]:
+) -> Iterator[tuple[Wanted, Comparison | OffsetwiseError]]:
     """Compare many jobs: each cluster is read once, and records in one search, whatever the number of jobs.
 
     Args:
@@ -154,14 +127,14 @@ def observe_all(
             asked = replace(each, positions=exactly(each.positions, found))
             others = _on_other_streams(asked) if content else []
             matched = match_records(asked.scene, others, progress) if others else None
-            made: Observed | OffsetwiseError = _judged(asked, found, read.of(asked.positions), others, matched)
+            made: Comparison | OffsetwiseError = _judged(asked, found, read.of(asked.positions), others, matched)
         except (CheckpointError, ClusterError) as error:
             made = error
         progress("judge", number, len(left))
         yield one, made
 
 
-def _known(known: Known, one: Wanted, staged: Staged | OffsetwiseError) -> Observed | OffsetwiseError | None:
+def _known(known: Known, one: Wanted, staged: Staged | OffsetwiseError) -> Comparison | OffsetwiseError | None:
     """Give what is known of a job before any record is read: its comparison, or why it cannot be compared."""
     if isinstance(staged, OffsetwiseError):
         return staged
@@ -171,7 +144,7 @@ def _known(known: Known, one: Wanted, staged: Staged | OffsetwiseError) -> Obser
         return error
     if comparison is None:
         return None
-    return Observed(comparison=comparison, old=staged.scene.old, new=staged.scene.new)
+    return replace(comparison, read_from=(staged.scene.old, staged.scene.new))
 
 
 def _on_other_streams(staged: Staged) -> list[Query]:
@@ -182,7 +155,9 @@ def _on_other_streams(staged: Staged) -> list[Query]:
     return [each for each in staged.positions if are_two(scene.old, each.topic, scene.new, each.new_topic)]
 
 
-def _judged(staged: Staged, found: ReadAt, read: Proof, others: Collection[Query], matched: Matched | None) -> Observed:
+def _judged(
+    staged: Staged, found: ReadAt, read: Proof, others: Collection[Query], matched: Matched | None
+) -> Comparison:
     scene, belongs = with_problems(staged.scene, found), staged.belongs_to
     if belongs.cluster is None and read.found:
         belongs = belongs_of(scene, standings_read(scene, staged.positions, read))
@@ -194,4 +169,4 @@ def _judged(staged: Staged, found: ReadAt, read: Proof, others: Collection[Query
     matches += [match_of(scene, each, read) for each in staged.positions if each not in apart]
     made = assemble(scene, matches, belongs)
     rows, quota = with_behind(scene, made.partitions, found)
-    return Observed(comparison=replace(made, partitions=rows, quota=quota), old=scene.old, new=scene.new)
+    return replace(made, partitions=rows, quota=quota, read_from=(scene.old, scene.new))

@@ -29,9 +29,9 @@ from offsetwise.model import (
     time_of,
 )
 from offsetwise.progress import Progress, unheard
-from offsetwise.workflow.comparing import observe_all
+from offsetwise.workflow.comparing import compare_each
 from offsetwise.workflow.scenes import Staged, Wanted
-from offsetwise.workflow.stored import Observed, read_file
+from offsetwise.workflow.stored import read_file
 
 MAX_AGE_S: Final = 3_600.0
 """How old a comparison may be that is taken from an earlier command."""
@@ -45,7 +45,7 @@ class Compared:
     """One job of many: its comparison, or why it could not be compared."""
 
     wanted: Wanted
-    outcome: Observed | OffsetwiseError
+    outcome: Comparison | OffsetwiseError
     reused: bool = False
     """Whether the comparison was made by an earlier command, and still holds."""
     file: Path | None = None
@@ -84,7 +84,7 @@ def compare_all(
     content: bool = True,
     progress: Progress = unheard,
 ) -> Iterator[Compared]:
-    """Compare many jobs at once; see `observe_all`.
+    """Compare many jobs at once; see `compare_each`.
 
     Args:
         migration: The migration.
@@ -110,7 +110,7 @@ def compare_all(
     every = {*_listed(migration), *jobs}
     kept = None if out is None else _Folder(out, _settings(migration, how, snapshots), max_age_s, jobs=every)
     done: dict[Wanted, Compared] = {}
-    observed = observe_all(
+    outcomes = compare_each(
         migration,
         jobs,
         snapshots=snapshots,
@@ -119,13 +119,12 @@ def compare_all(
         known=(lambda *_: None) if kept is None else kept.known,
         spark_beside=kept is None or not all(map(kept.has, jobs)),
     )
-    for one, outcome in observed:
+    for one, outcome in outcomes:
         each = Compared(wanted=one, outcome=outcome)
-        if isinstance(outcome, Observed) and kept is not None:
+        if isinstance(outcome, Comparison) and kept is not None:
             each = kept.keep(one, outcome)
-        elif isinstance(outcome, Observed):
-            named = replace(outcome.comparison, job=str(one))
-            each = replace(each, outcome=replace(outcome, comparison=named))
+        elif isinstance(outcome, Comparison):
+            each = replace(each, outcome=replace(outcome, job=str(one)))
         done[one] = each
         yield each
     if kept is not None:
@@ -134,7 +133,7 @@ def compare_all(
 
 def summary(migration: Migration, compared: Sequence[Compared]) -> FleetComparison:
     """Put together what the jobs came to."""
-    seen = [each.outcome.comparison for each in compared if isinstance(each.outcome, Observed)]
+    seen = [each.outcome for each in compared if isinstance(each.outcome, Comparison)]
     return FleetComparison(
         migration=migration.name,
         written_at=time_of(datetime.now(UTC)),
@@ -162,7 +161,7 @@ def file_name(one: Wanted, *, alike: bool = False) -> str:
 
 
 def _row(each: Compared) -> ComparedJob:
-    made = each.outcome.comparison if isinstance(each.outcome, Observed) else None
+    made = each.outcome if isinstance(each.outcome, Comparison) else None
     error = each.outcome if isinstance(each.outcome, OffsetwiseError) else None
     return ComparedJob(
         checkpoint=each.wanted.checkpoint,
@@ -204,7 +203,7 @@ class _Folder:
         self.path = path
         self._settings = settings
         self._youngest = datetime.now(UTC) - timedelta(seconds=max_age_s)
-        self._known: dict[Wanted, Comparison] = {}
+        self._known: set[Wanted] = set()
         self._with_name = Counter(file_name(one).lower() for one in jobs)
         try:
             path.mkdir(exist_ok=True)
@@ -235,22 +234,22 @@ class _Folder:
         taken = datetime.fromisoformat(found.taken_at)
         if made_from is None or found.made_from != made_from or not self._youngest < taken <= datetime.now(UTC):
             return None
-        self._known[one] = found
+        self._known.add(one)
         return found
 
-    def keep(self, one: Wanted, seen: Observed) -> Compared:
+    def keep(self, one: Wanted, comparison: Comparison) -> Compared:
         """Write the comparison of a job, unless it is what is there.
 
         Raises:
             FileError: It cannot be written.
         """
         path = self.path / self._name(one)
-        reused = self._known.get(one) is seen.comparison
+        reused = one in self._known
         if not reused:
-            made_from = _made_from(self._settings, one, seen.comparison.checkpoint, seen.old, seen.new)
-            seen = replace(seen, comparison=replace(seen.comparison, job=str(one), made_from=made_from))
-            new_files.write_over(path, files.dump(seen.comparison))
-        return Compared(wanted=one, outcome=seen, reused=reused, file=path)
+            made_from = _made_from(self._settings, one, comparison.checkpoint, *comparison.snapshots)
+            comparison = replace(comparison, job=str(one), made_from=made_from)
+            new_files.write_over(path, files.dump(comparison))
+        return Compared(wanted=one, outcome=comparison, reused=reused, file=path)
 
     def _name(self, one: Wanted) -> str:
         return file_name(one, alike=self._with_name[file_name(one).lower()] > 1)

@@ -15,6 +15,7 @@ from offsetwise.model import (
     Checkpoint,
     CheckpointRequirement,
     Cluster,
+    Comparison,
     Plan,
     Start,
     Subject,
@@ -36,11 +37,10 @@ from offsetwise.position import offset_or_none
 from offsetwise.progress import Progress, unheard
 from offsetwise.streams.reader import read_cluster, reader_of
 from offsetwise.transactions.snapshot import SinkSnapshot
-from offsetwise.workflow.comparing import observe
+from offsetwise.workflow.comparing import compare
 from offsetwise.workflow.repairing import repaired_checkpoint
 from offsetwise.workflow.scenes import digests
 from offsetwise.workflow.sinks import settling_of, sink_of, transactions_of
-from offsetwise.workflow.stored import Observed
 
 
 def draft(
@@ -49,7 +49,7 @@ def draft(
     request: DraftRequest,
     *,
     drafted_at: str,
-    observed: Observed | None = None,
+    comparison: Comparison | None = None,
     sink: SinkSnapshot | None = None,
     progress: Progress = unheard,
 ) -> Plan:
@@ -57,11 +57,11 @@ def draft(
 
     Args:
         migration: The migration.
-        subject: One of its checkpoints, or a consumer group of the old cluster. None for whoever `observed` is of: a
+        subject: One of its checkpoints, or a consumer group of the old cluster. None for whoever `comparison` is of: a
             checkpoint is then looked for in the migration by its URI.
         request: What to write, and what people decided.
         drafted_at: ISO 8601, UTC.
-        observed: Draft from this reading instead of a new one; nothing is contacted then, but the cluster of the sink
+        comparison: Draft from this reading instead of a new one; nothing is contacted then, but the cluster of the sink
             where a target ends its transactions, or the copy of the savepoint says that they are committed.
         sink: Decide about transactions of the job's sinks from this instead of their live cluster.
         progress: Told each step.
@@ -75,18 +75,18 @@ def draft(
     """
     request = replace(request, subject=subject)
     if request.repair is not None:
-        return _repaired(migration, request, observed, drafted_at=drafted_at, progress=progress)
-    return _drafted(migration, request, drafted_at=drafted_at, observed=observed, sink=sink, progress=progress)
+        return _repaired(migration, request, comparison, drafted_at=drafted_at, progress=progress)
+    return _drafted(migration, request, drafted_at=drafted_at, comparison=comparison, sink=sink, progress=progress)
 
 
 def _repaired(
-    migration: Migration, request: DraftRequest, observed: Observed | None, *, drafted_at: str, progress: Progress
+    migration: Migration, request: DraftRequest, comparison: Comparison | None, *, drafted_at: str, progress: Progress
 ) -> Plan:
     """Draft a plan that moves the positions that the checkpoint has once it is repaired."""
-    if request.checkpoint is None or observed is not None:
+    if request.checkpoint is None or comparison is not None:
         raise ConfigError(
             "draft: expected a checkpoint of the migration file to repair and to compare, found "
-            f"{'a comparison' if observed is not None else 'none'}. Nothing was read.",
+            f"{'a comparison' if comparison is not None else 'none'}. Nothing was read.",
             fix="Name it with --checkpoint, without --comparison.",
         )
     check_repair(request)
@@ -101,7 +101,7 @@ def _drafted(
     request: DraftRequest,
     *,
     drafted_at: str,
-    observed: Observed | None = None,
+    comparison: Comparison | None = None,
     sink: SinkSnapshot | None = None,
     progress: Progress,
     repaired: Checkpoint | None = None,
@@ -109,7 +109,7 @@ def _drafted(
     subject, settling = request.subject, None
     check_request(request)
     if request.mark_settled or ends_of(request.targets):
-        found = request.sink or sink_of(migration, request, observed, snapshot=sink, progress=progress)
+        found = request.sink or sink_of(migration, request, comparison, snapshot=sink, progress=progress)
         request = replace(request, sink=found)
     if ends_of(request.targets):
         settling = settling_of(migration, request, found, now_ms=epoch_ms(drafted_at), snapshot=sink, progress=progress)
@@ -117,13 +117,13 @@ def _drafted(
             of = migration.checkpoint(request.checkpoint or "")
             read = read_checkpoint(of.uri, roots=migration.checkpoint_roots, batches=0)
             return draft_settling(read, settling, migration, request, drafted_at=drafted_at)
-    if observed is None:
+    if comparison is None:
         if subject is None:
             raise ConfigError(
                 "draft: expected a checkpoint or a group, or a comparison, found none of them. Nothing was read.",
                 fix="Name one checkpoint of the migration file, or one consumer group.",
             )
-        observed = observe(
+        comparison = compare(
             _with_stream(migration, subject, request),
             subject,
             progress=progress,
@@ -136,28 +136,23 @@ def _drafted(
         )
         request = replace(
             request,
-            starts=tuple(_looked_up(migration, observed, choice) for choice in request.starts),
-            newest=_newest(migration, observed),
+            starts=tuple(_looked_up(migration, comparison, choice) for choice in request.starts),
+            newest=_newest(migration, comparison),
             tables=tuple(_tables(migration, request)),
             before=tuple(_before(request)),
         )
-        if (
-            request.sink is None
-            and request.checkpoint is not None
-            and open_transactions(observed.comparison.checkpoint)
-        ):
+        if request.sink is None and request.checkpoint is not None and open_transactions(comparison.checkpoint):
             with suppress(OffsetwiseError):  # the start gate says that nobody was asked, and how to ask
-                request = replace(request, sink=sink_of(migration, request, observed, progress=progress))
+                request = replace(request, sink=sink_of(migration, request, comparison, progress=progress))
     plan = draft_plan(
-        observed.comparison,
-        observed.old,
-        observed.new,
+        comparison,
+        *comparison.snapshots,
         migration,
         request,
         drafted_at=drafted_at,
         settling=settling,
     )
-    return replace(plan, from_files=True) if observed.from_files else plan
+    return replace(plan, from_files=True) if comparison.from_files else plan
 
 
 def _tables(migration: Migration, request: DraftRequest) -> Iterator[TableBefore]:
@@ -253,18 +248,18 @@ def _checkpoint(
         return None, {}
 
 
-def _looked_up(migration: Migration, observed: Observed, choice: StartChoice) -> StartChoice:
+def _looked_up(migration: Migration, comparison: Comparison, choice: StartChoice) -> StartChoice:
     """Ask the new cluster where a topic's records of a time begin."""
     if choice.start is not Start.TIMESTAMP or choice.timestamp_ms is None:
         return choice
-    keys = [row.new_topic_partition for row in observed.comparison.partitions if row.topic == choice.topic]
+    keys = [row.new_topic_partition for row in comparison.partitions if row.topic == choice.topic]
     found = reader_of(migration.target).offsets_for_times(migration.target, dict.fromkeys(keys, choice.timestamp_ms))
     return replace(choice, looked_up=tuple((key.partition, found.get(key)) for key in keys))
 
 
-def _newest(migration: Migration, observed: Observed) -> tuple[tuple[TopicPartition, int | None], ...]:
+def _newest(migration: Migration, comparison: Comparison) -> tuple[tuple[TopicPartition, int | None], ...]:
     """Read the time of the newest record of every partition on the new cluster."""
-    rows = observed.comparison.partitions
+    rows = comparison.partitions
     ends = {row.new_topic_partition: end - 1 for row in rows if (end := offset_or_none(row.new.hw))}
     found = reader_of(migration.target).timestamps_at(migration.target, ends.items())
     return tuple((key, found[key, offset]) for key, offset in ends.items())

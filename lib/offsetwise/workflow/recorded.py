@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from offsetwise.bundled import Bundled
@@ -12,7 +13,7 @@ from offsetwise.plan.drift import Drift, drift
 from offsetwise.transactions.snapshot import SinkSnapshot
 from offsetwise.workflow.planning import drift as live_drift
 from offsetwise.workflow.planning import drift_of_sink
-from offsetwise.workflow.stored import Observed, load_sink_snapshot, load_snapshots, read_file
+from offsetwise.workflow.stored import load_sink_snapshot, load_snapshots, read_file
 
 
 def load_migrations(paths: Iterable[Path]) -> tuple[Migration, ...]:
@@ -39,14 +40,13 @@ def sample_comparison(checkpoint: str, which: Bundled = Bundled.SPARK) -> Compar
     return recorded
 
 
-def sample_observed(comparison: Comparison, which: Bundled = Bundled.SPARK) -> Observed:
-    """Give a recorded comparison of a sample migration with both clusters as they were read for it.
+def with_sample_snapshots(comparison: Comparison, which: Bundled = Bundled.SPARK) -> Comparison:
+    """Return a recorded comparison of a sample migration with both clusters as they were read for it.
 
     Raises:
         FileError: A recorded snapshot cannot be read.
     """
-    old, new = _snapshots(which)
-    return Observed(comparison=comparison, old=old, new=new)
+    return replace(comparison, read_from=_snapshots(which))
 
 
 def sample_reconciliation(topic: str, which: Bundled = Bundled.SPARK) -> Reconciliation:

@@ -12,6 +12,7 @@ from offsetwise.findings.reading import checkpoint_damaged
 from offsetwise.findings.sinks import prefix_overlaps, transaction_timeout_refused
 from offsetwise.garbage import collected_seldom
 from offsetwise.model import (
+    Comparison,
     Finding,
     NamingStrategy,
     Plan,
@@ -29,7 +30,6 @@ from offsetwise.transactions.snapshot import HeldRecords, SinkSnapshot
 from offsetwise.transactions.timing import PREPARED, Timeout, seen_timeout_ms
 from offsetwise.transactions.upgrade import Facts, Upgrade, judge
 from offsetwise.workflow.sink_looks import Sink, cluster_of, elsewhere, look, read_sink, require_of
-from offsetwise.workflow.stored import Observed
 
 COUNTING: Final = "count the records of transactions"
 """A step of progress."""
@@ -188,7 +188,7 @@ def transactions_of(
 def sink_of(
     migration: Migration,
     request: DraftRequest,
-    observed: Observed | None,
+    comparison: Comparison | None,
     *,
     snapshot: SinkSnapshot | None = None,
     progress: Progress = unheard,
@@ -198,14 +198,14 @@ def sink_of(
     Args:
         migration: The migration.
         request: It names the checkpoint, where a person did.
-        observed: What is drafted from; None where that is still to be read.
+        comparison: What is drafted from; None where that is still to be read.
         snapshot: Decide from this instead of the live cluster.
         progress: Told each step.
 
     Raises:
         UsageError: The positions are a group's; or the checkpoint has no Kafka sink that writes in transactions.
     """
-    read = None if observed is None else observed.comparison.checkpoint
+    read = None if comparison is None else comparison.checkpoint
     name = request.checkpoint
     if name is None and read is not None:
         name = next((each.name for each in migration.checkpoints if each.uri == read.uri), None)

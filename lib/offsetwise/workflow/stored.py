@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,25 +12,15 @@ from offsetwise.model import Cluster, Comparison, Snapshot
 from offsetwise.transactions.snapshot import SinkSnapshot
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
-    """One reading of everything: the comparison, and both clusters as it read them."""
-
-    comparison: Comparison
-    old: Snapshot
-    new: Snapshot
-    from_files: bool = False
-    """Whether it was read from files, which whoever wrote them could change."""
-
-
-def load_observed(comparison: Path, old: Path, new: Path) -> Observed:
+def load_comparison(comparison: str | Path, old: str | Path, new: str | Path) -> Comparison:
     """Read a comparison's file and those of the two snapshots that it was made with.
 
     Raises:
         FileError: A file cannot be read, or is another one.
     """
-    taken = load_snapshots(old, new)
-    return Observed(comparison=read_file(comparison, "comparison"), old=taken[0], new=taken[1], from_files=True)
+    snapshots = load_snapshots(old, new)
+    compared: Comparison = read_file(Path(comparison), "comparison")
+    return replace(compared, read_from=snapshots, from_files=True)
 
 
 def load_snapshots(old: str | Path, new: str | Path) -> tuple[Snapshot, Snapshot]:

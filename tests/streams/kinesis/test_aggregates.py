@@ -113,10 +113,10 @@ def test_a_lease_inside_an_aggregate_says_so_and_goes_only_to_what_can_hold_that
         left = row.behind_old
         assert left is not None, case
         assert (left.left, left.records) == (Left.RECORDS, 1 if whole else 2), case
-        told = [each.message for each in made.observed.comparison.findings if each.code == "INSIDE_AGGREGATE"]
+        told = [each.message for each in made.findings if each.code == "INSIDE_AGGREGATE"]
         assert any(f"this aggregate of {count} user records" in each for each in told) is not whole, case
-        assert "AGGREGATED" in {each.code for each in made.observed.comparison.findings}, case
-        assert files.load(files.dump(made.observed.comparison), "comparison", subject="it") == made.observed.comparison
+        assert "AGGREGATED" in {each.code for each in made.findings}, case
+        assert files.load(files.dump(made), "comparison", subject="it") == made
 
         leases, spark, flink = (
             draft(app, target) for target in ("kcl-leases:app", "starting-position", "flink-savepoint-from-positions")
@@ -136,7 +136,7 @@ def test_a_plain_record_is_whole_and_needs_nothing_new(stream: Stream, tmp_path:
     (row,) = app.compare()
 
     assert (row.target_offset, row.aggregate, row.replay) == (after(1), None, 0)
-    assert '"aggregate"' not in files.dump(app.compare().observed.comparison)
+    assert '"aggregate"' not in files.dump(app.compare())
     assert planned(draft(app, "starting-position")).new_offset == after(1)
     assert row.behind_old is not None
     assert row.behind_old.records == 1
@@ -146,7 +146,7 @@ def test_aggregates_behind_a_plain_record_are_found(stream: Stream, tmp_path: Pa
     for number, leases in enumerate([lease(0, "TRIM_HORIZON"), at(1, 0), at(2, 0), at(3, 0)]):
         fill(stream, b"plain", b"plain", packed(2), b"plain")
         made = checkpoint_of(stream, tmp_path / str(number), leases).compare()
-        (told,) = [each for each in made.observed.comparison.findings if each.code == "AGGREGATED"]
+        (told,) = [each for each in made.findings if each.code == "AGGREGATED"]
         assert "'chain' holds aggregates" in told.message
 
 
@@ -154,7 +154,7 @@ def test_aggregates_far_behind_the_oldest_record_are_found_at_the_positions(stre
     for number, position in enumerate([30, 31]):
         fill(stream, *[b"plain"] * 30, packed(2), b"plain")
         made = checkpoint_of(stream, tmp_path / str(number), at(position, 0)).compare()
-        (told,) = [each for each in made.observed.comparison.findings if each.code == "AGGREGATED"]
+        (told,) = [each for each in made.findings if each.code == "AGGREGATED"]
         assert "records at positions of shardId-000000000000" in told.message
 
 

@@ -112,8 +112,8 @@ def test_every_shard_of_the_new_stream_begins_at_its_first_unread_record(shards:
     assert str(one.source_offset).startswith("0@seq:5")
     assert one.evidence.identity == "partition key and data"
     assert "calls, at most four a second and shard" in one.evidence.statements[-1]
-    assert files.load(files.dump(made.observed.comparison), "comparison", subject="it") == made.observed.comparison
-    found = {each.code for each in made.observed.comparison.findings}
+    assert files.load(files.dump(made), "comparison", subject="it") == made
+    found = {each.code for each in made.findings}
     assert not found & {"PARTITIONS_FEWER", "PARTITION_MISSING", "NEW_PARTITION", "SHARD_GONE", "CLUSTER_UNCLEAR"}
 
 
@@ -164,7 +164,7 @@ def test_what_cannot_be_told_has_no_place_and_a_reason(copy: Copy) -> None:
 
     assert {(row.target_offset, row.exactness) for row in nothing} == {(None, Exactness.UNKNOWN)}
     assert "is not on 'chain-copy' yet" in nothing[f"{OLD}-0"].evidence.reason
-    assert "UNTRANSLATED" in {each.code for each in nothing.observed.comparison.findings}
+    assert "UNTRANSLATED" in {each.code for each in nothing.findings}
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_a_start_with_nothing_but_the_new_name_is_foretold_for_each_engine(copy:
     checkpoint = ow.Migration.load(path).checkpoint("app")
     made = checkpoint.compare()
 
-    (found,) = (each for each in made.observed.comparison.findings if each.code == "OTHER_STREAM_UNEDITED")
+    (found,) = (each for each in made.findings if each.code == "OTHER_STREAM_UNEDITED")
     assert "try again for ever and read nothing" in found.message
     plan = checkpoint.draft(options.target("starting-position"), author="ada")
     assert plan.document.prediction.told == found.message
@@ -283,28 +283,28 @@ def test_the_bundled_sample_says_what_a_start_with_nothing_but_the_new_name_does
     folder = Path(ow.__file__).parent / "sample_kinesis"
     migration = ow.Migration.load(folder / "migration.yaml")
     for path in folder.glob("comparison-*.json"):
-        made = ow.Comparison.load(path, folder / "old.json", folder / "new.json")
+        made = ow.load_comparison(path, folder / "old.json", folder / "new.json")
         checkpoint = migration.checkpoint(path.stem.removeprefix("comparison-"))
 
-        (found,) = (each for each in made.observed.comparison.findings if each.code == "OTHER_STREAM_UNEDITED")
+        (found,) = (each for each in made.findings if each.code == "OTHER_STREAM_UNEDITED")
         (told,) = other_stream_unedited(case_of(made, checkpoint.inspect()))
         assert found.message == told.message
 
 
 def case_of(made: ow.Comparison, checkpoint: Checkpoint) -> MigrationCase:
     """Give the case of the comparison, as if its job had this checkpoint."""
-    observed = made.observed
-    names = {row.topic: row.new_topic for row in observed.comparison.partitions}
-    there = {each.name: each for each in observed.new.topics}
+    observed = made
+    names = {row.topic: row.new_topic for row in observed.partitions}
+    there = {each.name: each for each in observed.snapshots[1].topics}
     return MigrationCase(
-        old=observed.old,
-        new=observed.new,
+        old=observed.snapshots[0],
+        new=observed.snapshots[1],
         checkpoint=checkpoint,
-        belongs_to=observed.comparison.belongs_to,
+        belongs_to=observed.belongs_to,
         job=Job(),
         link=Link.OTHER,
         topics=tuple(TopicPair(old_name=old, old=None, new=there[new]) for old, new in names.items()),
-        rows=observed.comparison.partitions,
+        rows=observed.partitions,
         now_ms=0,
         kinds={"kinesis"},
     )

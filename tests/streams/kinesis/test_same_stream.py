@@ -46,7 +46,7 @@ def read(path: Path) -> Snapshot:
 
 
 def codes(made: ow.Comparison) -> list[str]:
-    return sorted({each.code for each in made.observed.comparison.findings})
+    return sorted({each.code for each in made.findings})
 
 
 def test_a_snapshot_has_every_listed_shard_and_where_it_begins(stream: Stream, tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_an_application_beside_a_checkpoint_shows_how_far_both_are_apart(stream:
 
     made = ow.Migration.load(path).checkpoint("app").compare()
 
-    (found,) = (each for each in made.observed.comparison.findings if each.code == "LEASE_DRIFT")
+    (found,) = (each for each in made.findings if each.code == "LEASE_DRIFT")
     assert found.message == (
         "Application 'twin' is elsewhere than the checkpoint in 1 shard: chain-0 is at "
         f"seq:{later} there and seq:{REAL} here, 35 seconds ahead."
@@ -149,7 +149,7 @@ def test_after_a_split_children_begin_at_their_oldest_record_and_read_parents_st
         (2, None, TRIM_HORIZON),
         (3, None, TRIM_HORIZON),
     ]
-    (unread,) = (each for each in made.observed.comparison.findings if each.code == "CLOSED_SHARD_UNREAD")
+    (unread,) = (each for each in made.findings if each.code == "CLOSED_SHARD_UNREAD")
     assert "at least 6 records lie behind its position seq:5" in unread.message
 
     (tmp_path / "b").mkdir()
@@ -163,7 +163,7 @@ def test_a_shard_that_is_gone_is_named_and_one_that_was_finished_is_not(stream: 
     path = stream.migration(tmp_path / "a", lease(0, "5"), lease(1, "9"), lease(7, "5"), lease(8, "SHARD_END"))
     made = ow.Migration.load(path).checkpoint("app").compare()
 
-    (gone,) = (each for each in made.observed.comparison.findings if each.code == "SHARD_GONE")
+    (gone,) = (each for each in made.findings if each.code == "SHARD_GONE")
     assert (gone.partition, "lists no shard 7, whose position is seq:5" in gone.message) == (7, True)
     assert made["chain-8"].target_offset == SHARD_END
     assert "What arrived" not in gone.message  # the number tells no time
@@ -172,7 +172,7 @@ def test_a_shard_that_is_gone_is_named_and_one_that_was_finished_is_not(stream: 
     timed = int(f"2{1_795_000_000:09x}7{7:016x}00{1_795_335_840:09x}{7:08x}2", 16)
     path = stream.migration(tmp_path / "b", lease(0, "5"), lease(1, "9"), lease(7, str(timed)))
     made = ow.Migration.load(path).checkpoint("app").compare()
-    (gone,) = (each for each in made.observed.comparison.findings if each.code == "SHARD_GONE")
+    (gone,) = (each for each in made.findings if each.code == "SHARD_GONE")
     assert "What arrived in it after 2026-11-22T08:24:00Z is gone." in gone.message
 
 
@@ -202,7 +202,7 @@ def test_without_an_answer_the_numbers_are_copied_and_the_plan_says_what_was_not
     path.write_text(nobody)
     made = ow.Migration.load(path).checkpoint("app").compare()
 
-    (topic,) = made.observed.new.topics
+    (topic,) = made.snapshots[1].topics
     assert (topic.id, topic.shards) == (None, (ShardRange(partition=0, low=0, high=HIGHEST),))
     assert [(each.log_start, each.hw) for each in topic.partitions] == [
         (TRIM_HORIZON, LATEST),
@@ -210,7 +210,7 @@ def test_without_an_answer_the_numbers_are_copied_and_the_plan_says_what_was_not
     ]
     assert [row.target_offset for row in made] == [after(int(REAL)), SHARD_END]
     assert "was not asked whether it still has the record" in made["chain-0"].evidence.reason
-    (told,) = (each for each in made.observed.comparison.findings if each.code == "STREAM_NOT_ASKED")
+    (told,) = (each for each in made.findings if each.code == "STREAM_NOT_ASKED")
     assert "expired positions and shards that are gone were not seen" in told.message
 
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
@@ -333,7 +333,7 @@ def test_a_time_is_a_position_and_every_place_has_its_arrival(stream: Stream, tm
 def test_a_snapshot_of_a_stream_is_kept_and_read_again(stream: Stream, tmp_path: Path) -> None:
     path = stream.migration(tmp_path, lease(0, "5"), lease(1, "9"))
     made = ow.Migration.load(path).checkpoint("app").compare()
-    for kind, one in (("comparison", made.observed.comparison), ("snapshot", made.observed.new)):
+    for kind, one in (("comparison", made), ("snapshot", made.snapshots[1])):
         assert files.load(files.dump(one), kind, subject="it") == one
 
 
@@ -445,11 +445,11 @@ def test_what_awslabs_never_reads_of_a_closed_shard_is_foretold_in_records(strea
     checkpoint = ow.Migration.load(path).checkpoint("app")
     made = checkpoint.compare()
 
-    found = {each.code: each for each in made.observed.comparison.findings}
+    found = {each.code: each for each in made.findings}
     assert found["CLOSED_SHARD_DROPPED"].severity is Severity.BLOCKS
     assert "10 records lie behind its position seq:1" in found["CLOSED_SHARD_DROPPED"].message
     assert "an unedited query never reads them" in found["CLOSED_SHARD_DROPPED"].message
-    told = predict(made.observed.comparison).told
+    told = predict(made).told
     assert found["CLOSED_SHARD_DROPPED"].message in told
     assert found["CHILDREN_AT_NOW"].message in told
     assert "CLOSED_SHARD_DROPPED" not in codes(

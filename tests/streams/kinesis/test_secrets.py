@@ -57,8 +57,8 @@ def test_credentials_stand_in_no_text(
     assert "MapInArrow" in of_spark
     kept = {
         "Spark": of_spark,
-        "comparison": files.dump(made.observed.comparison),
-        "snapshots": files.dump(made.observed.old) + files.dump(made.observed.new),
+        "comparison": files.dump(made),
+        "snapshots": files.dump(made.snapshots[0]) + files.dump(made.snapshots[1]),
         "plan": (tmp_path / "plan.json").read_text(),
         "log": caplog.text + printed.out + printed.err,
     }

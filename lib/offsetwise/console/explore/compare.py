@@ -24,7 +24,6 @@ from offsetwise.model import Comparison, Exactness, PartitionComparison, RawVerd
 from offsetwise.wording import many, number, part, read_at, verdicts
 from offsetwise.wording.behind import quota
 from offsetwise.wording.verdicts import Tone
-from offsetwise.workflow import Observed
 
 DRAFT_PAGE: Final = "pages/plan/draft.py"
 _ICON: Final = ":material/compare_arrows:"
@@ -221,7 +220,7 @@ def _picture(answers: Answers, migration: Offered, subject: Subject, held: Held[
         _lanes(held, topic, colours)
 
 
-def _shards(seen: Observed, held: Held[Comparison], colours: Palette) -> None:
+def _shards(seen: Comparison, held: Held[Comparison], colours: Palette) -> None:
     blocks.section(_LOGS, shown="Where the job is in each shard")
     shards, figure, takeaway = tree(held, seen, colours)
     more = "" if len(shards) <= shard_chart.MAX_SHARDS else f" The first {shard_chart.MAX_SHARDS} of {len(shards):,}."
@@ -345,12 +344,12 @@ def lanes(held: Held[Comparison], rows: Rows, colours: Palette, *, lag: bool = T
 @cached(16)
 def tree(
     held: Held[Comparison],
-    _seen: Observed,
+    _seen: Comparison,
     colours: Palette,
 ) -> tuple[tuple[shard_chart.Shard, ...], Any, str]:
     """Give the shards of the streams compared, their chart with the positions, and what it shows in words."""
     rows = held.value.partitions
-    topics = [{each.name: each for each in one.topics} for one in (_seen.old, _seen.new)]
+    topics = [{each.name: each for each in one.topics} for one in _seen.snapshots]
     names = sorted({(row.topic, row.new_topic) for row in rows})
     shards = shard_chart.shards_of([(topics[0].get(old), topics[1].get(new)) for old, new in names])
     marks = shard_chart.marks_of(rows)

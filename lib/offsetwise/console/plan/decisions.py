@@ -61,7 +61,7 @@ def draw(frozen: Frozen, work: Work, made: Drafted | None, *, by: str | None) ->
         by: The name that decisions are recorded under; None for somebody who may not decide.
     """
     blocks.section(TITLE)
-    rows = frozen.observed.comparison.partitions
+    rows = frozen.comparison.partitions
     with st.container(horizontal=True):
         order = selectors.choice("Show", [_LOOK, _DECIDED, _ALL], "show")
         topics = selectors.several("Topic", "topic", sorted({row.topic for row in rows}))
@@ -74,7 +74,7 @@ def draw(frozen: Frozen, work: Work, made: Drafted | None, *, by: str | None) ->
     if by is None:
         st.markdown(f":gray[Deciding is off: {_OFF}]")
     _topics(rows, work, by)
-    if frozen.observed.comparison.group is not None:
+    if frozen.comparison.group is not None:
         _without_commit(rows, work, by)
     _decided(work, by)
 
@@ -99,7 +99,7 @@ def _choose(
     frozen: Frozen, rows: tuple[PartitionComparison, ...], planned: dict[tuple[str, str, int], PlannedPosition]
 ) -> tuple[PartitionComparison, str]:
     page = rows[table.page(len(rows))]
-    names = selectors.row_names(page, among=frozen.observed.comparison.partitions)
+    names = selectors.row_names(page, among=frozen.comparison.partitions)
     selection = Selection(key="row", grid=f"draft-{frozen.id}-{abs(hash(names))}", names=names, first=0)
     selection.draw(
         table.prepared(_PARTITIONS, [(row, planned.get((row.source, row.topic, row.partition))) for row in page]),

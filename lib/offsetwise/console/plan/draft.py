@@ -79,7 +79,7 @@ def _frozen(here: Answers, migration: Offered, subject: Subject, head: guard.Hea
         f"old **{markdown(shown.old.name)}** · new **{markdown(shown.new.name)}** · {markdown(str(subject))} · "
         f"{markdown(read_at(shown.taken_at, datetime.now(UTC)))} · nothing is read again"
     )
-    return Frozen(migration=migration.name, subject=subject, observed=observed, id=held.id)
+    return Frozen(migration=migration.name, subject=subject, comparison=observed, id=held.id)
 
 
 def _draft(here: Answers, migration: Offered, frozen: Frozen, seat: board.Seat | None) -> None:
@@ -87,16 +87,16 @@ def _draft(here: Answers, migration: Offered, frozen: Frozen, seat: board.Seat |
     plans = [] if seat is None else _plans(frozen, seat)
     work, sheet = _work(frozen, seat, plans)
     by = submission.by(seat)
-    seen = frozen.observed
+    comparison = frozen.comparison
     rewound = bool(st.session_state.get(_SINK))
     strategies = strategy.judged(
         here,
         frozen,
-        here.reader.strategies(frozen.migration, frozen.subject, seen.comparison, sink_rewound=rewound),
+        here.reader.strategies(frozen.migration, frozen.subject, comparison, sink_rewound=rewound),
         sink_rewound=rewound,
     )
     blocks.contents(strategy.TITLE, decisions.TITLE, _CHECKLIST, *([] if seat is None else [submission.TITLE]))
-    chosen = strategy.choose(strategies, seen)
+    chosen = strategy.choose(strategies, comparison)
     if not chosen.targets:
         return
     request = _request(chosen.targets, work, seat, by)
@@ -107,7 +107,7 @@ def _draft(here: Answers, migration: Offered, frozen: Frozen, seat: board.Seat |
     made = chosen.refusal() or drafted(here, frozen, request, _drafted_at(frozen, plans))
     plan = made if isinstance(made, Drafted) else None
     if pressed is not None and seat is not None:
-        submission.carry_out(pressed, seat, work, plan, observed=frozen.observed)
+        submission.carry_out(pressed, seat, work, plan, comparison=frozen.comparison)
         st.rerun()
     strategy.say(chosen, strategies, made if isinstance(made, OffsetwiseError) else None)
     _totals(None if plan is None else plan.plan)
@@ -177,7 +177,7 @@ def _name(frozen: Frozen, who: str) -> str:
 
 def _plans(frozen: Frozen, seat: board.Seat) -> list[PlanRow]:
     """Find every plan for the same positions, the one that changed last first."""
-    comparison = frozen.observed.comparison
+    comparison = frozen.comparison
     moves = comparison.moves(comparison.group)
     return [row for row in seat.board.plans(seat.person) if row.moves == moves]
 
@@ -189,7 +189,7 @@ def _drafted_at(frozen: Frozen, plans: Sequence[PlanRow]) -> str:
     plan's digest, and whoever draws the page again must see the same plan. It is another one for each version, so
     what was decided about an earlier version never counts for a later one that says the same.
     """
-    newest = datetime.fromisoformat(frozen.observed.comparison.taken_at)
+    newest = datetime.fromisoformat(frozen.comparison.taken_at)
     if plans:
         newest = max(newest, datetime.fromtimestamp(plans[0].changed_at_ms / 1000, UTC))
     return time_of(newest)
@@ -197,7 +197,7 @@ def _drafted_at(frozen: Frozen, plans: Sequence[PlanRow]) -> str:
 
 def _begin(frozen: Frozen, who: str, sheet: Sheet) -> None:
     st.session_state[_name(frozen, who)] = begun_with(sheet.plan, sheet.row.id, sheet.digest)
-    st.session_state[strategy.WAY] = way_of(sheet.plan.targets[0].kind, frozen.observed.comparison).title
+    st.session_state[strategy.WAY] = way_of(sheet.plan.targets[0].kind, frozen.comparison).title
     st.session_state[strategy.ALSO] = [str(each) for each in sheet.plan.targets[1:]]
     group = sheet.plan.targets[0].group
     if group is not None:
@@ -225,9 +225,9 @@ def _totals(plan: Plan | None) -> None:
 
 def _checklist(frozen: Frozen, made: Drafted | None, *, recorded_: bool) -> None:
     blocks.section(_CHECKLIST)
-    seen, now = frozen.observed, datetime.now(UTC)
+    now = datetime.now(UTC)
     plan = None if made is None else made.plan
-    checks = checklist(seen.comparison, plan, recorded=recorded_, now=now)
+    checks = checklist(frozen.comparison, plan, recorded=recorded_, now=now)
     st.markdown(in_words(checks))
     left = sum(each.outcome is not Outcome.PASSED for each in checks)
     if plan is None:

@@ -19,7 +19,7 @@ from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.console.widgets.selectors import row_names
 from offsetwise.console.widgets.table import Column, Columns, Selection
-from offsetwise.model import Plan, PlannedPosition, Start
+from offsetwise.model import Comparison, Plan, PlannedPosition, Start
 from offsetwise.review.board import Board
 from offsetwise.review.difference import Difference
 from offsetwise.review.people import Person
@@ -27,7 +27,6 @@ from offsetwise.review.risk import risks
 from offsetwise.review.sheet import Sheet
 from offsetwise.wording import many, number, signed, verdicts
 from offsetwise.wording.verdicts import Tone, Verdict
-from offsetwise.workflow import Observed
 
 
 class Look(IntEnum):
@@ -226,7 +225,7 @@ def _kept(seat: Seat, sheet: Sheet, row: Row) -> None:
         of = next(
             (
                 each
-                for each in found.comparison.partitions
+                for each in found.partitions
                 if (each.source, each.topic, each.partition) == (one.source, one.topic, one.partition)
             ),
             None,
@@ -234,7 +233,7 @@ def _kept(seat: Seat, sheet: Sheet, row: Row) -> None:
         if of is None:
             blocks.empty("The comparison does not name this partition.", "Look at how it was decided about, above.")
             return
-        evidence.draw(found.comparison, of)
+        evidence.draw(found, of)
 
 
 def rows_of(plan: Plan, since: Difference | None) -> tuple[Row, ...]:
@@ -380,6 +379,6 @@ def position_table(shown: Shown, rows: Rows, colours: Palette) -> table.Prepared
 
 
 @cached(2, spinner="Reading what was kept with the plan …")
-def observed(_board: Board, _person: Person | None, sheet: Sheet) -> Observed | None:
+def observed(_board: Board, _person: Person | None, sheet: Sheet) -> Comparison | None:
     """Give the comparison and the snapshots that the newest version was drafted from."""
     return _board.observed(_person, sheet.row.id, sheet.row.number)

@@ -98,7 +98,7 @@ def draw(here: Answers, migration: Offered, subject: Subject, spec: TargetType, 
     )
     made = _drafted(here, Question.of(Reader.settled, migration.name, subject, request))
     if pressed is not None and seat is not None:
-        submission.carry_out(pressed, seat, work, made, observed=None)
+        submission.carry_out(pressed, seat, work, made, comparison=None)
         st.rerun()
     if made is not None:
         _plan(made.plan)

@@ -48,7 +48,7 @@ def ask(
         Its answer, None where nobody asked; and what the plan's settings say of marks. Nothing is drawn for a job
         without transactions.
     """
-    checkpoint, name = frozen.observed.comparison.checkpoint, frozen.subject.checkpoint
+    checkpoint, name = frozen.comparison.checkpoint, frozen.subject.checkpoint
     if name is None or not open_transactions(checkpoint):
         return None, ()
     found = blocks.asked(here, Question.of(Reader.sink_transactions, migration.name, name, ()), _OFFER)

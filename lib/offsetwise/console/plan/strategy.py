@@ -16,13 +16,12 @@ from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import markdown, plain, sentence
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.errors import OffsetwiseError, PlanError
-from offsetwise.model import Plan, Target
+from offsetwise.model import Comparison, Plan, Target
 from offsetwise.plan.request import DraftRequest, refuse
 from offsetwise.plan.strategies import Strategy, targets_of
 from offsetwise.plan.target import OFFSETS, Role, TargetType, target_type, target_types
 from offsetwise.plan.ways import Way
 from offsetwise.wording.verdicts import Tone
-from offsetwise.workflow import Observed
 
 TITLE: Final = "How the job moves"
 WAY: Final = "way"
@@ -64,12 +63,12 @@ def judged(
         strategies: Every way, judged by rules alone.
         sink_rewound: Whether a person states that the sink is taken back with the job.
     """
-    seen = frozen.observed
+    seen = frozen.comparison
     made = []
     for each in strategies:
         found = each
         if each.drafts:
-            targets = targets_of(each.kind, seen.comparison, seen.new)
+            targets = targets_of(each.kind, seen, seen.snapshots[1])
             request = DraftRequest(targets=targets, author=_NOBODY, sink_rewound=sink_rewound)
             plan = plan_of(_answers, frozen, request) if targets else None
             if not isinstance(plan, Plan):
@@ -78,7 +77,7 @@ def judged(
     return tuple(sorted(made, key=lambda each: (not each.drafts, not each.applies)))
 
 
-def choose(strategies: tuple[Strategy, ...], seen: Observed) -> Chosen:
+def choose(strategies: tuple[Strategy, ...], seen: Comparison) -> Chosen:
     """Let the person choose a way and what else is written, and say what the way costs.
 
     Args:
@@ -159,8 +158,8 @@ def _side_by_side(strategies: tuple[Strategy, ...]) -> None:
         )
 
 
-def _targets(way: Way, seen: Observed, shown: Collection[str]) -> tuple[Target, ...]:
-    usual = targets_of(way, seen.comparison, seen.new)
+def _targets(way: Way, seen: Comparison, shown: Collection[str]) -> tuple[Target, ...]:
+    usual = targets_of(way, seen, seen.snapshots[1])
     if not usual:
         st.markdown(f"? {_NO_GROUP}")
         return ()
@@ -182,12 +181,12 @@ def _targets(way: Way, seen: Observed, shown: Collection[str]) -> tuple[Target, 
     return (*main, *(others[each] for each in also if each in others))
 
 
-def _one_of(usual: Target, seen: Observed) -> Target:
+def _one_of(usual: Target, seen: Comparison) -> Target:
     """Let the person choose the group; a table is the application's own, and only the command line takes another."""
     if usual.group is None:
         return usual
     kind = target_type(usual.kind)
-    called, names = str(kind.address).capitalize(), list(kind.addresses(seen.comparison, seen.new))
+    called, names = str(kind.address).capitalize(), list(kind.addresses(seen, seen.snapshots[1]))
     if len(names) < 2:
         told = "Another one is written on the command line."
         st.markdown(f":gray[{called} **{markdown(usual.group)}**. {told}]")
@@ -196,11 +195,11 @@ def _one_of(usual: Target, seen: Observed) -> Target:
     return Target(kind=usual.kind, group=chosen)
 
 
-def _each(kind: TargetType, seen: Observed) -> list[Target]:
+def _each(kind: TargetType, seen: Comparison) -> list[Target]:
     """Return every target of one type that can be written: one with a name, once for each name that is known."""
     if kind.address is None:
         return [Target(kind=kind.name)]
-    return [Target(kind=kind.name, group=name) for name in kind.addresses(seen.comparison, seen.new)]
+    return [Target(kind=kind.name, group=name) for name in kind.addresses(seen, seen.snapshots[1])]
 
 
 def _mark(each: Strategy) -> str:

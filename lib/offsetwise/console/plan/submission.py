@@ -15,6 +15,7 @@ from offsetwise.console.plan.work import Drafted, Work
 from offsetwise.console.widgets import blocks, downloads
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.errors import OffsetwiseError
+from offsetwise.model import Comparison
 from offsetwise.review.access import Role
 from offsetwise.review.allowing import Verb
 from offsetwise.review.answers import (
@@ -35,7 +36,6 @@ from offsetwise.review.sheet import Sheet
 from offsetwise.review.view import Credits
 from offsetwise.wording import many
 from offsetwise.wording.verdicts import Tone
-from offsetwise.workflow import Observed
 
 TITLE: Final = "Save and submit"
 SAID: Final = "draft-said"
@@ -121,7 +121,7 @@ def pressed() -> Pressed | None:
 
 
 def carry_out(
-    pressed: Pressed, seat: board.Seat, work: Work, made: Drafted | None, *, observed: Observed | None
+    pressed: Pressed, seat: board.Seat, work: Work, made: Drafted | None, *, comparison: Comparison | None
 ) -> None:
     """Save or submit exactly the plan that stood beside the button, and keep what it was drafted from beside it.
 
@@ -136,9 +136,9 @@ def carry_out(
         )
         st.session_state[SAID] = Said(done=False, text=told)
     elif pressed.wish is Wish.SAVE:
-        st.session_state[SAID] = _answered(lambda: saved_in_words(_kept(seat, work, made, observed)))
+        st.session_state[SAID] = _answered(lambda: saved_in_words(_kept(seat, work, made, comparison)))
     else:
-        st.session_state[SAID] = _answered(lambda: _saved_and_submitted(seat, work, made, observed))
+        st.session_state[SAID] = _answered(lambda: _saved_and_submitted(seat, work, made, comparison))
 
 
 def _press(wish: Wish, digest: str) -> None:
@@ -248,17 +248,17 @@ def _answered(ask: Callable[[], Said]) -> Said:
         return Said(done=False, text=f"{markdown(error.problem)} **What to do:** {markdown(error.fix)}")
 
 
-def _kept(seat: board.Seat, work: Work, made: Drafted, observed: Observed | None) -> SaveAnswer:
+def _kept(seat: board.Seat, work: Work, made: Drafted, comparison: Comparison | None) -> SaveAnswer:
     # Who asks is looked up anew: meanwhile a sign-in may have become too old.
-    answer = seat.board.save_draft(board.person(), made.content, plan=work.plan, base=work.base, observed=observed)
+    answer = seat.board.save_draft(board.person(), made.content, plan=work.plan, base=work.base, comparison=comparison)
     if isinstance(answer, (Saved, Unchanged)):
         work.plan, work.base, work.before = answer.plan, answer.digest, made.plan
     return answer
 
 
-def _saved_and_submitted(seat: board.Seat, work: Work, made: Drafted, observed: Observed | None) -> Said:
+def _saved_and_submitted(seat: board.Seat, work: Work, made: Drafted, comparison: Comparison | None) -> Said:
     if work.plan is None or work.base is None or _changes(work, made):
-        saved = _kept(seat, work, made, observed)
+        saved = _kept(seat, work, made, comparison)
         if not isinstance(saved, (Saved, Unchanged)):
             return saved_in_words(saved)
         plan, digest = saved.plan, saved.digest

@@ -10,10 +10,9 @@ from offsetwise import files
 from offsetwise.console.answers import Answers
 from offsetwise.console.widgets.cached import cached
 from offsetwise.errors import ConfigError, PlanError
-from offsetwise.model import Override, Plan, Start, Subject, TopicPartition
+from offsetwise.model import Comparison, Override, Plan, Start, Subject, TopicPartition
 from offsetwise.model.digest import digest
 from offsetwise.plan.request import DraftRequest, SettlementChoice, StartChoice
-from offsetwise.workflow import Observed
 
 
 @dataclass(slots=True, kw_only=True)
@@ -44,7 +43,8 @@ class Frozen:
 
     migration: str
     subject: Subject
-    observed: Observed
+    comparison: Comparison
+    """With the snapshots that it was made with."""
     id: int
     """Changes whenever it is read again."""
 
@@ -106,8 +106,8 @@ def drafted(
 @cached(_KEPT)
 def plan_of(_answers: Answers, frozen: Frozen, request: DraftRequest) -> Plan | PlanError | ConfigError:
     """Give the plan as of its reading: when it was drafted changes nothing else of it."""
-    seen = frozen.observed
+    comparison = frozen.comparison
     try:
-        return _answers.reader.draft(frozen.migration, frozen.subject, seen, request, seen.comparison.taken_at)
+        return _answers.reader.draft(frozen.migration, frozen.subject, comparison, request, comparison.taken_at)
     except (PlanError, ConfigError) as error:
         return error
