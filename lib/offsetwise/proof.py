@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from offsetwise.client_properties import ClientProperties
-from offsetwise.comparison import Scene, candidates_of, mirror_maker_of, standings_of, target_of
+from offsetwise.comparison import Scene, candidates_of, standings_of, target_of
 from offsetwise.config import client_properties
 from offsetwise.errors import ClusterError
 from offsetwise.model import (
@@ -29,6 +29,7 @@ from offsetwise.progress import Progress
 from offsetwise.streams.reader import reader_of
 from offsetwise.translation.belongs import Standing
 from offsetwise.translation.explain import Way
+from offsetwise.translation.mirror import mm2_answer
 from offsetwise.translation.old_log import in_empty_log, read_too_early
 from offsetwise.translation.resolve import Match, Query
 from offsetwise.translation.search import Span, affordable
@@ -71,14 +72,14 @@ class Proof:
 
 
 def prove(
-    jobs: Sequence[tuple[Scene, Sequence[Query]]],
+    scenes: Sequence[Scene],
     properties: Mapping[Cluster, ClientProperties],
     progress: Progress,
 ) -> Proof:
     """Find every position, and every end of a pending batch, on the records of both clusters.
 
     Args:
-        jobs: The positions of each job to prove, and what was read of it; of one migration, and one reading of its
+        scenes: What was read of each job, with the queries to answer; of one migration, and one reading of its
             clusters. Jobs that read the same partition share what is read of it.
         properties: The Java client's, with which Spark reads each cluster.
         progress: Told each step.
@@ -93,13 +94,13 @@ def prove(
 
     asks: dict[tuple[TopicPartition, int], Ask] = {}
     by_job: list[list[Ask]] = []
-    for scene, positions in jobs:
-        of_job = [*_asks(scene, positions)]
+    for scene in scenes:
+        of_job = [*_asks(scene, scene.queries)]
         by_job.append(of_job)
         asks |= {ask.place: ask for ask in of_job}
     if not asks:
         return Proof()
-    migration = jobs[0][0].migration
+    migration = scenes[0].migration
     session = start_spark(migration.spark, progress, records=True)
     clients = {side: client_properties(migration.cluster(side)) for side in Cluster}
     reader = WindowReader(
@@ -116,8 +117,8 @@ def prove(
         offsets_for_times=lambda times: _as_offsets(new.offsets_for_times(migration.target, times)),
         batch_ends={
             (each.topic_partition, first): last
-            for _, positions in jobs
-            for each in positions
+            for scene in scenes
+            for each in scene.queries
             for first, last in (_offsets(each),)
             if first is not None and last is not None
         },
@@ -126,7 +127,7 @@ def prove(
     )
     answered = match.find(*by_job)
     found = {key: answered[ask] for key, ask in asks.items() if ask in answered}
-    equal = _pending(match, [each for _, positions in jobs for each in positions], asks, found)
+    equal = _pending(match, [each for scene in scenes for each in scene.queries], asks, found)
     unread = {ask.place: error for ask, error in reader.unread.items()}
     return Proof(found=found, pending_equal=equal, unread=unread, ways=reader.ways, salt=reader.salt.hex())
 
@@ -264,9 +265,8 @@ def _matched(scene: Scene, query: Query, at: AnyPosition, read: Proof) -> Match:
     offset = offset_of(at)
     found = read.found.get((partition, offset))
     candidates = candidates_of(scene, query, offset)
-    match = Match(
-        query=query, candidates=candidates, mirror_maker=mirror_maker_of(scene, query, offset), salt=read.salt
-    )
+    mirror_maker = mm2_answer(offset, query.topic, query.partition, scene.syncs)
+    match = Match(query=query, candidates=candidates, mirror_maker=mirror_maker, salt=read.salt)
     if found is None:
         return replace(match, preserved=scene.migration.link is Link.PRESERVING and query.new is not None)
     return replace(

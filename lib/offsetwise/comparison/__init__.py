@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from offsetwise.comparison.subjects import ReadSubject, read_before
 from offsetwise.config import Migration
@@ -35,7 +35,7 @@ from offsetwise.model import (
 from offsetwise.ports.stream import Translate, spec_of
 from offsetwise.position import offset_of
 from offsetwise.translation.belongs import Standing
-from offsetwise.translation.mirror import Flow, SyncIndex, find_flow, mirror_candidates, mm2_answer
+from offsetwise.translation.mirror import Flow, SyncIndex, find_flow, mirror_candidates
 from offsetwise.translation.old_log import only_place
 from offsetwise.translation.resolve import Match, Query, resolve
 from offsetwise.translation.search import Span, Target
@@ -63,6 +63,9 @@ class Scene:
     """How the stream matches records of its own; None for Kafka."""
     oldest: AnyPosition | None
     """What begins at the oldest record of the new cluster; None where that is the start of the log."""
+    queries: tuple[Query, ...] = ()
+    """What is asked about the job's positions; empty until that is known."""
+    belongs_to: BelongsTo = field(default=BelongsTo(cluster=None, reason="No position was compared with a log yet."))
 
     @classmethod
     def of(
@@ -93,6 +96,11 @@ class Scene:
             translate=spec.translate,
             oldest=spec_of(migration.target.stream).oldest,
         )
+
+    @property
+    def reads_at_positions(self) -> bool:
+        """Whether the streams are read at the positions themselves: live ones that match records in their own way."""
+        return self.live and self.translate is not None
 
     def log(self, cluster: Cluster, topic: str, partition: int) -> LogRange | None:
         """Give what a log holds; None where the cluster has no such partition."""
@@ -157,11 +165,6 @@ def candidates_of(scene: Scene, position: Query, offset: int) -> tuple[Candidate
         position.new_topic,
         position.new,
     )
-
-
-def mirror_maker_of(scene: Scene, position: Query, offset: int) -> int | None:
-    """Give what MirrorMaker itself would answer."""
-    return mm2_answer(offset, position.topic, position.partition, scene.syncs)
 
 
 def standings_of(scene: Scene, positions: Iterable[Query]) -> Iterator[Standing]:

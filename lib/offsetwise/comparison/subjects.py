@@ -9,6 +9,7 @@ from typing import Final
 from offsetwise.config import JobTraits, Migration
 from offsetwise.errors import CheckpointError
 from offsetwise.model import (
+    BelongsTo,
     Checkpoint,
     CheckpointSource,
     MarkedPosition,
@@ -36,6 +37,8 @@ class ReadSubject(Subject):
     """Of the application that reads the same stream, where one is stated."""
     sink: SinkAnswer | None = None
     """What the cluster of its sinks says of its transactions; None where nobody asked it, or it did not say."""
+    stated: BelongsTo | None = None
+    """Which cluster its positions belong to, where the migration file states it or nothing else can be."""
     kinds: frozenset[str] | None = None
     """The kinds of source that are moved, those of the migration's stream; None for every kind."""
 
@@ -55,6 +58,7 @@ class ReadSubject(Subject):
         rewound_to: int | None = None,
         beside: tuple[SourcePosition, ...] = (),
         sink: SinkAnswer | None = None,
+        stated: BelongsTo | None = None,
     ) -> ReadSubject:
         """Put together who is moved by a migration."""
         return cls(
@@ -65,6 +69,7 @@ class ReadSubject(Subject):
             rewound_to=rewound_to,
             beside=beside,
             sink=sink,
+            stated=stated,
             kinds=spec_of(migration.source.stream).compared,
         )
 

@@ -15,7 +15,7 @@ from offsetwise.translation.resolve import Query
 
 def ask_old(scene: Scene, positions: Sequence[Query]) -> ReadAt:
     """Read at the positions on the old cluster; nothing where it was not read live, or has no need of it."""
-    if not scene.live or scene.translate is None:
+    if not scene.reads_at_positions:
         return ReadAt()
     config = scene.migration.source
     asked = {
@@ -60,7 +60,7 @@ def with_behind(
         rows: The positions, and where they lie on the new cluster.
         old: What reading at positions on the old cluster told.
     """
-    if not scene.live or scene.translate is None:
+    if not scene.reads_at_positions:
         return tuple(rows), None
     of_old = [() if row.old_offset is None else in_partitions(row.topic_partition, row.old_offset) for row in rows]
     of_new = [() if row.new_offset is None else ((row.new_topic_partition, row.new_offset),) for row in rows]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import TypeAlias
 
-from offsetwise.comparison import assemble
-from offsetwise.comparison.matching import Matched
+from offsetwise.comparison import Scene, assemble
 from offsetwise.config import Migration, spark_properties
 from offsetwise.errors import CheckpointError, ClusterError, FileError, OffsetwiseError
 from offsetwise.model import Checkpoint, Cluster, Comparison, Snapshot, Subject
@@ -20,9 +19,9 @@ from offsetwise.streams.reader import ReadAt, read_cluster
 from offsetwise.translation.resolve import Match, Query
 from offsetwise.workflow.behind import ask_old, exactly, with_behind, with_problems
 from offsetwise.workflow.matching import match_records
-from offsetwise.workflow.scenes import Staged, Wanted, belongs_of, stage
+from offsetwise.workflow.scenes import Wanted, belongs_of, stage
 
-Known: TypeAlias = Callable[[Wanted, Staged], Comparison | None]
+Known: TypeAlias = Callable[[Wanted, Scene], Comparison | None]
 """Gives the comparison of a job that is known already; None where it is to be made."""
 
 
@@ -82,7 +81,7 @@ def compare_each(
     content: bool = True,
     progress: Progress = unheard,
     groups: tuple[str, ...] = (),
-    known: Known = lambda _one, _staged: None,
+    known: Known = lambda _one, _scene: None,
     spark_beside: bool = True,
 ) -> Iterator[tuple[Wanted, Comparison | OffsetwiseError]]:
     """Compare many jobs: each cluster is read once, and records in one search, whatever the number of jobs.
@@ -111,62 +110,59 @@ def compare_each(
         install_pyspark(progress)
     beside = starting_beside(migration.spark) if properties is not None and spark_beside else nullcontext(lambda: None)
     with beside as give_up:
-        staged = stage(migration, wanted, snapshots=snapshots, groups=groups, progress=progress)
-        ready = {one: _known(known, one, each) for one, each in staged.items()}
-        left = {one: each for one, each in staged.items() if isinstance(each, Staged) and ready[one] is None}
+        scenes = stage(migration, wanted, snapshots=snapshots, groups=groups, progress=progress)
+        ready = {one: _known(known, one, each) for one, each in scenes.items()}
+        left = {one: each for one, each in scenes.items() if isinstance(each, Scene) and ready[one] is None}
         if not left:
             give_up()
     yield from ((one, outcome) for one, outcome in ready.items() if outcome is not None)
-    jobs = [(each.scene, each.positions) for each in left.values()]
-    read = Proof() if properties is None or not jobs else prove(jobs, properties, progress)
+    read = Proof() if properties is None or not left else prove([*left.values()], properties, progress)
     if left:
         progress("judge", 0, len(left))
     for number, (one, each) in enumerate(left.items(), start=1):
         try:
-            found = ask_old(each.scene, each.positions)
-            asked = replace(each, positions=exactly(each.positions, found))
-            others = _on_other_streams(asked) if content else []
-            matched = match_records(asked.scene, others, progress) if others else None
-            made: Comparison | OffsetwiseError = _judged(asked, found, read.of(asked.positions), others, matched)
+            made: Comparison | OffsetwiseError = _compared(each, read, progress, content=content)
         except (CheckpointError, ClusterError) as error:
             made = error
         progress("judge", number, len(left))
         yield one, made
 
 
-def _known(known: Known, one: Wanted, staged: Staged | OffsetwiseError) -> Comparison | OffsetwiseError | None:
+def _known(known: Known, one: Wanted, scene: Scene | OffsetwiseError) -> Comparison | OffsetwiseError | None:
     """Give what is known of a job before any record is read: its comparison, or why it cannot be compared."""
-    if isinstance(staged, OffsetwiseError):
-        return staged
+    if isinstance(scene, OffsetwiseError):
+        return scene
     try:
-        comparison = known(one, staged)
+        comparison = known(one, scene)
     except FileError as error:
         return error
-    if comparison is None:
-        return None
-    return replace(comparison, read_from=(staged.scene.old, staged.scene.new))
+    return None if comparison is None else replace(comparison, read_from=(scene.old, scene.new))
 
 
-def _on_other_streams(staged: Staged) -> list[Query]:
-    """Give the positions that have to be found on another stream by the records of both streams' shards."""
-    scene = staged.scene
-    if not scene.live or not spec_of(scene.migration.source.stream).matches_shards:
-        return []
-    return [each for each in staged.positions if are_two(scene.old, each.topic, scene.new, each.new_topic)]
-
-
-def _judged(
-    staged: Staged, found: ReadAt, read: Proof, others: Collection[Query], matched: Matched | None
-) -> Comparison:
-    scene, belongs = with_problems(staged.scene, found), staged.belongs_to
+def _compared(scene: Scene, read: Proof, progress: Progress, *, content: bool) -> Comparison:
+    at_positions = ReadAt()
+    if scene.reads_at_positions:
+        at_positions = ask_old(scene, scene.queries)
+        scene = replace(with_problems(scene, at_positions), queries=exactly(scene.queries, at_positions))
+    read, belongs = read.of(scene.queries), scene.belongs_to
     if belongs.cluster is None and read.found:
-        belongs = belongs_of(scene, standings_read(scene, staged.positions, read))
+        belongs = belongs_of(scene, standings_read(scene, scene.queries, read))
+    others = frozenset(_on_other_streams(scene) if content else ())
     matches: list[Match] = []
-    if matched is not None:
+    if others:
+        matched = match_records(scene, [query for query in scene.queries if query in others], progress)
         belongs = belongs if belongs.cluster is not None else matched.belongs or belongs
         matches += matched.matches
-    apart = frozenset(others)
-    matches += [match_of(scene, each, read) for each in staged.positions if each not in apart]
-    made = assemble(scene, matches, belongs)
-    rows, quota = with_behind(scene, made.partitions, found)
-    return replace(made, partitions=rows, quota=quota, read_from=(scene.old, scene.new))
+    matches += [match_of(scene, query, read) for query in scene.queries if query not in others]
+    comparison = replace(assemble(scene, matches, belongs), read_from=(scene.old, scene.new))
+    if not scene.reads_at_positions:
+        return comparison
+    rows, quota = with_behind(scene, comparison.partitions, at_positions)
+    return replace(comparison, partitions=rows, quota=quota)
+
+
+def _on_other_streams(scene: Scene) -> list[Query]:
+    """Give the positions that have to be found on another stream by the records of both streams' shards."""
+    if not scene.live or not spec_of(scene.migration.source.stream).matches_shards:
+        return []
+    return [query for query in scene.queries if are_two(scene.old, query.topic, scene.new, query.new_topic)]

@@ -15,6 +15,7 @@ from typing import Final
 from urllib.parse import quote
 
 from offsetwise import files, new_files
+from offsetwise.comparison import Scene
 from offsetwise.config import Migration
 from offsetwise.errors import ConfigError, FileError, OffsetwiseError
 from offsetwise.model import (
@@ -30,7 +31,7 @@ from offsetwise.model import (
 )
 from offsetwise.progress import Progress, unheard
 from offsetwise.workflow.comparing import compare_each
-from offsetwise.workflow.scenes import Staged, Wanted
+from offsetwise.workflow.scenes import Wanted
 from offsetwise.workflow.stored import read_file
 
 MAX_AGE_S: Final = 3_600.0
@@ -220,7 +221,7 @@ class _Folder:
         """Whether something of a job stands here, which may still hold."""
         return self._stands(self._name(one))
 
-    def known(self, one: Wanted, staged: Staged) -> Comparison | None:
+    def known(self, one: Wanted, scene: Scene) -> Comparison | None:
         """Give the comparison of a job, if it was made from the same, and not too long ago.
 
         Raises:
@@ -229,7 +230,6 @@ class _Folder:
         if not self.has(one):
             return None
         found: Comparison = read_file(self.path / self._name(one), "comparison")
-        scene = staged.scene
         made_from = _made_from(self._settings, one, scene.subject.read, scene.old, scene.new)
         taken = datetime.fromisoformat(found.taken_at)
         if made_from is None or found.made_from != made_from or not self._youngest < taken <= datetime.now(UTC):

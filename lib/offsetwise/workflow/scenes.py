@@ -21,7 +21,6 @@ from offsetwise.progress import Progress
 from offsetwise.storage.folders import open_tree
 from offsetwise.streams.reader import Reading, read_cluster, read_whole
 from offsetwise.translation.belongs import Standing, belongs_to
-from offsetwise.translation.resolve import Query
 from offsetwise.workflow.sink_looks import ask_sink
 
 _CHECKPOINTS_AT_ONCE: Final = 8
@@ -51,15 +50,6 @@ class Wanted(Subject):
         return cls(kind=subject.kind, name=subject.name, rewind_to=rewind_to, repaired=repaired)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Staged:
-    """A job whose positions were read, and held against both clusters."""
-
-    scene: Scene
-    positions: tuple[Query, ...]
-    belongs_to: BelongsTo
-
-
 def stage(
     migration: Migration,
     wanted: Sequence[Wanted],
@@ -67,7 +57,7 @@ def stage(
     snapshots: tuple[Snapshot, Snapshot] | None,
     groups: tuple[str, ...],
     progress: Progress,
-) -> dict[Wanted, Staged | OffsetwiseError]:
+) -> dict[Wanted, Scene | OffsetwiseError]:
     """Read the positions of jobs and both clusters; a job that cannot be read stops no other.
 
     Args:
@@ -78,29 +68,29 @@ def stage(
         progress: Told each step.
 
     Returns:
-        Each job, or why it cannot be compared; those that cannot be read themselves first.
+        What was read of each job, or why it cannot be compared; those that cannot be read themselves first.
 
     Raises:
         ClusterError: A cluster cannot be read, or both are one.
         ConfigError: The migration file does not name a checkpoint.
     """
     read = dict(_read_jobs(migration, wanted, progress, live=snapshots is None))
-    staged: dict[Wanted, Staged | OffsetwiseError] = {
-        one: each for one, each in read.items() if isinstance(each, OffsetwiseError)
+    scenes: dict[Wanted, Scene | OffsetwiseError] = {
+        job: error for job, error in read.items() if isinstance(error, OffsetwiseError)
     }
-    readable = {one: each for one, each in read.items() if isinstance(each, _Read)}
+    readable = {job: subject for job, subject in read.items() if isinstance(subject, ReadSubject)}
     if not readable:
-        return staged
-    seen = _seen(migration, [each.subject for each in readable.values()], snapshots, groups, progress)
+        return scenes
+    seen = _seen(migration, list(readable.values()), snapshots, groups, progress)
     beside: Scene | None = None
-    for one, each in readable.items():
+    for job, subject in readable.items():
         try:
-            old, new = seen(each.subject)
-            beside = Scene.of(migration, each.subject, old, new, live=snapshots is None, beside=beside)
-            staged[one] = _staged(beside, each.stated)
+            old, new = seen(subject)
+            beside = Scene.of(migration, subject, old, new, live=snapshots is None, beside=beside)
+            scenes[job] = _with_queries(beside)
         except (CheckpointError, ClusterError) as error:
-            staged[one] = error
-    return staged
+            scenes[job] = error
+    return scenes
 
 
 def belongs_of(scene: Scene, standings: Iterable[Standing]) -> BelongsTo:
@@ -130,17 +120,9 @@ def check_two_clusters(old: Snapshot | Reading, new: Snapshot | Reading) -> None
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Read:
-    """What was read of a job itself, and which cluster the migration file says it belongs to."""
-
-    subject: ReadSubject
-    stated: BelongsTo | None
-
-
 def _read_jobs(
     migration: Migration, wanted: Sequence[Wanted], progress: Progress, *, live: bool
-) -> Iterator[tuple[Wanted, _Read | OffsetwiseError]]:
+) -> Iterator[tuple[Wanted, ReadSubject | OffsetwiseError]]:
     """Read the checkpoints, several at a time: an object store makes each wait."""
     itself = BelongsTo(cluster=Cluster.OLD, reason="A group's offsets are read from the old cluster itself.")
     total = sum(one.checkpoint is not None for one in wanted)
@@ -153,7 +135,7 @@ def _read_jobs(
         under_way = {one: pool.submit(_read_job, migration, config, one, live=live) for one, config in configs.items()}
         for one in wanted:
             if one not in under_way:
-                yield one, _Read(subject=ReadSubject.of(one, migration), stated=itself)
+                yield one, ReadSubject.of(one, migration, stated=itself)
                 continue
             yield one, under_way[one].result()
             done += 1
@@ -162,7 +144,10 @@ def _read_jobs(
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _read_job(migration: Migration, config: CheckpointConfig, wanted: Wanted, *, live: bool) -> _Read | OffsetwiseError:
+def _read_job(
+    migration: Migration, config: CheckpointConfig, wanted: Wanted, *, live: bool
+) -> ReadSubject | OffsetwiseError:
+    cluster = config.belongs_to
     try:
         read = _checkpoint(migration, config, wanted)
         subject = ReadSubject.of(
@@ -173,13 +158,12 @@ def _read_job(migration: Migration, config: CheckpointConfig, wanted: Wanted, *,
             rewound_to=wanted.rewind_to,
             beside=_beside(migration, config),
             sink=ask_sink(migration, config, read) if live else None,
+            stated=None if cluster is None else BelongsTo(cluster=cluster, reason="The migration file states it."),
         )
         subject.topics()
     except OffsetwiseError as error:
         return error
-    told = config.belongs_to
-    stated = None if told is None else BelongsTo(cluster=told, reason="The migration file states it.")
-    return _Read(subject=subject, stated=stated)
+    return subject
 
 
 def _beside(migration: Migration, config: CheckpointConfig) -> tuple[SourcePosition, ...]:
@@ -287,11 +271,11 @@ def _seen(
     return seen
 
 
-def _staged(scene: Scene, stated: BelongsTo | None) -> Staged:
+def _with_queries(scene: Scene) -> Scene:
     _check_group(scene)
-    positions = positions_of(scene)
-    belongs = _of_old(stated, scene.subject) if stated else belongs_of(scene, standings_of(scene, positions))
-    return Staged(scene=scene, positions=positions, belongs_to=belongs)
+    queries, stated = positions_of(scene), scene.subject.stated
+    belongs = _of_old(stated, scene.subject) if stated else belongs_of(scene, standings_of(scene, queries))
+    return replace(scene, queries=queries, belongs_to=belongs)
 
 
 _UNNAMED_TYPES: Final = frozenset({"Share", "Unknown"})
