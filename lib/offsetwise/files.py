@@ -41,8 +41,8 @@ from offsetwise.transactions.snapshot import SinkSnapshot
 FORMAT_VERSION: Final = "1.0"
 PLAN_VERSION: Final = "1.1"
 """The newest of a plan."""
-_LATER_KEYS: Final = ("aggregate", "from_files", "left_unset", "repair", "settings", "tables")
-"""Keys of a plan, its requirements and positions that make its file one of `PLAN_VERSION`."""
+_LATER_KEYS: Final = ("aggregate", "from_files", "left_unset", "parts", "repair", "settings", "tables")
+"""Keys of a plan, its requirements, positions and proofs that make its file one of `PLAN_VERSION`."""
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 """Of the JSON Schemas."""
 MAX_BYTES: Final = 40 * 1024 * 1024
@@ -81,8 +81,8 @@ _HALF: Final = re.compile("[\ud800-\udfff]")
 _HALF_ESCAPED: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 _LEFT_OUT_OF_LOOKS: Final = ("search", "silent", "unlisted")
 _LEFT_OUT_WHEN_NULL: Final = ("endpoint", "job", "leases", "made_from", "pooled_prefixes", "quota", *_LEFT_OUT_OF_LOOKS)
-_LEFT_OUT_OF_ROWS: Final = ("aggregate", "behind_new", "behind_old", "behind_parts")
-"""Of the partitions of a comparison or a sample, where they are null or empty."""
+_LEFT_OUT_OF_ROWS: Final = ("aggregate", "behind_new", "behind_old", "behind_parts", "parts")
+"""Of the partitions of a comparison or a sample, and of their evidence, where they are null or empty."""
 _LEFT_OUT_WITHOUT_SHARDS: Final = ("ranges", "shards")
 """Of topics and sources whose stream has no shards, or does not say more of them."""
 _LEFT_OUT_WHEN_EMPTY: Final = ("identities", "marks", "savepoint", "transactions", *_LATER_KEYS)
@@ -92,10 +92,8 @@ _LEFT_OUT_WHEN_EMPTY: Final = ("identities", "marks", "savepoint", "transactions
 def dump(value: Stored, *, indent: int | None = 1, severities: bool = False) -> str:
     """Write a value as the text of its file, newline included.
 
-    With `severities` the problems of a checkpoint say how serious each is, as commands print them.
-
-    `indent=None` gives a single line (for JSON lines on stdout). A plan has one position per line: a reviewer can
-    compare two plans line by line, and 10,000 positions are written in a moment.
+    With `severities` the problems of a checkpoint say how serious each is. `indent=None` gives a single line. A plan
+    has one position per line: a reviewer can compare two plans so, and 10,000 positions are written in a moment.
     """
     kind = next(kind for kind, type_ in KINDS.items() if type(value) is type_)
     body = _adapter(kind, _known()).dump_python(_flattened(value), mode="json")
@@ -109,7 +107,8 @@ def dump(value: Stored, *, indent: int | None = 1, severities: bool = False) -> 
             _leave_out(one, _LEFT_OUT_WHEN_NULL)
             _leave_out_shards(one)
     for row in body["partitions"] if isinstance(value, Comparison | LagSample) else ():
-        _leave_out(row, _LEFT_OUT_OF_ROWS)
+        for each in (row, row.get("evidence"), row.get("end_evidence")):
+            _leave_out(each or {}, _LEFT_OUT_OF_ROWS)
     for each in (*body["steps"], *body["approvers"]) if isinstance(value, Receipt) else ():
         _leave_out(each, ("accepted_unproven", "leases", "table"))
     if isinstance(value, Plan | Receipt | Verification):
@@ -128,11 +127,15 @@ def _encodable(text: str) -> str:
 def _leave_out_empty(body: dict[str, Any]) -> None:
     _leave_out(body, _LEFT_OUT_WHEN_EMPTY)
     requirements = body.get("requirements", {})
-    for row in (*body.get("positions", ()), *requirements.get("tables", ())):
-        _leave_out(row, ("absent", "aggregate"))
+    for row in (*body.get("positions", ()), *requirements.get("tables", ()), *_proofs(body)):
+        _leave_out(row, ("absent", "aggregate", "parts"))
     _leave_out(requirements, ("sink", "tables", "targets"))
     for side in ("old", "new"):
         _leave_out_shards(requirements.get(side, {}))
+
+
+def _proofs(body: dict[str, Any]) -> list[dict[str, Any]]:
+    return [row.get(key) or {} for row in body.get("positions", ()) for key in ("proof", "end_proof")]
 
 
 def _leave_out_shards(body: dict[str, Any]) -> None:
@@ -163,10 +166,9 @@ def load(text: str | bytes, kind: str, *, subject: str) -> Any:
     check_header(body, kind, subject=subject)
     if kind == "comparison" and isinstance(body.get("checkpoint"), dict):
         body["checkpoint"] = {k: v for k, v in body["checkpoint"].items() if k not in ("format", "format_version")}
+    given = {k: v for k, v in body.items() if k not in ("format", "format_version")}
     try:
-        read = _reader(kind, _known()).validate_python(
-            {k: v for k, v in body.items() if k not in ("format", "format_version")}
-        )
+        read = _reader(kind, _known()).validate_python(given)
     except ValidationError as error:
         first = error.errors()[0]
         # Where a list may be of several types, pydantic names the type beside the place.
@@ -290,8 +292,8 @@ def schema_of(adapter: TypeAdapter[Any], kind: str) -> dict[str, Any]:
         "format": {"const": f"offsetwise/{kind}"},
         "format_version": {"type": "string", "pattern": r"^1\.[0-9]+$"},
     }
-    made |= {"properties": header | made["properties"], "required": [*header, *made.get("required", [])]}
-    return made | {"$schema": DIALECT, "title": f"offsetwise/{kind}"}
+    keys = {"properties": header | made["properties"], "required": [*header, *made.get("required", [])]}
+    return made | keys | {"$schema": DIALECT, "title": f"offsetwise/{kind}"}
 
 
 _Known = tuple[tuple[CheckpointEngine, ...], tuple[str, ...]]
@@ -338,13 +340,10 @@ def _flattened(value: Stored) -> Any:
 
 def _whole(read: Any, kind: str) -> Any:
     """Give the value of what was read from a file."""
-    if kind == "checkpoint":
-        return whole(read)
     if kind == "comparison":
-        return Comparison(
-            **_shallow(read) | {"checkpoint": None if read.checkpoint is None else whole(read.checkpoint)}
-        )
-    return read
+        checkpoint = None if read.checkpoint is None else whole(read.checkpoint)
+        return Comparison(**_shallow(read) | {"checkpoint": checkpoint})
+    return whole(read) if kind == "checkpoint" else read
 
 
 def _shallow(value: Any) -> dict[str, Any]:
@@ -390,7 +389,7 @@ def _by_line(body: dict[str, Any]) -> str:
 
 
 def _header(kind: str, body: dict[str, Any]) -> dict[str, str]:
-    parts = (body, body["requirements"], *body["positions"]) if kind == "plan" else ()
+    parts = (body, body["requirements"], *body["positions"], *_proofs(body)) if kind == "plan" else ()
     later = any(key in part for part in parts for key in _LATER_KEYS)
     return {"format": f"offsetwise/{kind}", "format_version": PLAN_VERSION if later else FORMAT_VERSION}
 

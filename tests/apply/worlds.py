@@ -37,6 +37,7 @@ from offsetwise.model import (
     TopicRequirement,
     TopicState,
 )
+from offsetwise.ports.stretches import ReadStretch, Stretch
 from offsetwise.position import offset_of
 from offsetwise.targets.group.checks import other_cluster
 from offsetwise.targets.group.port import Reply
@@ -211,6 +212,9 @@ class World:
 
     def digests(self, uri: str, paths: tuple[str, ...]) -> Mapping[str, str]:
         return self.live.digests(uri, paths)
+
+    def stretches(self, side: Cluster, wanted: Sequence[Stretch], *, salt: bytes) -> Sequence[ReadStretch]:
+        return self.live.stretches(side, wanted, salt=salt)
 
     def records(
         self, side: Cluster, places: Sequence[RecordPlace], *, isolation: IsolationLevel, salt: bytes

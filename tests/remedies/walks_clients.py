@@ -27,7 +27,7 @@ from offsetwise.ports.windows import Failure
 from offsetwise.streams.kafka.client import Client
 from offsetwise.streams.kafka.wire import configuration
 from offsetwise.streams.kinesis import client as kinesis
-from offsetwise.streams.kinesis.matching.search import _refuse
+from offsetwise.streams.kinesis.matching.search import refuse as refuse_window
 from offsetwise.streams.kinesis.reader import look_at_transactions
 from offsetwise.targets.group.brokers import _reply
 from offsetwise.targets.starting_position.spec import starting_position
@@ -372,7 +372,7 @@ edited(
     SOURCE + STREAM.format("region: eu-west-1, endpoint: 'http://host:1'"),
 )
 
-SEARCH = "streams/kinesis/matching/search.py::_refuse"
+SEARCH = "streams/kinesis/matching/search.py::refuse"
 for failure, words in (
     (Failure.REFUSED, "Grant kinesis:GetShardIterator"),
     (Failure.BUSY, "Other readers use up the quota"),
@@ -384,7 +384,7 @@ for failure, words in (
         task: Any = SimpleNamespace(partition=0, topic="clicks")
 
         def read(failed: Failure | None) -> object:
-            return _refuse(task, SimpleNamespace(failure=failed, told="it was refused"))  # type: ignore[func-returns-value,arg-type]
+            return refuse_window(task, SimpleNamespace(failure=failed, told="it was refused"))  # type: ignore[func-returns-value,arg-type]
 
         return Steps(lambda: read(failure), lambda: None, lambda: read(None))
 

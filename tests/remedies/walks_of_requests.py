@@ -13,10 +13,10 @@ import offsetwise as ow
 from offsetwise import files
 from offsetwise.config import JobTraits
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.model import Cluster, Comparison, GroupState, RestartPoint, Target
+from offsetwise.model import Cluster, Comparison, CopiedRecord, Evidence, GroupState, PartProof, RestartPoint, Target
 from offsetwise.plan import options
 from offsetwise.plan.strategies import judge_strategies
-from offsetwise.streams.kinesis.spec import after
+from offsetwise.streams.kinesis.spec import after, at, in_shards
 from tests.apply.kinesis_plans import CHAIN
 from tests.engines.test_kinesis import DATA
 from tests.plan.scene import STARTING, URI, checkpoint, comparison, drafted, migration, pending, rows, snapshot
@@ -255,7 +255,11 @@ def goes_to_kafka(recorded: str, *targets: Target) -> None:
     @walk("plan/strategies.py::_against_stream", "Write where the new job begins", name=f"to_kafka_from_{recorded}")
     def _(_: Scene) -> Steps:
         read = replace(read_checkpoint(str(DATA / recorded)), uri=URI)
-        compared = comparison(*rows({"old_offset": after(5)}), checkpoint=read)
+        (row,) = rows({"old_offset": in_shards({0: after(5)})})
+        assert isinstance(row.new_offset, int)
+        last = CopiedRecord(old=at(5), new=row.new_offset - 1, identity="ab")
+        proven = Evidence(reason="", salt="00", parts=(PartProof(partition=0, before=last, after=None),))
+        compared = comparison(replace(row, evidence=proven), checkpoint=read)
         command = Remembered(lambda: drafted(compared, *targets) and None)
 
         def instead() -> None:

@@ -9,8 +9,9 @@ from offsetwise.apply.recheck import RecordPlace
 from offsetwise.config import Migration, java_properties
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.model import Checkpoint, Cluster, IsolationLevel, Plan, Snapshot
+from offsetwise.ports.stretches import ReadStretch, Stretch
 from offsetwise.progress import Progress
-from offsetwise.streams.reader import read_cluster
+from offsetwise.streams.reader import read_again, read_cluster
 from offsetwise.transactions.report import SinkTransactions
 from offsetwise.translation.identify import Records
 from offsetwise.workflow.scenes import digests
@@ -39,6 +40,14 @@ class LiveWorld:
     def transactions(self, plan: Plan) -> SinkTransactions:
         """Look twice at the transactions of the job's sinks; see `World`."""
         return transactions_of(self.migration, plan, progress=self.progress)
+
+    def stretches(self, side: Cluster, wanted: Sequence[Stretch], *, salt: bytes) -> Sequence[ReadStretch]:
+        """Read the records around places of a stream again; see `World`."""
+        step = f"read the records around {len(wanted)} places of the {side} cluster again"
+        self.progress(step, 0, 1)
+        found = read_again(self.migration, side, wanted, salt=salt)
+        self.progress(step, 1, 1)
+        return found
 
     def records(
         self, side: Cluster, places: Sequence[RecordPlace], *, isolation: IsolationLevel, salt: bytes

@@ -56,8 +56,7 @@ def accepted(reasons: Mapping[TopicPartition, str]) -> tuple[AcceptedUnproven, .
 def acceptable(position: PlannedPosition) -> bool:
     """Whether a position may be accepted as unproven: records prove it, which retention can take."""
     proofs = (position.proof, position.end_proof)
-    records = any(one for each in proofs if each is not None for one in (each.before, each.after))
-    return records and position.override is None
+    return position.override is None and any(each is not None and each.has_records for each in proofs)
 
 
 def why_not(plan: Plan, wanted: Sequence[AcceptedUnproven]) -> str | None:

@@ -83,6 +83,9 @@ class Copies(Protocol):
             since_ms: The time that its window begins at; None where that is the oldest record.
         """
 
+    def before(self, number: int) -> AnyPosition:
+        """Give the place before the record of a number, as windows have them."""
+
 
 Identified = Callable[[bytes, bytes], tuple[str, int]]
 """Gives, of a record's key and data, what is equal of a copy, and the hash of the key."""

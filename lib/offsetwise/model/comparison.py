@@ -39,6 +39,30 @@ class RawReuse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CopiedRecord:
+    """One record of a partition on the old cluster, and its copy."""
+
+    old: AnyPosition
+    """The place before the record."""
+    new: AnyPosition
+    """The place before its copy."""
+    identity: str
+    """Salted hash of either, hex."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartProof:
+    """What one of several partitions on the old cluster proves of a place on the new one."""
+
+    partition: int
+    """On the old cluster."""
+    before: CopiedRecord | None
+    """Its nearest record that the job has read and whose copy lies below the place; None without one."""
+    after: CopiedRecord | None
+    """Its nearest record that the job has not read and whose copy lies above; None without one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Translation:
     """Where a position lies on the new cluster, of a stream that matches records in a way of its own."""
 
@@ -59,6 +83,9 @@ class Translation:
     identity: str = ""
     old_records_read: Count = 0
     new_records_read: Count = 0
+    salt: str = ""
+    parts: tuple[PartProof, ...] = ()
+    """The records that enclose the place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +145,9 @@ class Evidence:
     schema_ids: tuple[tuple[int, int], ...] = ()
     """(old id, new id) of masked schema registry ids."""
     salt: str = ""
+    parts: tuple[PartProof, ...] = ()
+    """Of a position in several partitions: the records of each that enclose the place. Not written where there is
+    none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

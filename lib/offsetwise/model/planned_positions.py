@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from offsetwise.model.closed_sets import Exactness, Method, Side
 from offsetwise.model.clusters import LogRange
-from offsetwise.model.comparison import Evidence, Neighbour, RawReuse, RestartPoint
+from offsetwise.model.comparison import Evidence, Neighbour, PartProof, RawReuse, RestartPoint
 from offsetwise.model.offsets import AnyPosition, Count
 from offsetwise.position import OfTwins
 
@@ -49,6 +49,14 @@ class Proof:
     """The nearest record below the place that stands on both logs."""
     after: Neighbour | None = None
     """The nearest record at or above the place that stands on both logs."""
+    parts: tuple[PartProof, ...] = ()
+    """Of a position in several partitions, instead of both: the records of each. Not written where there is none."""
+
+    @property
+    def has_records(self) -> bool:
+        """Whether it names a record."""
+        part = (one for each in self.parts for one in (each.before, each.after))
+        return any(one is not None for one in (self.before, self.after, *part))
 
     @property
     def timed(self) -> bool:
@@ -60,6 +68,8 @@ class Proof:
         """Take the nearest records on both sides of a place that stand on both logs; None where none was read."""
         if not evidence.salt or place is None or old is None:
             return None
+        if evidence.parts:
+            return cls(salt=evidence.salt, identity=evidence.identity, parts=evidence.parts)
         both = [
             (each, each.old_offset, each.new_offset)
             for each in evidence.neighbours

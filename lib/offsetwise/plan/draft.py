@@ -52,6 +52,7 @@ from offsetwise.plan.sinks.marking import marks_of, requirement_of
 from offsetwise.plan.sinks.settling import Settling
 from offsetwise.plan.strategies import against_target, dropped_batch, way_of
 from offsetwise.plan.target import Role, groups_of, target_type
+from offsetwise.ports.stream import are_two
 
 DECIDED_BY_ROW: Final = frozenset(
     kind.code
@@ -140,7 +141,11 @@ def draft(
                 (*comparison.findings, *skew), on, leaves_out=dropped is not None or request.rewind_to is not None
             ),
             *_against_clusters(comparison, old, new, positions),
-            *(problem for each in positions for problem in proof_not_repeated(each)),
+            *(
+                problem
+                for each in positions
+                for problem in proof_not_repeated(each, on_one_topic=not are_two(old, each.topic, new, each.new_topic))
+            ),
             *_against_groups(new, request),
         )
     )

@@ -23,7 +23,8 @@ from offsetwise.model import (
     Snapshot,
     TopicPartition,
 )
-from offsetwise.position import offset_or_none
+from offsetwise.plan.proofs.several import moves_without_records, stays, without_parts
+from offsetwise.position import OpaquePosition, offset_or_none
 from offsetwise.wording import many
 
 DECIDE: Final = "Compare again when it can be proven, or decide it: --override topic:partition=offset --reason TEXT."
@@ -63,24 +64,35 @@ FROM_FILES: Final = (
 )
 
 
-def without_proof(position: PlannedPosition, log: PartitionState | None = None, *, pending: bool = True) -> str | None:
+def without_proof(
+    position: PlannedPosition,
+    log: PartitionState | None = None,
+    *,
+    pending: bool = True,
+    on_one_topic: bool = True,
+) -> str | None:
     """Say why the proof of a position, or of the end of its pending batch, cannot be made again; None where it can be.
 
     Positions that a person decided are theirs, and one whose exactness is not proven says so. Where the old log holds
-    nothing from the position on, nothing can be skipped, and no record is needed to prove it. Records of Kinesis are
-    not read again: a position there names the record itself.
+    nothing from the position on, nothing can be skipped, and no record is needed to prove it. Nor is one where the job
+    stays on a stream whose positions name the record itself: that must be the one that it is at.
 
     Args:
         position: One partition of a plan.
         log: Its log on the old cluster as it is now; None for what the plan says of it.
         pending: Whether the end of a pending batch is written too. Plans of earlier releases name it also where it is
             not.
+        on_one_topic: Whether the job stays on its topic, where a position that names its record means the same one.
     """
     end_of_log = position.old.hw if log is None else log.hw
     name = str(position.new_topic_partition)
     missing = None
-    if position.override is None:
-        old, end = (position.old_offset, end_of_log) if position.proven else (None, None)
+    old, end = (position.old_offset, end_of_log) if position.proven else (None, None)
+    if position.override is not None:
+        pass
+    elif isinstance(old, OpaquePosition):
+        missing = without_parts(position) if old.of else moves_without_records(position, on_one_topic=on_one_topic)
+    else:
         missing = _unproven(name, position.proof, old, position.new_offset, end)
     if missing is None and pending and len(position.restart) > 1:
         last = position.restart[-1]
@@ -99,7 +111,8 @@ def writes_pending(plan: Plan) -> bool:
 def without_proofs(plan: Plan) -> list[str]:
     """Return a sentence for each position that is called proven without a proof that `apply` can make again."""
     pending = writes_pending(plan)
-    return [told for each in plan.positions if (told := without_proof(each, pending=pending)) is not None]
+    found = (without_proof(each, pending=pending, on_one_topic=stays(plan, each)) for each in plan.positions)
+    return [told for told in found if told is not None]
 
 
 def require_proofs(plan: Plan, digest: str) -> None:
@@ -147,9 +160,9 @@ def _encloses(below: AnyPosition | None, place: AnyPosition | None, above: AnyPo
     rank=215,
     stage=Stage.PLAN,
 )
-def proof_not_repeated(position: PlannedPosition) -> Iterator[str]:
+def proof_not_repeated(position: PlannedPosition, *, on_one_topic: bool) -> Iterator[str]:
     """A position is applied only with a proof that `apply` can make again: two records that enclose it on both logs."""
-    missing = without_proof(position)
+    missing = without_proof(position, on_one_topic=on_one_topic)
     if missing is not None:
         yield missing
 

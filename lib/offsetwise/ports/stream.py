@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -155,6 +156,9 @@ class Spec:
     """What each property of a cluster means, of a stream that has names of its own for them."""
     needs: tuple[str, ...] = ()
     """Those that a cluster must have."""
+
+    of_one_record: Callable[[AnyPosition, AnyPosition], bool] = operator.eq
+    """Says whether two positions in one partition are after the same record, which may pack several together."""
 
     tells: Callable[[AnyPosition], str] = _tells_nothing
     """Says when the record of a position arrived, as the position itself tells it; empty where it does not."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 from offsetwise.config import ClusterConfig, Migration
@@ -12,6 +13,7 @@ from offsetwise.model import (
     Behind,
     Cluster,
     Count,
+    IsolationLevel,
     LogRange,
     PlannedTransaction,
     Problem,
@@ -19,6 +21,8 @@ from offsetwise.model import (
     Snapshot,
     TopicPartition,
 )
+from offsetwise.ports.stream import spec_of
+from offsetwise.ports.stretches import ReadStretch, Stretch
 from offsetwise.progress import Progress, unheard
 from offsetwise.registry import STREAMS
 from offsetwise.streams.access import AclCommand, Permissions, Step
@@ -188,6 +192,47 @@ class Reader(Protocol):
 
     def is_of_mirror(self, topic: str) -> bool:
         """Say whether a topic belongs to the mirror itself."""
+
+
+class ReadAgain(Protocol):
+    """The function `read_again` of the module `matching` of a stream that such records, or copies of them, are on."""
+
+    def __call__(
+        self,
+        config: ClusterConfig,
+        wanted: Sequence[Stretch],
+        *,
+        isolation: IsolationLevel,
+        identified: Callable[[bytes, bytes], tuple[str, int]],
+    ) -> list[ReadStretch]:
+        """Read stretches, in their order.
+
+        Args:
+            config: The cluster.
+            wanted: What is to be read.
+            isolation: Which records of a log count.
+            identified: How records are told apart, by their keys and data; see `comparison.matching.Identified`.
+
+        Raises:
+            ClusterError: The cluster refuses to be read, or gives no answer.
+        """
+
+
+def read_again(migration: Migration, cluster: Cluster, wanted: Sequence[Stretch], *, salt: bytes) -> list[ReadStretch]:
+    """Read the records around places again, as the matching of the old cluster's stream read them; see `ReadAgain`.
+
+    Args:
+        migration: The migration.
+        cluster: Which of the two.
+        wanted: What is to be read.
+        salt: Keys the identities, as in the proofs.
+    """
+    config = migration.cluster(cluster)
+    if not spec_of(migration.source.stream).matches_shards:
+        return [ReadStretch() for _ in wanted]  # the records of its positions are read otherwise
+    read: ReadAgain = STREAMS.load(config.stream, "matching").read_again
+    identified = partial(STREAMS.load(migration.source.stream, "matching").identified, salt)
+    return read(config, wanted, isolation=migration.isolation_level, identified=identified)
 
 
 def reader_of(config: ClusterConfig) -> Reader:

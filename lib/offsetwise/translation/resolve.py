@@ -180,10 +180,8 @@ def _without_position(row: PartitionComparison, position: Query) -> PartitionCom
         method=Method.NONE if start is None else Method.EARLIEST,
         bounds=(start, start),
         evidence=Evidence(
-            reason=(
-                f"The job has no position for {position.topic_partition}. It would start at the earliest "
-                "record unless decided otherwise."
-            )
+            reason=f"The job has no position for {position.topic_partition}. It would start at the earliest "
+            "record unless decided otherwise."
         ),
     )
 
@@ -229,6 +227,8 @@ def _of_stream(row: PartitionComparison, told: Translation) -> PartitionComparis
             old_records_read=told.old_records_read,
             new_records_read=told.new_records_read,
             identity=told.identity,
+            salt=told.salt,
+            parts=told.parts,
         ),
     )
 

@@ -11,10 +11,12 @@ from dataclasses import replace
 from typing import Final, Protocol
 
 from offsetwise.apply.recheck.proofs import Held, RecordPlace, RecordReader, proofs_again
+from offsetwise.apply.recheck.several import StretchReader, several_again
 from offsetwise.engines.registry import engine_of
 from offsetwise.errors import ApplyError, OffsetwiseError, StalePlanError
 from offsetwise.findings.migration import reader_suspected
 from offsetwise.model import (
+    AnyPosition,
     Checkpoint,
     CheckpointRequirement,
     Cluster,
@@ -37,7 +39,7 @@ NAMED: Final = 20
 """How many differences an error names."""
 
 
-class World(RecordReader, Protocol):
+class World(RecordReader, StretchReader, Protocol):
     """What a recheck reads, as it is now."""
 
     def cluster(self, side: Cluster, topics: tuple[str, ...], groups: tuple[str, ...]) -> Snapshot:
@@ -107,7 +109,12 @@ def recheck(plan: Plan, world: World, *, begun: Collection[Target] = ()) -> tupl
     if not made:
         # Other logs than the reviewed ones would make every record differ and hide what is really wrong.
         made += proofs_again(plan, world, {Cluster.OLD: old.partitions(), Cluster.NEW: new.partitions()})
+        made += several_again(plan, world, _as_stated if checkpoint is None else checkpoint.details.processed)
     return tuple(made)
+
+
+def _as_stated(position: AnyPosition) -> AnyPosition:
+    return position
 
 
 def require(digest: str, held: Sequence[Held]) -> None:

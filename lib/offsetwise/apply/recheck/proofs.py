@@ -25,6 +25,7 @@ from offsetwise.model import (
     Proof,
     TopicPartition,
 )
+from offsetwise.plan.proofs.several import stays
 from offsetwise.plan.refusals import FROM_FILES, proof_not_repeated, without_proof, writes_pending
 from offsetwise.position import offset_or_none
 from offsetwise.translation.identify import Records, identify_as
@@ -143,12 +144,13 @@ def proofs_again(
     betweens: list[_Between] = []
     pending = writes_pending(plan)
     for position in plan.positions:
-        if position.proof is None and position.override is not None:
+        if position.override is not None and (position.proof is None or position.proof.parts):
             decided = f"{position.new_topic_partition}: a person decided it, and no record proves it."
-            held.append(_held(position, Outcome.PASSED, decided))
-        missing = without_proof(position, logs[Cluster.OLD].get(position.topic_partition), pending=pending)
+            held.append(held_of(position, Outcome.PASSED, decided))
+        log = logs[Cluster.OLD].get(position.topic_partition)
+        missing = without_proof(position, log, pending=pending, on_one_topic=stays(plan, position))
         if missing is not None:
-            held.append(_held(position, Outcome.FAILED, f"{proof_not_repeated.code}: {missing}"))
+            held.append(held_of(position, Outcome.FAILED, f"{proof_not_repeated.code}: {missing}"))
             continue
         for end in _ends(position):
             of_end = [*_singles(end)]
@@ -165,7 +167,7 @@ def proofs_again(
             if between.decides and between.longest > MOST:
                 told = f"{end.called}: {between.longest:,} offsets lie between its proof and the position, and at most "
                 told += f"{MOST:,} are read."
-                held.append(_held(position, Outcome.UNKNOWN, told, unproven=True))
+                held.append(held_of(position, Outcome.UNKNOWN, told, unproven=True))
             elif between.decides:
                 betweens.append(between)
     found = _read(plan, reader, singles, betweens)
@@ -214,8 +216,8 @@ def _gone(one: _Single, told: str, *, known: bool = True) -> Held:
     """Say that a record of a proof is not to be read; `known` where it is known to be gone for good."""
     position = one.end.position
     if position.override is not None:  # a person decided it, so that no record has to prove it
-        return _held(position, Outcome.PASSED, told)
-    return _held(position, Outcome.UNKNOWN, told, unproven=known)
+        return held_of(position, Outcome.PASSED, told)
+    return held_of(position, Outcome.UNKNOWN, told, unproven=known)
 
 
 def _between(end: _End, logs: Mapping[Cluster, Mapping[TopicPartition, PartitionState]]) -> _Between | None:
@@ -280,8 +282,8 @@ def _compared(one: _Single, found: Mapping[tuple[Cluster, str, RecordPlace], Rec
     if records is None:
         return _gone(one, f"{subject} cannot be read any more.")
     if _identity(one.end.proof, one.side, records) == one.neighbour.identity:
-        return _held(one.end.position, Outcome.PASSED, f"{subject} is the one that was reviewed.")
-    return _held(one.end.position, Outcome.FAILED, f"{subject} is another one than was reviewed.")
+        return held_of(one.end.position, Outcome.PASSED, f"{subject} is the one that was reviewed.")
+    return held_of(one.end.position, Outcome.FAILED, f"{subject} is another one than was reviewed.")
 
 
 def _counted(between: _Between, found: Mapping[tuple[Cluster, str, RecordPlace], Records]) -> Held:
@@ -295,28 +297,39 @@ def _counted(between: _Between, found: Mapping[tuple[Cluster, str, RecordPlace],
 
     read, unread = identities(Cluster.OLD, old, between.read), identities(Cluster.OLD, old, between.unread)
     below, above = identities(Cluster.NEW, new, between.below), identities(Cluster.NEW, new, between.above)
-    skipped = sum(
-        min(unread[each] - above[each], below[each] - read[each]) for each in (unread - above) & (below - read)
-    )
-    again = sum(min(read[each] - below[each], above[each] - unread[each]) for each in (read - below) & (above - unread))
+    skipped, again = displaced(unread, above, below, read), displaced(read, below, above, unread)
     count = sum(each.total() for each in (read, unread, below, above))
     if skipped:
         told = (
             f"{end.called}: {many(skipped, 'record')} that the job has not read {'lie' if skipped > 1 else 'lies'} "
             f"below {end.new} on the new cluster, between the two records of its proof."
         )
-        return _held(end.position, Outcome.FAILED, told)
+        return held_of(end.position, Outcome.FAILED, told)
     if end.position.replay is not None and again > end.position.replay:
         told = (
             f"{end.called}: {many(again, 'record')} that the job has read {'lie' if again > 1 else 'lies'} above "
             f"{end.new} on the new cluster, and the plan says that {end.position.replay:,} would be read twice."
         )
-        return _held(end.position, Outcome.FAILED, told)
+        return held_of(end.position, Outcome.FAILED, told)
     told = f"{end.called}: the {many(count, 'record')} between its proof and the position say the same as it."
-    return _held(end.position, Outcome.PASSED, told)
+    return held_of(end.position, Outcome.PASSED, told)
 
 
-def _held(position: PlannedPosition, outcome: Outcome, told: str, *, unproven: bool = False) -> Held:
+def displaced(wanted: Counter[str], there: Counter[str], elsewhere: Counter[str], explained: Counter[str]) -> int:
+    """Count the records whose copies are not where they should be, but on the other side of a place.
+
+    Args:
+        wanted: Records of the old log on one side of the position.
+        there: What lies on the same side on the new log.
+        elsewhere: What lies on the other side there.
+        explained: Records of the old log on that side, whose copies may be there.
+    """
+    amiss, beyond = wanted - there, elsewhere - explained
+    return sum(min(amiss[each], beyond[each]) for each in amiss & beyond)
+
+
+def held_of(position: PlannedPosition, outcome: Outcome, told: str, *, unproven: bool = False) -> Held:
+    """Give what was found of a position."""
     topic, partition = position.new_topic, position.partition
     of = position.topic_partition if unproven else None
     return Held(outcome=outcome, told=told, topic=topic, partition=partition, unproven=of)

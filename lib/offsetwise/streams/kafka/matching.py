@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, NamedTuple
 
 from offsetwise.comparison import Scene
@@ -11,11 +11,12 @@ from offsetwise.comparison.matching import Identified, Run
 from offsetwise.config import ClusterConfig, client_properties
 from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachableError
 from offsetwise.model import IsolationLevel, LogRange, TopicPartition, TopicState
+from offsetwise.ports.stretches import EDGE, MOST, ReadStretch, Stretch
 from offsetwise.ports.windows import Wanted, Window
-from offsetwise.position import offset_of
+from offsetwise.position import offset_of, offset_or_none
 from offsetwise.streams.kafka.client import consumer_configuration
 from offsetwise.streams.kafka.ranges import Failure, Range, Reader, Unread
-from offsetwise.streams.kafka.snapshot import offsets_for_times
+from offsetwise.streams.kafka.snapshot import log_ranges, offsets_for_times
 
 _AT_FIRST: Final = 1_000
 """Offsets of each partition that are read at first; ever more follow, as long as their bytes allow it."""
@@ -72,7 +73,7 @@ class TopicCopies:
         parts = {number: each for number, each in enumerate(self._parts(tasks)) if each is not None}
         reader = Reader(
             consumer_configuration(client_properties(self.config)) | {"isolation.level": self.isolation.value},
-            self._record,
+            self.record,
         )
         try:
             left, size = {number: each.start for number, each in parts.items()}, _AT_FIRST
@@ -106,6 +107,10 @@ class TopicCopies:
             return offset_of(start)
         return window.numbers[index] if index < len(window.numbers) else window.numbers[-1] + 1
 
+    def before(self, number: int) -> int:
+        """Give the offset itself."""
+        return number
+
     def _parts(self, tasks: Sequence[Wanted]) -> Iterator[_Part | None]:
         """Say what to read of each partition; None of one whose log is not known."""
         times = {TopicPartition(each.topic, each.partition): each.since_ms for each in tasks}
@@ -124,7 +129,8 @@ class TopicCopies:
             end = high if small else min(high, start + each.most_records)
             yield _Part(wanted=each, start=start, end=end, whole=start == low, at_end=end == high, records=[])
 
-    def _record(self, message: Any) -> _Record:
+    def record(self, message: Any) -> _Record:
+        """Take from a message what is compared."""
         key, value, offset = message.key(), message.value(), message.offset()
         identity, hashed = self.identified(key or b"", value or b"")
         return _Record(
@@ -153,6 +159,54 @@ def _refuse(name: str, unread: Iterable[Unread]) -> None:
     for each in unread:
         kind, fix = _UNREAD.get(each.failure, (ClusterError, "Compare again: the topic changed while it was read."))
         raise kind(f"Cluster {name!r}: expected records, but {each.told}. No result was used.", fix=fix)
+
+
+def read_again(
+    config: ClusterConfig, wanted: Sequence[Stretch], *, isolation: IsolationLevel, identified: Identified
+) -> list[ReadStretch]:
+    """Read stretches of partitions, all by one consumer; see `streams.reader.ReadAgain`.
+
+    Where nothing says with which record one begins, it begins `EDGE` offsets below the place.
+    """
+    found = log_ranges(config, {each.topic_partition for each in wanted})
+    logs = [replace(log, hw=log.end(isolation)) for log in (found[each.topic_partition] for each in wanted)]
+    copies = TopicCopies(config=config, isolation=isolation, logs={}, own_times=False, identified=identified)
+    reader = Reader(
+        consumer_configuration(client_properties(config)) | {"isolation.level": isolation.value}, copies.record
+    )
+    try:
+        ranges = [_range(number, each, logs[number]) for number, each in enumerate(wanted)]
+        reader.begin(ranges)
+        given = reader.finish()
+        _refuse(config.name, reader.unread.values())
+    finally:
+        reader.close()
+    return [_read_stretch(each, ranges[number], given[number], logs[number]) for number, each in enumerate(wanted)]
+
+
+def _range(number: int, wanted: Stretch, log: LogRange) -> Range:
+    start, end = offset_or_none(log.log_start) or 0, offset_or_none(log.hw) or 0
+    place = offset_or_none(wanted.place)
+    place = end if place is None else place
+    first, final = offset_or_none(wanted.first), offset_or_none(wanted.final)
+    low = place - EDGE if first is None else first
+    high = place + EDGE if final is None else final + 1
+    high = min(high, low + MOST, end)
+    low = min(max(low, start), high)
+    return Range(number, wanted.topic, wanted.partition, low, high)
+
+
+def _read_stretch(wanted: Stretch, read: Range, given: Sequence[_Record], log: LogRange) -> ReadStretch:
+    place, final = offset_or_none(wanted.place), offset_or_none(wanted.final)
+    ends = {each for each in (wanted.first, wanted.final) if isinstance(each, int)}
+    enough = final is None or read.end > final or read.end == log.hw
+    return ReadStretch(
+        below=tuple((each.offset, each.identity) for each in given if place is None or each.offset < place),
+        above=tuple((each.offset, each.identity) for each in given if place is not None and each.offset >= place),
+        whole_below=enough,
+        whole_above=enough,
+        gone=frozenset(each for each in ends if log.log_start is not None and each < log.log_start),
+    )
 
 
 def copies_of(

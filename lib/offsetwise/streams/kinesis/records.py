@@ -22,9 +22,9 @@ AT_ONCE: Final = 16
 """Shards that are read at the same time in one process."""
 READS_APART_S: Final = 0.25
 """At most four reads a second, of the five that a shard allows to all of its readers."""
-_MOST_AT_ONCE: Final = 10_000
+MOST_AT_ONCE: Final = 10_000
 """Records that one read gives at most."""
-_EMPTY: Final = 20
+EMPTY: Final = 20
 """How many reads in a row may come back empty, of a shard that says that it has more."""
 _TRIES: Final = 5
 _BACK_MS: Final = 1_000
@@ -55,7 +55,7 @@ class _Record:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Shard:
+class Shard:
     """One shard that is read within its quota."""
 
     client: Any
@@ -85,8 +85,8 @@ class _Shard:
         made: list[_Record] = []
         size, empty = 0, 0
         while following is not None and len(made) < most and size < most_bytes:
-            limit = min(_MOST_AT_ONCE, most - len(made))
-            given = self._records(following, limit)
+            limit = min(MOST_AT_ONCE, most - len(made))
+            given = self.records(following, limit)
             following = given.get("NextShardIterator")
             for each in given["Records"]:
                 record = self._record(each)
@@ -96,11 +96,12 @@ class _Shard:
                     return made, False
             count, behind_ms = len(given["Records"]), int(given.get("MillisBehindLatest") or 0)
             empty = 0 if count else empty + 1
-            if (behind_ms == 0 and count < limit) or empty > _EMPTY:
+            if (behind_ms == 0 and count < limit) or empty > EMPTY:
                 return made, behind_ms == 0
         return made, following is None
 
-    def _records(self, iterator: str, limit: int) -> Mapping[str, Any]:
+    def records(self, iterator: str, limit: int) -> Mapping[str, Any]:
+        """Read once, as soon as the quota allows."""
         wait = self.read_at + READS_APART_S - time.monotonic()
         if wait > 0:
             time.sleep(wait)
@@ -117,7 +118,7 @@ class _Shard:
             try:
                 return call()
             except Exception as error:
-                if _failure(error) is not Failure.BUSY or not left:
+                if failure_of(error) is not Failure.BUSY or not left:
                     raise
                 time.sleep(1)
         raise AssertionError
@@ -184,11 +185,11 @@ def hash_key(partition_key: bytes) -> int:
 
 def read_window(client: Any, wanted: Wanted, salt: bytes) -> Window:
     """Read what is needed of one shard, or say why that cannot be."""
-    shard = _Shard(client=client, stream=wanted.topic, id=shard_id(wanted.partition), salt=salt)
+    shard = Shard(client=client, stream=wanted.topic, id=shard_id(wanted.partition), salt=salt)
     try:
         records, whole, at_end = _around(shard, wanted) if wanted.around is not None else _since(shard, wanted)
     except Exception as error:
-        failure = _failure(error)
+        failure = failure_of(error)
         if failure is None:
             raise
         return Window(calls=shard.calls, failure=failure, told=str(error)[:300])
@@ -204,7 +205,7 @@ def read_window(client: Any, wanted: Wanted, salt: bytes) -> Window:
     )
 
 
-def _since(shard: _Shard, wanted: Wanted) -> tuple[list[_Record], bool, bool]:
+def _since(shard: Shard, wanted: Wanted) -> tuple[list[_Record], bool, bool]:
     """Read from a time on: the whole shard, where that is little."""
     small = _whole(shard, wanted)
     if small is not None:
@@ -222,7 +223,7 @@ def _since(shard: _Shard, wanted: Wanted) -> tuple[list[_Record], bool, bool]:
     return records, wanted.since_ms is None, at_end
 
 
-def _around(shard: _Shard, wanted: Wanted) -> tuple[list[_Record], bool, bool]:
+def _around(shard: Shard, wanted: Wanted) -> tuple[list[_Record], bool, bool]:
     """Read on both sides of a position: the whole shard, where that is little."""
     small = _whole(shard, wanted)
     if small is not None:
@@ -261,7 +262,7 @@ def _around(shard: _Shard, wanted: Wanted) -> tuple[list[_Record], bool, bool]:
     return [*before, *ahead], False, at_end
 
 
-def _whole(shard: _Shard, wanted: Wanted) -> list[_Record] | None:
+def _whole(shard: Shard, wanted: Wanted) -> list[_Record] | None:
     """Give all that a shard has, if that is little."""
     records, at_end = shard.read(TRIM_HORIZON, most=wanted.whole_up_to, most_bytes=wanted.most_bytes, enough=_never)
     return records if at_end else None
@@ -294,7 +295,7 @@ def _split(place: ShardPlace, records: Sequence[_Record]) -> int:
     return 0 if place.at_ms is None else sum(each.arrived_ms < place.at_ms for each in records)
 
 
-def _failure(error: Exception) -> Failure | None:
+def failure_of(error: Exception) -> Failure | None:
     """Tell an answer of Kinesis, or its silence, from a mistake of ours."""
     from botocore import exceptions as of  # noqa: PLC0415 - of an extra, and slow to import
 

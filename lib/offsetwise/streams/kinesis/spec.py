@@ -234,6 +234,18 @@ def tells(position: AnyPosition) -> str:
     return "" if found is None else moment(found.arrived_s)
 
 
+def of_one_record(one: AnyPosition, other: AnyPosition) -> bool:
+    """Say whether two positions are after the same record, or user records of it.
+
+    >>> of_one_record(after(1), after(1, 0)), of_one_record(after(1), at(1)), of_one_record(LATEST, LATEST)
+    (True, False, True)
+    """
+    if one == other:
+        return True
+    places = [each for each in (one, other) if isinstance(each, ShardPlace) and each.place is Place.AFTER]
+    return len(places) == 2 and places[0].sequence == places[1].sequence
+
+
 PROPERTIES: Final = {
     "region": "The region, such as us-east-1.",
     "endpoint": "The address of Kinesis, where it is not the region's own.",
@@ -352,5 +364,6 @@ SPEC: Final = Spec(
     by_name=True,
     properties=PROPERTIES,
     needs=("region",),
+    of_one_record=of_one_record,
     tells=tells,
 )

@@ -16,11 +16,14 @@ from offsetwise.model import BelongsTo, Cluster, TopicState, Writers
 from offsetwise.ports.windows import Wanted, Window
 from offsetwise.progress import Progress
 from offsetwise.streams.kinesis.client import access_of
+from offsetwise.streams.kinesis.matching.again import read_again
 from offsetwise.streams.kinesis.matching.copies import StreamCopies
 from offsetwise.streams.kinesis.matching.search import Search, Streams
 from offsetwise.streams.kinesis.matching.telling import match_of, nowhere
 from offsetwise.streams.kinesis.records import AT_ONCE, identified, read_windows
 from offsetwise.translation.resolve import Match, Query
+
+__all__ = ["copies_of", "identified", "match_records", "read_again"]
 
 
 def match_records(scene: Scene, positions: Sequence[Query], run: Run, salt: bytes, progress: Progress) -> Matched:
@@ -40,7 +43,7 @@ def match_records(scene: Scene, positions: Sequence[Query], run: Run, salt: byte
         copies = copies_in(scene, streams.copied_to, run, salt, partial(identified, salt))
         search = Search(streams=streams, copies=copies, content=migration.content, read=read, progress=progress)
         cuts = search.find(natives_excluded=migration.writers is Writers.MIRROR_ONLY)
-        made += [match_of(scene, some[0], search, each, cuts.get(each)) for each in sorted(streams.new)]
+        made += [match_of(scene, some[0], search, each, cuts.get(each), salt=salt) for each in sorted(streams.new)]
         seen |= search.seen
     reason = f"The records at the positions are on {scene.old.name!r}."
     belongs = BelongsTo(cluster=Cluster.OLD, reason=reason) if seen == {True} else None

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from offsetwise.model import ShardRange
 from offsetwise.ports.windows import Wanted, Window
-from offsetwise.streams.kinesis.spec import SHARD_END, TRIM_HORIZON, ShardPlace, after, at_time
+from offsetwise.streams.kinesis.spec import SHARD_END, TRIM_HORIZON, ShardPlace, after, at, at_time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,3 +30,7 @@ class StreamCopies:
         parents = (windows.get(each) for each in shard.parents)
         begins = window.whole or any(each is not None and each.numbers for each in parents)
         return TRIM_HORIZON if begins or since_ms is None else at_time(since_ms)
+
+    def before(self, number: int) -> ShardPlace:
+        """Give the place before the record of a sequence number."""
+        return at(number)

@@ -238,7 +238,7 @@ class Search:
         made = read(tasks) if tasks else []
         self.calls += sum(each.calls for each in made)
         for task, window in zip(tasks, made, strict=True):
-            _refuse(task, window)
+            refuse(task, window)
         return made
 
     def _identities(self, number: int, windows: Iterable[Window]) -> frozenset[str]:
@@ -272,7 +272,7 @@ def _as_window(shard: ShardRange, window: Window) -> ShardWindow:
     )
 
 
-def _refuse(task: Wanted, window: Window) -> None:
+def refuse(task: Wanted, window: Window) -> None:
     """Go on without a shard that is not there, or not the position's; anything else ends the comparison.
 
     Raises:

@@ -8,6 +8,7 @@ from typing import Final
 
 from offsetwise.comparison import Scene
 from offsetwise.model import AnyPosition, Cluster, Exactness, LogRange, Method, RawReuse, RawVerdict, Translation
+from offsetwise.streams.kinesis.matching.proving import parts_of
 from offsetwise.streams.kinesis.matching.search import Search
 from offsetwise.streams.kinesis.matching.shards import Part, ShardCut
 from offsetwise.streams.kinesis.spec import AT_UNKNOWN_TIME, LATEST, TRIM_HORIZON, at_time, shard_id
@@ -18,7 +19,7 @@ from offsetwise.wording import many
 _IDENTITY: Final = "partition key and data"
 
 
-def match_of(scene: Scene, first: Query, search: Search, number: int, cut: ShardCut | None) -> Match:
+def match_of(scene: Scene, first: Query, search: Search, number: int, cut: ShardCut | None, *, salt: bytes) -> Match:
     """Make the position of one shard of the new stream, and what was learnt about it."""
     position = replace(
         first,
@@ -37,6 +38,7 @@ def match_of(scene: Scene, first: Query, search: Search, number: int, cut: Shard
         for index in (cut.index, cut.highest)
     )
     ours = [search.old[each] for each in search.olds(number)]
+    parts = tuple(parts_of(search, number, cut.index))
     again = _read_again(search, number)
     if again and cut.exactness in (Exactness.EXACT, Exactness.POSITION_EXACT):
         cut = replace(cut, exactness=Exactness.BOUNDED)
@@ -56,6 +58,8 @@ def match_of(scene: Scene, first: Query, search: Search, number: int, cut: Shard
         identity=_IDENTITY,
         old_records_read=sum((search.explicit or shard.low <= key <= shard.high) for each in ours for key in each.keys),
         new_records_read=len(window.numbers),
+        salt=salt.hex(),
+        parts=parts,
     )
     return Match(query=position, stream=told)
 

@@ -1,0 +1,211 @@
+"""The proof of positions in several partitions, made again: of each partition its records, and what lies between them.
+
+As of one partition: a record that the job has not read may not lie below the new position, and none that it has read
+above it. What was read in another partition explains a copy too, since equal records may be in several.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from offsetwise.apply.recheck.proofs import Held, displaced, held_of
+from offsetwise.model import AnyPosition, Cluster, CopiedRecord, Outcome, PartProof, Plan, PlannedPosition
+from offsetwise.plan.proofs.several import stays
+from offsetwise.plan.refusals import without_proof
+from offsetwise.ports.stretches import MOST, ReadStretch, Stretch
+from offsetwise.position import OpaquePosition, TopicPartition
+from offsetwise.wording import many
+
+Certain = Callable[[AnyPosition], AnyPosition]
+"""Gives what the job has processed for certain by a position; see `CheckpointDetails.processed`."""
+
+
+class StretchReader(Protocol):
+    """What reads the records around places of a stream."""
+
+    def stretches(self, side: Cluster, wanted: Sequence[Stretch], *, salt: bytes) -> Sequence[ReadStretch]:
+        """Read stretches, in their order.
+
+        Raises:
+            ClusterError: The cluster cannot be read.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """What one partition proves of a position, and where its records are."""
+
+    position: PlannedPosition
+    salt: str
+    proof: PartProof
+    old: Stretch
+    new: Stretch
+
+    @property
+    def told(self) -> str:
+        """The subject of a sentence."""
+        return f"{self.position.new_topic_partition}, of {self.old.topic_partition}"
+
+    def stretch(self, side: Cluster) -> Stretch:
+        """Give its records on one cluster."""
+        return self.old if side is Cluster.OLD else self.new
+
+
+_Read = Mapping[tuple[Cluster, str, Stretch], ReadStretch]
+
+
+def several_again(plan: Plan, reader: StretchReader, certain: Certain) -> list[Held]:
+    """Make the proof of every position in several partitions again.
+
+    Args:
+        plan: The plan.
+        reader: Reads records.
+        certain: What the job has processed by a position.
+
+    Returns:
+        What was read again, and what differs or cannot be read.
+    """
+    parts = [[*_parts(plan, position, certain)] for position in plan.positions]
+    found = _read(reader, [part for each in parts for part in each])
+    return [held for each in parts if each for held in _judged(each, found)]
+
+
+def _parts(plan: Plan, position: PlannedPosition, certain: Certain) -> Iterator[_Part]:
+    proof = position.proof
+    if proof is None or position.override is not None:
+        return
+    if without_proof(position, on_one_topic=stays(plan, position)) is not None:
+        return  # said already
+    places = _places(plan, position)
+    for part in proof.parts:
+        place = places.get(part.partition)
+        before, after = part.before, part.after
+        yield _Part(
+            position=position,
+            salt=proof.salt,
+            proof=part,
+            old=Stretch(
+                topic=position.topic,
+                partition=part.partition,
+                place=None if place is None else certain(place),
+                first=None if before is None else before.old,
+                final=None if after is None else after.old,
+            ),
+            new=Stretch(
+                topic=position.new_topic,
+                partition=position.partition,
+                place=position.new_offset,
+                first=None if before is None else before.new,
+                final=None if after is None else after.new,
+            ),
+        )
+
+
+def _places(plan: Plan, position: PlannedPosition) -> Mapping[int, AnyPosition]:
+    """Give where the job is in each partition of a position's topic; one that is named nowhere is read to its end."""
+    made: dict[int, AnyPosition] = {}
+    for each in (*plan.positions, position):
+        if (each.source, each.topic) == (position.source, position.topic):
+            made |= each.old_offset.of if isinstance(each.old_offset, OpaquePosition) else ()
+    return made
+
+
+def _read(reader: StretchReader, parts: Sequence[_Part]) -> _Read:
+    """Read every stretch once, with one question for a cluster and a salt."""
+    wanted: dict[tuple[Cluster, str], dict[Stretch, None]] = {}
+    for part in parts:
+        for side in Cluster:
+            wanted.setdefault((side, part.salt), {})[part.stretch(side)] = None
+    return {
+        (side, salt, stretch): read
+        for (side, salt), some in wanted.items()
+        for stretch, read in zip(some, reader.stretches(side, [*some], salt=bytes.fromhex(salt)), strict=True)
+    }
+
+
+def _judged(parts: Sequence[_Part], found: _Read) -> Iterator[Held]:
+    """Compare the records of each part; count what lies between them where all are there."""
+    position = parts[0].position
+    compared = [held for part in parts for side in Cluster for held in _compared(part, side, found)]
+    yield from compared
+    if position.proven and all(each.outcome is Outcome.PASSED for each in compared):
+        yield _counted(parts, found)
+
+
+def _compared(part: _Part, side: Cluster, found: _Read) -> Iterator[Held]:
+    read = found[side, part.salt, part.stretch(side)]
+    at = part.stretch(side).topic_partition
+    for record, records, whole in (
+        (part.proof.before, read.below, read.whole_below),
+        (part.proof.after, read.above, read.whole_above),
+    ):
+        if record is not None:
+            yield _one(part, side, at, record, dict(records), read=read, whole=whole)
+
+
+def _one(
+    part: _Part,
+    side: Cluster,
+    at: TopicPartition,
+    record: CopiedRecord,
+    records: Mapping[AnyPosition, str],
+    *,
+    read: ReadStretch,
+    whole: bool,
+) -> Held:
+    place = record.old if side is Cluster.OLD else record.new
+    subject = f"{at} on the {side} cluster: the record {place}"
+    identity, position = records.get(place), part.position
+    if identity == record.identity:
+        return held_of(position, Outcome.PASSED, f"{subject} is the one that was reviewed.")
+    if identity is not None:
+        return held_of(position, Outcome.FAILED, f"{subject} is another one than was reviewed.")
+    if place in read.gone:
+        told = f"{subject} proves the position, and is not in the log any more."
+        return held_of(position, Outcome.UNKNOWN, told, unproven=True)
+    if not whole:
+        told = f"{subject} lies further than {MOST:,} records from the position, and at most as many are read."
+        return held_of(position, Outcome.UNKNOWN, told, unproven=True)
+    told = f"{subject} is not there, or not on the side of the position that the plan says."
+    return held_of(position, Outcome.FAILED, told)
+
+
+def _counted(parts: Sequence[_Part], found: _Read) -> Held:
+    """Count by identity which unread records lie below the new position, and which read ones above it."""
+    position = parts[0].position
+    name, new = str(position.new_topic_partition), position.new_offset
+    olds = [found[Cluster.OLD, part.salt, part.old] for part in parts]
+    news = [found[Cluster.NEW, part.salt, part.new] for part in parts]
+    all_read = _identities(*(each.below for each in olds))
+    all_unread = _identities(*(each.above for each in olds))
+    again, count = 0, 0
+    for part, old, there in zip(parts, olds, news, strict=True):
+        read, unread = _identities(old.below), _identities(old.above)
+        below, above = _identities(there.below), _identities(there.above)
+        count += sum(each.total() for each in (read, unread, below, above))
+        skipped = displaced(unread, above, below, all_read)
+        if skipped:
+            told = (
+                f"{part.told}: {many(skipped, 'record')} that the job has not read {'lie' if skipped > 1 else 'lies'} "
+                f"below {new} on the new cluster."
+            )
+            return held_of(position, Outcome.FAILED, told)
+        if unread - above and not there.whole_below:
+            told = f"{part.told}: more than {MOST:,} records lie below {new}, and at most as many are read."
+            return held_of(position, Outcome.UNKNOWN, told, unproven=True)
+        again += displaced(read, below, above, all_unread)
+    if position.replay is not None and again > position.replay:
+        told = (
+            f"{name}: {many(again, 'record')} that the job has read {'lie' if again > 1 else 'lies'} above {new} on "
+            f"the new cluster, and the plan says that {position.replay:,} would be read twice."
+        )
+        return held_of(position, Outcome.FAILED, told)
+    told = f"{name}: the {many(count, 'record')} around it on both clusters say the same as its proof."
+    return held_of(position, Outcome.PASSED, told)
+
+
+def _identities(*records: Sequence[tuple[AnyPosition, str]]) -> Counter[str]:
+    return Counter(identity for some in records for _, identity in some)

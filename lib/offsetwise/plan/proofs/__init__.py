@@ -1,0 +1,1 @@
+"""What a plan has to have so that `apply` can make its proofs again."""
