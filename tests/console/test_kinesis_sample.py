@@ -7,23 +7,27 @@ import re
 import sys
 from dataclasses import replace
 from io import StringIO
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+import offsetwise
 from offsetwise import workflow
 from offsetwise.approval import demo
 from offsetwise.bundled import Bundled
 from offsetwise.cli import render
 from offsetwise.console.explore import compare_table, shard_chart
 from offsetwise.console.reader import Reader
-from offsetwise.console.widgets import palette
+from offsetwise.console.widgets import evidence, palette
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.lag.amounts import furthest
-from offsetwise.model import Cluster, Left, SubjectKind
+from offsetwise.model import Cluster, Left, Side, SubjectKind
+from offsetwise.plan.reading import read_plan
 from offsetwise.watch.recording import recorded_lag
 from offsetwise.wording import brief
 from offsetwise.wording.behind import parts
+from tests.commands import call
 from tests.console.conftest import OpenPage, settle, words
 
 SAMPLE = "orders-to-frankfurt (sample)"
@@ -140,6 +144,25 @@ def test_the_recorded_lag_is_a_time_that_grows_while_nobody_reads() -> None:
     assert len(late) == len(of_app) > 10
     assert late[-1] > late[0]
     assert {Left.RECORDS} <= {row.behind_old.left for row in of_app[-1].partitions if row.behind_old is not None}
+
+
+def test_a_plan_of_it_shows_the_records_of_every_shard_that_prove_its_places(tmp_path: Path) -> None:
+    folder, out = Path(offsetwise.__file__).parent / "sample_kinesis", tmp_path / "plan.json"
+    target = ("--target", "starting-position", "--author", "ann")
+    files = ("--comparison", folder / "comparison-orders-query.json")
+    given = (*files, "--snapshots", folder / "old.json", folder / "new.json", "--migration", folder / "migration.yaml")
+    drafted = call("draft", "--checkpoint", "orders-query", *given, *target, "--out", out)
+    assert drafted.code == 0, drafted.err
+
+    for one in read_plan(out.read_bytes(), subject="plan").positions:
+        assert one.proof is not None
+        shown = evidence.copied(one.proof.parts)
+        assert {number for number, _, _ in shown} <= {0, 1, 2, 3}
+        assert {side for _, side, _ in shown} == {Side.READ, Side.UNREAD}
+        columns = evidence.copied_records()
+        for number, side, record in shown:
+            texts = [column.value((number, side, record)) for column in columns]
+            assert texts == [number, str(record.old), str(record.new), record.identity[:8], str(side)]
 
 
 def test_nothing_in_it_leads_anywhere() -> None:

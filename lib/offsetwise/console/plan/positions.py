@@ -178,6 +178,12 @@ def _details(row: Row) -> None:
             near,
             alt=f"The records next to the place of {plain(row.name)} that are on both clusters.",
         )
+    if proof is not None and proof.parts:
+        table.show(
+            evidence.copied_records(),
+            evidence.copied(proof.parts),
+            alt=f"The records next to the place of {plain(row.name)} that are on both streams, of each old one.",
+        )
 
 
 def _facts(row: Row) -> list[str]:

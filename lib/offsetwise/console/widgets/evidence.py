@@ -17,10 +17,12 @@ from offsetwise.findings import register
 from offsetwise.model import (
     Checkpoint,
     Comparison,
+    CopiedRecord,
     Exactness,
     Finding,
     Neighbour,
     PartitionComparison,
+    PartProof,
     Severity,
     Side,
     SourcePosition,
@@ -232,6 +234,31 @@ def neighbours(first: Neighbour | None, word: str) -> Columns[Neighbour]:
         Column("time (UTC)", lambda record: wording.moment(record.timestamp_ms), 190),
         Column("identity", lambda record: record.identity[:8], 84),
         Column("for the job", lambda record: f"{record.side}, {word}" if record is first else str(record.side), 100),
+    )
+
+
+Copied = tuple[int, Side, CopiedRecord]
+"""Of which old partition a record is, what it is for the job, and where it is on both clusters."""
+
+
+def copied(proofs: Sequence[PartProof]) -> list[Copied]:
+    """Give the records around a place in several partitions, by partition."""
+    return [
+        (part.partition, side, record)
+        for part in proofs
+        for side, record in ((Side.READ, part.before), (Side.UNREAD, part.after))
+        if record is not None
+    ]
+
+
+def copied_records() -> Columns[Copied]:
+    """Give the columns of a table of such records."""
+    return (
+        Column("of", lambda row: row[0], 40),
+        Column("old position", lambda row: str(row[2].old), 190),
+        Column("new position", lambda row: str(row[2].new), 190),
+        Column("identity", lambda row: row[2].identity[:8], 84),
+        Column("for the job", lambda row: str(row[1]), 100),
     )
 
 
