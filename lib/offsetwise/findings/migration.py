@@ -44,11 +44,11 @@ def checkpoint_polluted(case: MigrationCase) -> Iterator[str]:
         return
     pending = [row for row in case.rows if len(row.restart) > 1]
     back = [row for row in pending if row.restart[-1].old < row.restart[0].old]
-    batch = case.checkpoint.details.reruns_batch
+    again = case.checkpoint.details.reruns_batch
     if back:
         row = back[0]
         yield (
-            f"Batch {batch} would end before it begins in {many(len(back), 'partition')}: {row.topic_partition} "
+            f"Batch {again} would end before it begins in {many(len(back), 'partition')}: {row.topic_partition} "
             f"goes from {row.restart[0].old:,} back to {row.restart[-1].old:,}."
         )
         return
@@ -56,7 +56,7 @@ def checkpoint_polluted(case: MigrationCase) -> Iterator[str]:
     if strange and all(_within(row.restart[-1].old, row.new) and _starts_old(row) for row in pending):
         row = strange[0]
         yield (
-            f"Batch {batch} starts on the old cluster, but its ends fit only the new one: {row.topic_partition} "
+            f"Batch {again} starts on the old cluster, but its ends fit only the new one: {row.topic_partition} "
             f"would end at {row.restart[-1].old:,}, the old log at {row.old.hw:,}."
         )
 

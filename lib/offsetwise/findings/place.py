@@ -29,8 +29,8 @@ def untranslated(case: Case) -> Iterator[str]:
     lacking = next((point for point in row.restart if point.new is None), None)
     if lacking is None:
         return
-    batch = "the restart" if lacking.batch is None else f"batch {lacking.batch}"
-    yield (f"{lacking.old:,}, an end of {batch}, has no known place on the new cluster.")
+    which = "the restart" if lacking.batch is None else f"batch {lacking.batch}"
+    yield (f"{lacking.old:,}, an end of {which}, has no known place on the new cluster.")
 
 
 @finding(

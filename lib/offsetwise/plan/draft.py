@@ -50,7 +50,7 @@ from offsetwise.plan.settings import accepted, plan_fields
 from offsetwise.plan.sinks.gate import grounds_of_sinks
 from offsetwise.plan.sinks.marking import marks_of, requirement_of
 from offsetwise.plan.sinks.settling import Settling
-from offsetwise.plan.strategies import against_target, dropped_batch, way_of
+from offsetwise.plan.strategies import against_target, left_out, way_of
 from offsetwise.plan.target import Role, groups_of, target_type
 from offsetwise.ports.stream import are_two
 
@@ -102,7 +102,7 @@ def draft(
     check_request(request)
     check_readings(comparison, old, new, migration, request)
     job = traits_of(migration, comparison, request.checkpoint)
-    dropped = dropped_batch(comparison)
+    dropped = left_out(comparison)
     edits_checkpoint = any(target_type(target.kind).role is Role.STATE for target in request.targets)
     on = grounds_of(
         comparison,

@@ -119,7 +119,7 @@ def drift(
         files: SHA-256 of the checkpoint's files by path, in hex; those of `checkpoint.pins` where not given.
     """
     wanted = plan.requirements
-    old, new = _with_read_shards(plan, old, wanted.old), _with_read_shards(plan, new, wanted.new)
+    old, new = _with_read_partitions(plan, old, wanted.old), _with_read_partitions(plan, new, wanted.new)
     made = [*_cluster(wanted.old, old, Cluster.OLD), *_cluster(wanted.new, new, Cluster.NEW), *_places(plan, new)]
     made += drift_of_checkpoint(wanted.checkpoint, checkpoint, files)
     planned = {one.new_topic_partition for one in (*plan.positions, *plan.left_unset)}
@@ -130,7 +130,7 @@ def drift(
     return tuple(made)
 
 
-def _with_read_shards(plan: Plan, now: Snapshot, wanted: ClusterRequirement) -> Snapshot:
+def _with_read_partitions(plan: Plan, now: Snapshot, wanted: ClusterRequirement) -> Snapshot:
     """Give a snapshot as the one that the plan was drafted from, which has what only positions tell."""
     positions = [
         SourcePosition(topic=one.topic, partition=one.partition, offset=one.old_offset)

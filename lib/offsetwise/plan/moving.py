@@ -53,8 +53,8 @@ class Elsewhere:
     """Likewise of the new one."""
     seen: int
     """The highest number of a shard that the state knows."""
-    shards: tuple[int, ...]
-    """The numbers of the new stream's."""
+    numbers: tuple[int, ...]
+    """Those of the new stream's."""
 
 
 class TakeBack(Protocol):

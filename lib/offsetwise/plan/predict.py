@@ -126,11 +126,11 @@ def other_stream_unedited(case: MigrationCase) -> Iterator[str]:
             old=f"{old!r} of {case.old.name!r}" if one_name else repr(old),
             new=f"{new!r} of {case.new.name!r}" if one_name else repr(new),
             seen=max(at.partition for row, place in known for at, _ in in_partitions(row.topic_partition, place)),
-            shards=tuple(
-                shard.partition
+            numbers=tuple(
+                part.partition
                 for pair in case.topics
                 if pair.old_name == old and pair.new is not None
-                for shard in pair.new.shards
+                for part in pair.new.shards
             ),
         )
     )

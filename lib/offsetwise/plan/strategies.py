@@ -186,7 +186,7 @@ def _against_continuing(target: str, comparison: Comparison) -> Iterator[Problem
             yield Problem(code=finding.code, message=finding.message, fix=finding.remedy)
 
 
-def dropped_batch(comparison: Comparison) -> int | None:
+def left_out(comparison: Comparison) -> int | None:
     """Give the polluted batch that an edit leaves out; None where no batch is known to be polluted."""
     if comparison.checkpoint is None or comparison.checkpoint.details.reruns_batch is None:
         return None
@@ -198,7 +198,7 @@ def _reasons(way: Way, comparison: Comparison, job: JobTraits, *, sink_rewound: 
     if way.translates:
         yield from against_target(way.target, comparison, job, rewound=way.rewinds, sink_rewound=sink_rewound)
         yield from unproven(comparison, job)
-        if target_type(way.target).role is Role.STATE and not way.rewinds and dropped_batch(comparison) is None:
+        if target_type(way.target).role is Role.STATE and not way.rewinds and left_out(comparison) is None:
             yield from pending(comparison)
 
 

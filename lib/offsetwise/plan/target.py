@@ -260,8 +260,8 @@ def target_types() -> tuple[TargetType, ...]:
     return tuple(TARGETS.loadable(TargetType, AT))  # type: ignore[type-abstract] # as above
 
 
-def of_shards(plan: Plan) -> bool:
-    """Return whether a plan has positions of another stream's, as those of shards are, and no offsets."""
+def has_opaque_positions(plan: Plan) -> bool:
+    """Return whether a plan has positions of a stream that counts no offsets."""
     return any(isinstance(one.new_offset, OpaquePosition) for one in plan.positions)
 
 

@@ -189,13 +189,13 @@ def _checkpoints(
     progress("look for checkpoints", len(roots), len(roots))
     uris = dict(found.values())
     names = _names(uris)
-    unread, of_shards = [], 0
+    unread, has_opaque_positions = [], 0
     with ThreadPoolExecutor(READ_AT_ONCE) as pool:
         read = pool.map(partial(read_job, logs=logs), names.values(), uris, uris.values())
         for number, (made, positions) in enumerate(read):
             progress("read the checkpoints", number + 1, len(uris))
             unread += [made] if made.left_out is not None else []
-            of_shards += made.shards > 0
+            has_opaque_positions += made.shards > 0
             yield made, positions
     if unread:
         shown = "; ".join(f"{each.uri}: {each.left_out}" for each in unread[:3])
@@ -205,7 +205,7 @@ def _checkpoints(
                 f"{'is a comment' if len(unread) == 1 else 'are comments'} in the file: {shown}"
                 f"{'; …' if len(unread) > 3 else ''}",
                 fix="`offsetwise inspect URI` says more of one. "
-                + (BY_HAND if of_shards else "Run init again with --update when it can be read."),
+                + (BY_HAND if has_opaque_positions else "Run init again with --update when it can be read."),
             )
         )
 

@@ -73,7 +73,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
+class Pending:
     """A pending batch on the new log, and whether it holds the same records as on the old one."""
 
     start: int
@@ -112,7 +112,7 @@ class Answer:
     kept: tuple[Neighbour, ...] = ()
     """Of a probe: the records around the position that agree."""
     same: bool | None = None
-    batch: Batch | None = None
+    batch: Pending | None = None
     """Of a cut: the pending batch, where the records read hold all of it and prove both its ends."""
     made_of: str = ""
     timed: bool = True
@@ -222,16 +222,16 @@ def answer(
 
     cut = cut_at(task.position)
     if task.until is not None:
-        made = replace(made, batch=_batch(task, (cut.place, cut_at(task.until).place), old, new, aborted))
+        made = replace(made, batch=_pending(task, (cut.place, cut_at(task.until).place), old, new, aborted))
     if not identified.timed:
         appended = all((*old.log_append, *new.log_append))
         cut = replace(cut, unread_since=cut.unread_since if appended else None, since_append=appended)
     return replace(made, cut=_no_better_than_masked(cut, identified))
 
 
-def _batch(
+def _pending(
     task: Task, place: tuple[int | None, int | None], old: Records, new: Records, aborted: Records
-) -> Batch | None:
+) -> Pending | None:
     """Compare a batch as a question of its own would, whose windows are the batch on both logs."""
     start, end = place
     last = task.until
@@ -241,7 +241,7 @@ def _batch(
         return None
     of_old, of_aborted = (_within(each, task.position, last) for each in (old, aborted))
     found = Paired(of_old, _within(new, start, end), of_aborted).identified
-    return Batch(start=start, end=end, same=Counter(found.old) == Counter(found.new))
+    return Pending(start=start, end=end, same=Counter(found.old) == Counter(found.new))
 
 
 def _within(records: Records, start: int, end: int) -> Records:

@@ -55,7 +55,7 @@ def tries_of(kind: str, checkpoint: Checkpoint) -> Iterator[dict[str, str]]:
     """Return the settings with which it is worth trying a kind on a checkpoint."""
     fields = KINDS[kind].model_fields
     if "topic" in fields:
-        topics = {of.topic for batch in checkpoint.details.batches for source in batch.sources for of in source.offsets}
+        topics = {of.topic for kept in checkpoint.details.batches for source in kept.sources for of in source.offsets}
         yield from ({"topic": topic} for topic in sorted(topics))
     elif "query_id" in fields:
         yield {"query_id": str(UUID(int=0))}

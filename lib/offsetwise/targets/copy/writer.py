@@ -14,7 +14,7 @@ from offsetwise.apply.verification.seen import Seen, for_all
 from offsetwise.apply.writing import Context, Writer
 from offsetwise.config import Migration
 from offsetwise.model import Plan, ReceiptStep, Turnout
-from offsetwise.plan.target import of_shards
+from offsetwise.plan.target import has_opaque_positions
 from offsetwise.storage.folders import open_tree
 from offsetwise.targets.copy.spec import TYPE
 from offsetwise.targets.spark.kinesis.verification import began_shards
@@ -53,6 +53,6 @@ def verify(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) ->
     absent = unfinished(step.place, eyes)
     if absent is not None:
         return for_all(plan, Turnout.UNKNOWN, absent)
-    if of_shards(plan):
+    if has_opaque_positions(plan):
         return began_shards(plan, step, eyes)
     return began(plan, step, eyes, step.place, fresh=False)

@@ -157,10 +157,10 @@ def _elsewhere(job: Elsewhere) -> str:
     """Say it of the two sources, of which only the newer one keeps the stream's ARN in its state."""
     if not any((at.stream or "").startswith("arn:") for source in job.checkpoint.sources for at in source.shards):
         return f"A restore with the name {job.new} begins every shard there at its oldest record: all are read again."
-    above = sum(number > job.seen for number in job.shards)
+    above = sum(number > job.seen for number in job.numbers)
     return (
         f"A restore with the ARN of {job.new} goes on reading {job.old}, without a warning, and of the "
-        f"{many(len(job.shards), 'shard')} of {job.new} only {above:,}, those with numbers above {job.seen}: the "
+        f"{many(len(job.numbers), 'shard')} of {job.new} only {above:,}, those with numbers above {job.seen}: the "
         "others are never read. With the old stream deleted, its shards count as finished."
     )
 

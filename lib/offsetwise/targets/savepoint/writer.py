@@ -20,7 +20,7 @@ from offsetwise.config import Migration
 from offsetwise.engines.flink.checkpoint import read_from
 from offsetwise.engines.flink.uid import operator_id
 from offsetwise.model import Plan, ReceiptStep, Start
-from offsetwise.plan.target import of_shards
+from offsetwise.plan.target import has_opaque_positions
 from offsetwise.ports.stream import has_offsets
 from offsetwise.storage.folders import open_tree
 from offsetwise.storage.memory import HeldFolder
@@ -40,7 +40,7 @@ def _moved(plan: Plan, context: Context) -> Edits:
     """Decide what changes, and prove that a reader finds the planned positions and marks afterwards."""
     TYPE.require_fit(plan, "The copy")
     held, uri = reviewed_files(plan, context)
-    shards = of_shards(plan)
+    shards = has_opaque_positions(plan)
     edited = edited_savepoint(plan, held, uri=uri) if shards else edit_savepoint(held, _moves(plan), uri=uri)
     files = {**edited.files, **mark_committed({**held, **edited.files}, plan.marks, uri=uri)}
     return Edits(
@@ -72,7 +72,7 @@ def _not_moved(plan: Plan, step: ReceiptStep, context: Context) -> str | None:
     read = folder.read_many(dict.fromkeys(path for path, _ in requirement(plan).files))
     kept = HeldFolder(uri=step.place, files={path: data for path, data in read.items() if isinstance(data, bytes)})
     copy = read_from(kept)
-    if of_shards(plan):
+    if has_opaque_positions(plan):
         return _ELSEWHERE if misplaced(plan, copy) else unmarked(plan.marks, copy)
     found = {
         (source.id, at.topic, at.partition): at.offset
@@ -106,6 +106,6 @@ def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's
 
 def verify(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> list[Seen]:
     """Hold the copy, and a checkpoint of the job's own where one is given, against the plan; see `WriterModule`."""
-    if of_shards(plan):
+    if has_opaque_positions(plan):
         return verified(plan, step, eyes, checkpoint, shards_as_planned, restored=shards_restored)
     return verified(plan, step, eyes, checkpoint, as_planned)

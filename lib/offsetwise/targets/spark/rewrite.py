@@ -26,7 +26,7 @@ from offsetwise.engines.spark.restart import Restart, decide_restart
 from offsetwise.errors import MissingError, StorageError
 from offsetwise.model import Checkpoint, Plan, WrittenFile
 from offsetwise.plan.repair.draft import standing
-from offsetwise.plan.target import of_shards
+from offsetwise.plan.target import has_opaque_positions
 from offsetwise.position import offset_of, offset_or_none
 from offsetwise.storage.folders import FolderReader
 from offsetwise.targets.moves import Move
@@ -140,7 +140,7 @@ def _newest_kept(folder: FolderReader, target: _Target) -> Iterator[FileEdit]:
 
 def _moved(plan: Plan, folder: FolderReader, checkpoint: Checkpoint, target: _Target) -> Iterator[FileEdit]:
     newest_batch = target.batch if target.pending is None else target.pending
-    if of_shards(plan) and newest_batch is not None:
+    if has_opaque_positions(plan) and newest_batch is not None:
         pending = target.pending is not None
         return shard_edits(plan, folder, checkpoint, newest_batch, pending=pending)
     return _edits(plan, folder, target)
@@ -178,7 +178,7 @@ def _target(plan: Plan, logs: Logs, restart: Restart) -> _Target:
         )
     ends = (point.batch for position in plan.positions for point in position.restart[1:])
     # Of shards the ends need not be recorded: then the batch is read to wherever they end.
-    if not of_shards(plan) and restart.reruns not in ends:
+    if not has_opaque_positions(plan) and restart.reruns not in ends:
         raise unfit(
             f"both ends of batch {restart.reruns}, which is planned and not committed, found in the plan only its start"
         )
@@ -346,7 +346,7 @@ def foreign(plan: Plan, folder: FolderReader) -> str | None:
     plan = standing(plan)
     reruns = plan.rewind_to is None and plan.dropped_batch is None
     pending = {point.batch for one in plan.positions for point in one.restart[1:] if reruns}
-    if of_shards(plan) and required.last_planned_batch != required.last_committed_batch:
+    if has_opaque_positions(plan) and required.last_planned_batch != required.last_committed_batch:
         pending.add(required.last_planned_batch)
     elsewhere = _elsewhere(plan, found, max((batch for batch in pending if batch is not None), default=None))
     return None if elsewhere is None else f"it restarts at other positions than the planned ones: {elsewhere}."
@@ -354,7 +354,7 @@ def foreign(plan: Plan, folder: FolderReader) -> str | None:
 
 def _elsewhere(plan: Plan, read: Checkpoint, pending: int | None) -> str | None:
     """Say where a checkpoint restarts elsewhere than planned; None where it does not."""
-    shards = of_shards(plan)
+    shards = has_opaque_positions(plan)
     found = {
         (source.id, each.topic_partition): (each.offset, each.planned_offset)
         for source in read.sources

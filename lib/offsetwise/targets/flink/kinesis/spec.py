@@ -23,7 +23,7 @@ from offsetwise.model import (
     TopicPartition,
 )
 from offsetwise.plan.refusals import place_not_held, shards_unknown
-from offsetwise.plan.target import of_shards
+from offsetwise.plan.target import has_opaque_positions
 from offsetwise.streams.kinesis.findings import aggregated
 from offsetwise.streams.kinesis.spec import SPEC, TRIM_HORIZON, Place, ShardPlace, shard_id, stream_name
 from offsetwise.targets.kinesis.spec import against_other_shards, is_to_another_stream, left_in_shards
@@ -79,7 +79,7 @@ def against_splits(plan: Plan) -> Iterator[Problem]:
 
 def against_edit(plan: Plan) -> Iterator[Problem]:
     """Say which positions no source of Flink can hold, and which shards would never be read."""
-    if not of_shards(plan):
+    if not has_opaque_positions(plan):
         return
     for one in plan.positions:
         if begin_of(one) is None:

@@ -9,7 +9,7 @@ from typing import Final
 from offsetwise.findings.place import pending_batch_differs
 from offsetwise.model import Plan, PlannedPosition, Problem, Start
 from offsetwise.plan.refusals import place_not_held
-from offsetwise.plan.target import of_shards
+from offsetwise.plan.target import has_opaque_positions
 from offsetwise.streams.kinesis.findings import closed_shard_unread, parent_unread
 from offsetwise.streams.kinesis.spec import SHARD_END, SPEC, TRIM_HORIZON, Place, ShardPlace, at, in_several, shard_id
 from offsetwise.targets.kinesis.spec import (
@@ -33,7 +33,7 @@ _READ_IT: Final = (
 
 def against_shards(plan: Plan) -> Iterator[Problem]:
     """Say which positions of shards a checkpoint of Spark cannot hold, or its connector would not read on from."""
-    if not of_shards(plan):
+    if not has_opaque_positions(plan):
         return
     aggregates, elsewhere = keeps_sub(plan), is_to_another_stream(plan.positions)
     if elsewhere and has_other_shards(plan.positions):
