@@ -282,7 +282,7 @@ def signing(**changes: Any) -> Call:
 
 DEMO = demo.demo_key()
 rows(
-    "signing.py::sign",
+    "signing.py::_require_possible",
     (
         "Give a lifetime that ends soon",
         "no_lifetime",
@@ -290,6 +290,9 @@ rows(
         signing(expires_in=timedelta(days=1)),
     ),
     ("Sign under the names in your", "no_name", signing(subject=""), signing()),
+)
+rows(
+    "signing.py::_require_signer",
     (
         "Let somebody decide who neither wrote",
         "author_signs",

@@ -11,7 +11,7 @@ from offsetwise.approval.envelope import Statement, Verdict, seal
 from offsetwise.approval.keys import PrivateKey
 from offsetwise.approval.unproven import require_acceptable
 from offsetwise.errors import NotApprovedError, UsageError
-from offsetwise.model import AcceptedUnproven
+from offsetwise.model import AcceptedUnproven, Plan
 from offsetwise.model.digest import digest as digest_of
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.refusals import require_proofs
@@ -62,6 +62,25 @@ def sign(
         raise ValueError("now: expected a time with its zone")
     plan = read_plan(plan_bytes, subject=name)
     digest = digest_of(plan_bytes)
+    _require_possible(expires_in, subject, issuer)
+    check_recorded(plan, digest)
+    _require_signer(plan, digest, key, subject)
+    if verdict is Verdict.APPROVED:
+        require_proofs(plan, digest)
+    require_acceptable(plan, digest, verdict, accepted_unproven)
+    said = Statement.made(
+        digest,
+        issuer=issuer,
+        subject=subject,
+        verdict=verdict,
+        now=now,
+        expires_in=expires_in,
+        accepted_unproven=accepted_unproven,
+    )
+    return seal(said, key)
+
+
+def _require_possible(expires_in: timedelta, subject: str, issuer: str) -> None:
     if not timedelta(seconds=1) <= expires_in <= LONGEST:
         raise UsageError(
             f"sign: expected a lifetime of up to {LONGEST.days} days, found {expires_in}. Nothing was signed.",
@@ -72,7 +91,10 @@ def sign(
             f"sign: expected {strict.A_NAME}, found {subject[:40]!a} of {issuer[:40]!a}. Nothing was signed.",
             fix="Sign under the names in your .pub file.",
         )
-    check_recorded(plan, digest)
+
+
+def _require_signer(plan: Plan, digest: str, key: PrivateKey, subject: str) -> None:
+    """Refuse whoever decides nothing about a plan."""
     why = why_barred(plan, subject) or why_barred(plan, key.public.subject)
     if why is not None:
         raise NotApprovedError(
@@ -92,16 +114,3 @@ def sign(
             "clusters. Nothing was signed, nothing was written.",
             fix="Make a key of your own with `offsetwise keygen`.",
         )
-    if verdict is Verdict.APPROVED:
-        require_proofs(plan, digest)
-    require_acceptable(plan, digest, verdict, accepted_unproven)
-    said = Statement.made(
-        digest,
-        issuer=issuer,
-        subject=subject,
-        verdict=verdict,
-        now=now,
-        expires_in=expires_in,
-        accepted_unproven=accepted_unproven,
-    )
-    return seal(said, key)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from offsetwise.config import JobTraits, Migration
@@ -26,9 +26,12 @@ from offsetwise.model import (
     ClusterRequirement,
     Comparison,
     Finding,
+    GateCheck,
     GroupBefore,
+    MarkedTransaction,
     Plan,
     PlannedPosition,
+    PlannedTransaction,
     PlanTotals,
     Problem,
     Requirements,
@@ -101,57 +104,116 @@ def draft(
     """
     check_request(request)
     check_readings(comparison, old, new, migration, request)
+    settled = _settle_all(comparison, old, new, migration, request, settling=settling)
+    refuse(_against(comparison, old, new, request, settled))
+    made = _put_together(
+        comparison, old, new, migration, settled, request=request, settling=settling, drafted_at=drafted_at
+    )
+    refuse(tuple(problem for target in made.targets for problem in target_type(target.kind).unfit(made)))
+    return made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Settled:
+    """What a draft comes to, before anything that speaks against it is counted."""
+
+    job: JobTraits
+    edits_checkpoint: bool
+    dropped: int | None
+    """What was planned on the other cluster, which an edit of the checkpoint leaves out."""
+    on: Grounds
+    positions: tuple[PlannedPosition, ...]
+    reasons: tuple[Problem, ...]
+    """What speaks against single positions."""
+    left_unset: tuple[UnsetPartition, ...]
+    ended: tuple[PlannedTransaction, ...]
+    marks: tuple[MarkedTransaction, ...]
+    gate: tuple[GateCheck, ...]
+    skew: tuple[Finding, ...]
+
+
+def _settle_all(
+    comparison: Comparison,
+    old: Snapshot,
+    new: Snapshot,
+    migration: Migration,
+    request: DraftRequest,
+    *,
+    settling: Settling | None,
+) -> _Settled:
     job = traits_of(migration, comparison, request.checkpoint)
     dropped = left_out(comparison)
     edits_checkpoint = any(target_type(target.kind).role is Role.STATE for target in request.targets)
-    on = grounds_of(
-        comparison,
-        new,
-        migration.isolation_level,
-        job,
-        request,
-        keeps_pending=edits_checkpoint and dropped is None and request.rewind_to is None,
-    )
+    keeps_pending = edits_checkpoint and dropped is None and request.rewind_to is None
+    on = grounds_of(comparison, new, migration.isolation_level, job, request, keeps_pending=keeps_pending)
     decided = [decide(row, on) for row in comparison.partitions]
-    positions = tuple(position for position, _ in decided if position is not None)
-    left_unset = tuple(
-        UnsetPartition(topic=row.topic, partition=row.partition, new_topic=row.new_topic)
-        for row in comparison.partitions
-        if is_left_unset(row, on)
-    )
     ended = () if settling is None else settling.transactions
     marks = marks_of(comparison.checkpoint, request, job, ended) if request.mark_settled else ()
+    read_ms = epoch_ms(new.taken_at)
     gate = start_gate(
         comparison,
         old,
         new,
         migration,
-        epoch_ms(new.taken_at),
+        read_ms,
         job=job,
         newest=request.newest,
         cutover_ms=request.cutover_ms,
-        sinks=grounds_of_sinks(comparison.checkpoint, request, job, marks, ended, read_ms=epoch_ms(new.taken_at)),
+        sinks=grounds_of_sinks(comparison.checkpoint, request, job, marks, ended, read_ms=read_ms),
     )
-    skew = tuple(mirror_skew_exceeds_watermark.finding(each.message) for each in mirror_skew_exceeds_watermark(gate))
-    refuse(
-        (
-            *_against_targets(comparison, job, request),
-            *(reason for _, reasons in decided for reason in reasons),
-            *_against_findings(
-                (*comparison.findings, *skew), on, leaves_out=dropped is not None or request.rewind_to is not None
-            ),
-            *_against_clusters(comparison, old, new, positions),
-            *(
-                problem
-                for each in positions
-                for problem in proof_not_repeated(each, on_one_topic=not are_two(old, each.topic, new, each.new_topic))
-            ),
-            *_against_groups(new, request),
-        )
+    return _Settled(
+        job=job,
+        edits_checkpoint=edits_checkpoint,
+        dropped=dropped,
+        on=on,
+        positions=tuple(position for position, _ in decided if position is not None),
+        reasons=tuple(reason for _, reasons in decided for reason in reasons),
+        left_unset=tuple(
+            UnsetPartition(topic=row.topic, partition=row.partition, new_topic=row.new_topic)
+            for row in comparison.partitions
+            if is_left_unset(row, on)
+        ),
+        ended=ended,
+        marks=marks,
+        gate=gate,
+        skew=tuple(mirror_skew_exceeds_watermark.finding(at.message) for at in mirror_skew_exceeds_watermark(gate)),
     )
+
+
+def _against(
+    comparison: Comparison, old: Snapshot, new: Snapshot, request: DraftRequest, settled: _Settled
+) -> tuple[Problem, ...]:
+    leaves_out = settled.dropped is not None or request.rewind_to is not None
+    return (
+        *_against_targets(comparison, settled.job, request),
+        *settled.reasons,
+        *_against_findings((*comparison.findings, *settled.skew), settled.on, leaves_out=leaves_out),
+        *_against_clusters(comparison, old, new, settled.positions),
+        *(
+            problem
+            for at in settled.positions
+            for problem in proof_not_repeated(at, on_one_topic=not are_two(old, at.topic, new, at.new_topic))
+        ),
+        *_against_groups(new, request),
+    )
+
+
+def _put_together(
+    comparison: Comparison,
+    old: Snapshot,
+    new: Snapshot,
+    migration: Migration,
+    settled: _Settled,
+    *,
+    request: DraftRequest,
+    settling: Settling | None,
+    drafted_at: str,
+) -> Plan:
+    job, positions, rewound = settled.job, settled.positions, request.rewind_to is not None
     moving = [target for target in request.targets if target_type(target.kind).role is not Role.TRANSACTIONS]
-    way = way_of(moving[0].kind, comparison, rewound=request.rewind_to is not None)
-    made = Plan(
+    way = way_of(moving[0].kind, comparison, rewound=rewound)
+    sink = requirement_of(migration, job, request, settled.marks) if settling is None else settling.requirement
+    return Plan(
         migration=migration.name,
         drafted_at=drafted_at,
         author=request.author,
@@ -164,25 +226,20 @@ def draft(
         isolation_level=migration.isolation_level,
         job=stated_of(job, request),
         positions=positions,
-        requirements=replace(
-            _requirements(comparison, old, new, request),
-            sink=requirement_of(migration, job, request, marks) if settling is None else settling.requirement,
-        ),
-        gate=gate if settling is None else (*gate, *settling.gate),
-        findings=(*comparison.findings, *skew, *(() if request.sink is None else request.sink.findings)),
-        prediction=predict(comparison, rewound=request.rewind_to is not None),
+        requirements=replace(_requirements(comparison, old, new, request), sink=sink),
+        gate=settled.gate if settling is None else (*settled.gate, *settling.gate),
+        findings=(*comparison.findings, *settled.skew, *(() if request.sink is None else request.sink.findings)),
+        prediction=predict(comparison, rewound=rewound),
         keeps=way.keeps,
-        gives_up=(*way.gives_up, *_given_up(positions, dropped, left_unset, edits_checkpoint=edits_checkpoint)),
+        gives_up=(*way.gives_up, *_given_up(settled)),
         totals=totals_of(positions),
-        dropped_batch=dropped if edits_checkpoint and request.rewind_to is None else None,
-        transactions=ended,
-        marks=marks,
+        dropped_batch=settled.dropped if settled.edits_checkpoint and not rewound else None,
+        transactions=settled.ended,
+        marks=settled.marks,
         **plan_fields(takers(request), request.settings),
         settings=accepted(takers(request), request.settings),
-        left_unset=left_unset,
+        left_unset=settled.left_unset,
     )
-    refuse(tuple(problem for target in made.targets for problem in target_type(target.kind).unfit(made)))
-    return made
 
 
 def totals_of(positions: Sequence[PlannedPosition]) -> PlanTotals:
@@ -283,15 +340,10 @@ def stated_of(job: JobTraits, request: DraftRequest) -> StatedJob:
     )
 
 
-def _given_up(
-    positions: Sequence[PlannedPosition],
-    dropped: int | None,
-    left_unset: Sequence[UnsetPartition],
-    *,
-    edits_checkpoint: bool,
-) -> Iterator[str]:
-    if dropped is not None and edits_checkpoint:
-        yield f"batch {dropped}, which carries the other cluster's numbers: it is left out"
+def _given_up(settled: _Settled) -> Iterator[str]:
+    if settled.dropped is not None and settled.edits_checkpoint:
+        yield f"batch {settled.dropped}, which carries the other cluster's numbers: it is left out"
+    positions, left_unset = settled.positions, settled.left_unset
     chosen = sum(position.override is not None for position in positions)
     if chosen:
         yield f"the proof of {chosen:,} position{'s' if chosen > 1 else ''} that people decided"
