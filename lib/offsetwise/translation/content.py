@@ -141,7 +141,7 @@ def _stretch(old: LogWindow, new: LogWindow, split: int, before: list[Pair], aft
     )
 
 
-def _judge(seen: Cut, count: Count) -> Cut:  # noqa: PLR0911 - one return for each reason
+def _judge(seen: Cut, count: Count) -> Cut:
     """Choose the cut and say how well it is known."""
     here, known, read, unread = count.here, count.known, count.read, count.unread
     if not here and not known:
@@ -194,6 +194,20 @@ def _judge(seen: Cut, count: Count) -> Cut:  # noqa: PLR0911 - one return for ea
             ),
         )
     )
+    return _weigh(made, count, cut, foreign, trimmed=trimmed)
+
+
+def _weigh(made: Cut, count: Count, cut: int, foreign: list[int], *, trimmed: bool) -> Cut:
+    """Say how well a cut is known: what may lie elsewhere, or be read twice, makes bounds of it.
+
+    Args:
+        made: The cut, as one that is proven.
+        count: What was counted.
+        cut: The cut among the records of the new log.
+        foreign: Those below it that no record of the old log explains.
+        trimmed: Whether the old log has lost all that was read.
+    """
+    read, unread, place, replay, ahead = count.read, count.unread, count.place(cut), made.replay, made.ahead
     bounded = replace(made, exactness=Exactness.BOUNDED)
     lo = _lowest(count.new, count.stretch.new_from, count.unfound)
     if lo is not None:

@@ -43,7 +43,7 @@ def explain(
     return _reason(row, offset, cut), tuple(each for each in statements if each)
 
 
-def _reason(row: PartitionComparison, offset: AnyPosition, cut: Cut) -> str:  # noqa: PLR0911, PLR0912 - one sentence for each reason
+def _reason(row: PartitionComparison, offset: AnyPosition, cut: Cut) -> str:  # noqa: PLR0911 - one sentence for each reason
     where = str(row.new_topic_partition)
     if row.exactness is Exactness.CLAIMED:
         return f"Too few records could be paired to prove a place; the offset is a claim of {row.method}."
@@ -90,6 +90,14 @@ def _reason(row: PartitionComparison, offset: AnyPosition, cut: Cut) -> str:  # 
                 f"The last copies on {where} do not show that the mirror has come to the end of the old log: "
                 f"{_repeated(cut)} that the job has read may be copied again to {cut.offset:,} or above."
             )
+        case _:
+            return _reason_in_logs(row, offset, cut)
+
+
+def _reason_in_logs(row: PartitionComparison, offset: AnyPosition, cut: Cut) -> str:
+    """Say what the logs lack, or what is wrong with them, so that no records tell a place."""
+    where = str(row.new_topic_partition)
+    match cut.reason:
         case Reason.NOT_YET_MIRRORED if row.exactness is Exactness.BOUNDED:
             return (
                 f"The mirror has begun again on {where} and has not come to the end of the old log: once it has, "
