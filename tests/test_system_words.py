@@ -22,7 +22,6 @@ TYPES: Final = frozenset({"Batch", "BatchSource", "NewSavepoint", "ShardPosition
 ALLOWED: Final = {
     ("apply.journal", "st_uid"): "of the operating system: whose a file is",
     ("approval.demo", "SPARK"): "which of the bundled samples is shown",
-    ("findings.reading", "batch"): "a finding of Spark's reader, which names the batch",
     ("model.checkpoints", "batch"): "which of the retained batches, by the number that plans have as `rewind_to`",
     ("model.checkpoints", "batches"): "what the details of every engine answer: its own numbers, or none",
     ("model.checkpoints", "last_committed_batch"): "as above",

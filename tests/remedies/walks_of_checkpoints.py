@@ -29,6 +29,7 @@ from tests.repair.test_repairs import DAMAGED, ID, LEGACY
 Call = Callable[[], object]
 READER = "engines/checkpoint.py::"
 READING = "findings/reading.py::"
+LOGS = "engines/spark/findings.py::"
 SAVEPOINT = SAMPLES / "flink-1.20"
 PLANNED = SAMPLES / "spark-3.5.1-planned"
 POLLUTED = SAMPLES / "spark-4.2.0-polluted-after-failed-start"
@@ -229,12 +230,12 @@ def batches_lost(scene: Scene) -> Steps:
     return Steps(blocked(folder), restored(folder, PLANNED))
 
 
-@walk(READING + "topic_dropped", "put it back into the batch in a repaired copy", name="topic_put_back")
+@walk(LOGS + "topic_dropped", "put it back into the batch in a repaired copy", name="topic_put_back")
 def _(scene: Scene) -> Steps:
     return by_command(scene, copied(scene, SAMPLES.parent / "cases" / "spark-topic-gone-pending"))
 
 
-@walk(READING + "topic_left", "To go on reading it from there", name="topic_taken_up_again")
+@walk(LOGS + "topic_left", "To go on reading it from there", name="topic_taken_up_again")
 def _(scene: Scene) -> Steps:
     lines = {2: LEGACY, 3: '{"orders":{"0":160}}', 4: '{"orders":{"0":200}}'}
     return by_command(scene, aged(write(checkpoint(lines, (2, 3, 4)), scene.folder / "query")))

@@ -214,7 +214,7 @@ kind(
 
 # What `inspect` says of a checkpoint, and the repair that it names.
 def mended(function: str, words: str, of: str, *settings: str) -> None:
-    @walk(f"findings/reading.py::{function}", words, name=function)
+    @walk(f"engines/spark/findings.py::{function}", words, name=function)
     def _(scene: Scene) -> Steps:
         folder = folder_of(scene, DAMAGED[of])
         work = scene.folder / "work"
@@ -235,7 +235,7 @@ mended("batch_missing", "Draft a repaired copy without the last batch", "drop-ba
 mended("topic_dropped", "(--set repair=restore-topic)", "restore-topic", "topic=legacy")
 
 
-@walk("findings/reading.py::topic_left", "Else draft a repaired copy")
+@walk("engines/spark/findings.py::topic_left", "Else draft a repaired copy")
 def topic_left(scene: Scene) -> Steps:
     lines = {2: LEGACY, 3: '{"orders":{"0":160}}', 4: '{"orders":{"0":200}}'}
     folder = folder_of(scene, checkpoint(lines, (2, 3, 4)))

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from offsetwise.engines.spark.checkpoint import read_checkpoint, read_from
+from offsetwise.engines.spark.findings import batch_missing, topic_dropped
 from offsetwise.engines.spark.restart import WHOLE, lost_before
 from offsetwise.errors import PlanError
-from offsetwise.findings.reading import batch_missing, topic_dropped
 from offsetwise.findings.register import Check
 from offsetwise.model import Checkpoint, Target
 from tests.apply.plans import COPY, aged, context, drafted, journal, spark_checkpoint

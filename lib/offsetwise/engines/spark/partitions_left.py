@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from offsetwise.engines.spark.findings import topic_dropped, topic_left
 from offsetwise.engines.spark.offset_log import OffsetFile
 from offsetwise.engines.spark.restart import Restart
-from offsetwise.findings.reading import topic_dropped, topic_left
 from offsetwise.model import Problem, TopicOffsets
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from offsetwise.engines.spark.findings import topic_dropped
 from offsetwise.engines.spark.offset_log import (
     OffsetFile,
     SourceOffset,
@@ -20,7 +21,7 @@ from offsetwise.engines.spark.restart import Restart, damaged
 from offsetwise.errors import MissingError, StorageError
 from offsetwise.findings.migration import checkpoint_polluted, pending_batch
 from offsetwise.findings.place import new_partition
-from offsetwise.findings.reading import checkpoint_damaged, topic_dropped
+from offsetwise.findings.reading import checkpoint_damaged
 from offsetwise.model import CheckpointSource, Problem, ShardPosition, SourcePosition, TopicPartition
 from offsetwise.storage.folders import FolderReader
 from offsetwise.wording import many

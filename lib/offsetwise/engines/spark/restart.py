@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from offsetwise.findings.reading import batch_missing, checkpoint_damaged, gap
+from offsetwise.engines.spark.findings import batch_missing
+from offsetwise.findings.reading import checkpoint_damaged, gap
 from offsetwise.model import Problem
 
 WHOLE: Final = 10
