@@ -107,18 +107,21 @@ def approved(
                 fix=f"Ask {said.subject} why, and draft a plan that answers it.",
             )
         nonces.add(said.nonce)
-        approver = Approver(
-            key=key.id,
-            issuer=said.issuer,
-            subject=said.subject,
-            approved_at=text_of(said.approved_at),
-            expires_at=text_of(said.expires_at),
-            accepted_unproven=said.accepted_unproven,
-        )
-        counted[case.people[said.subject]] = Counted(approver=approver, file=file)
+        counted[case.people[said.subject]] = Counted(approver=_approver(key, said), file=file)
     if len(counted) < policy.required:
         raise _too_few(case, policy.required, tuple(each.approver for each in counted.values()), refused)
     return tuple(counted.values())
+
+
+def _approver(key: PublicKey, said: Statement) -> Approver:
+    return Approver(
+        key=key.id,
+        issuer=said.issuer,
+        subject=said.subject,
+        approved_at=text_of(said.approved_at),
+        expires_at=text_of(said.expires_at),
+        accepted_unproven=said.accepted_unproven,
+    )
 
 
 def believed(
