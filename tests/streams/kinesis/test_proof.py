@@ -206,13 +206,10 @@ def test_a_plan_without_its_records_is_not_signed(how: str, copy: Copy) -> None:
 
 def test_files_of_a_comparison_without_records_give_no_plan(copy: Copy) -> None:
     made = Planned(copy)
-    rows = tuple(
-        replace(each, evidence=replace(each.evidence, parts=(), salt=""))
-        for each in made.compared.observed.comparison.partitions
-    )
-    stripped = replace(made.compared.observed.comparison, partitions=rows)
+    rows = tuple(replace(each, evidence=replace(each.evidence, parts=(), salt="")) for each in made.compared.partitions)
+    stripped = replace(made.compared, partitions=rows)
     given: list[Path] = []
-    for name, value in (("c", stripped), ("old", made.compared.observed.old), ("new", made.compared.observed.new)):
+    for name, value in (("c", stripped), ("old", made.compared.snapshots[0]), ("new", made.compared.snapshots[1])):
         (copy.folder / f"{name}.json").write_text(files.dump(value))
         given.append(copy.folder / f"{name}.json")
     compared: tuple[str | Path, ...] = ("--comparison", given[0], "--snapshots", *given[1:], "--migration", made.path)
@@ -221,7 +218,7 @@ def test_files_of_a_comparison_without_records_give_no_plan(copy: Copy) -> None:
 
     assert refused.code == 1
     assert "PROOF_NOT_REPEATED" in refused.err
-    given[0].write_text(files.dump(made.compared.observed.comparison))
+    given[0].write_text(files.dump(made.compared))
     drafted = call("draft", *compared, *target)
     assert drafted.code == 0, drafted.err
     plan = read_plan((copy.folder / "of-files.json").read_bytes(), subject="it")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from offsetwise.config import ContentSettings
-from offsetwise.model import Exactness, PartitionState, ShardRange, TopicState
+from offsetwise.model import AnyPosition, Exactness, PartitionState, ShardRange, TopicState
 from offsetwise.ports.windows import Wanted, Window
 from offsetwise.progress import unheard
 from offsetwise.streams.kinesis.matching.copies import StreamCopies
@@ -49,6 +49,9 @@ class Topic:
     def read(self, tasks: Sequence[Wanted]) -> list[Window]:
         self.asked += [one.since_ms for one in tasks]
         return [window(0 if one.since_ms is None else COUNT, COUNT) for one in tasks]
+
+    def before(self, number: int) -> AnyPosition:
+        raise NotImplementedError(f"no proof is made here of record {number}")
 
     def place(
         self,
