@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from tests.kinesis.servers import dynamodb_local, kinesalite, kinesis_mock
 from tests.scheduling import mark, without_group
 from tests.stopped_job import desk, stopped
 from tests.stores import abfs, azurite, fake_gcs, gs, moto, s3, store
+from tests.with_cases import pytest_addoption, pytest_pycollect_makeitem
 from tools.screenshots import CHROMIUM
 
 __all__ = [
@@ -30,6 +32,8 @@ __all__ = [
     "kinesalite",
     "kinesis_mock",
     "moto",
+    "pytest_addoption",
+    "pytest_pycollect_makeitem",
     "s3",
     "stopped",
     "store",
@@ -74,6 +78,17 @@ def browser() -> Iterator[Browser]:
 def figure(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
     """Give a function that keeps what a gate measured; it is told at the end of the run, passed or not."""
     return lambda told: record_property(FIGURE, told)
+
+
+def pytest_collection(session: pytest.Session) -> None:  # noqa: ARG001
+    """Collect without looking for garbage: what pytest writes of all modules stays, and there is much of it."""
+    gc.disable()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:  # noqa: ARG001
+    """Look for garbage among what tests leave, not among what was collected."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -7,7 +7,7 @@ import ast
 from tests.gates_page import PAGE, TESTS, cells, named
 
 VARIED = ast.For | ast.comprehension
-"""A loop over cases; so are the decorators `parametrize` and `given`."""
+"""A loop over cases; so are the decorators `parametrize`, `with_cases` and `given`."""
 
 
 def test_every_test_that_the_page_names_is_one() -> None:
@@ -38,6 +38,6 @@ def is_varied(test: str) -> bool:
         body: list[ast.AST] = getattr(node, "body", [])
         node = next(each for each in body if getattr(each, "name", None) == part)
     decorated = (ast.unparse(one) for each in ast.walk(node) for one in getattr(each, "decorator_list", []))
-    return any("parametrize" in one or one.startswith("given") for one in decorated) or any(
+    return any("parametrize" in one or one.startswith(("with_cases", "given")) for one in decorated) or any(
         isinstance(each, VARIED) for each in ast.walk(node)
     )
