@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-import pytest
-
 from offsetwise.engines.flink.details import FlinkDetails, Saved
 from offsetwise.findings import Job, judge_migration
 from offsetwise.model import Checkpoint, Finding, GroupOffset, GroupState, Transaction, time_of
 from offsetwise.transactions.decisions import Decision, SinkTransaction
 from offsetwise.transactions.report import SinkAnswer
 from tests.findings.cases import HOUR_MS, NOW_MS, checkpoint, migration, row
+from tests.with_cases import with_cases
 
 WRITTEN_MS = NOW_MS - HOUR_MS // 2
 
@@ -80,7 +79,7 @@ def test_a_group_behind_the_savepoint_is_told_of_its_own() -> None:
     assert found("GROUP_AHEAD", savepoint(), group=committed(1010, 1050)) == []
 
 
-@pytest.mark.parametrize("group", [None, committed(), committed(1050, 1050)])
+@with_cases("group", [None, committed(), committed(1050, 1050)])
 def test_a_group_that_is_unknown_or_stands_where_the_state_does_is_no_finding(group: GroupState | None) -> None:
     for code in ("GROUP_AHEAD", "GROUP_BEHIND"):
         assert found(code, savepoint(), group=group) == []
@@ -123,7 +122,7 @@ def answer(decision: Decision, *, left_ms: int | None = None, timeout_ms: int | 
     return SinkAnswer(transactions=(seen,), timeout_ms=timeout_ms)
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("sink", "expected"),
     [
         (answer(Decision.SETTLED), None),
@@ -145,7 +144,7 @@ def test_the_time_out_is_that_of_the_transaction_where_the_sinks_cluster_was_ask
     assert len(told) == (expected is not None)
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "read",
     [
         savepoint("FLIP-319", written_ms=0),
@@ -158,7 +157,7 @@ def test_prepared_settled_and_undated_transactions_are_not_said_to_have_run_out(
     assert found("TRANSACTION_EXPIRED", read) == []
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("job", "read", "count"),
     [
         (Job(sink_cluster="old", new_sink_cluster="new"), savepoint("v1", "v1"), 2),

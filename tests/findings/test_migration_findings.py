@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import pytest
-
 from offsetwise.findings import Job, MigrationCase, judge_migration
 from offsetwise.model import (
     Batch,
@@ -28,6 +26,7 @@ from tests.findings.cases import (
     snapshot,
     topic,
 )
+from tests.with_cases import with_cases
 
 
 def beating(timestamp_ms: int, *, source: str = "old") -> MirrorState:
@@ -199,7 +198,7 @@ SILENT: dict[str, tuple[MigrationCase, str]] = {
 }
 
 
-@pytest.mark.parametrize(("given", "code", "text"), FIRES.values(), ids=FIRES.keys())
+@with_cases(("given", "code", "text"), FIRES.values(), ids=FIRES.keys())
 def test_a_finding_about_the_migration_says_its_numbers(given: MigrationCase, code: str, text: str) -> None:
     found = {finding.code: finding for finding in judge_migration(given)}
 
@@ -209,7 +208,7 @@ def test_a_finding_about_the_migration_says_its_numbers(given: MigrationCase, co
     assert found[code].partition is None
 
 
-@pytest.mark.parametrize(("given", "code"), SILENT.values(), ids=SILENT.keys())
+@with_cases(("given", "code"), SILENT.values(), ids=SILENT.keys())
 def test_a_finding_about_the_migration_stays_silent_when_it_is_not_proven(given: MigrationCase, code: str) -> None:
     assert code not in {finding.code for finding in judge_migration(given)}
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, replace
 
-import pytest
-
 from offsetwise.findings import judge
 from offsetwise.model import Exactness, Link, LogRange, OffsetSync, RawReuse, RawVerdict
 from tests.findings.cases import case, row
+from tests.with_cases import with_cases
 
 LAG_MAX = 100
 """`offset.lag.max`: so many records at most lie between two syncs of a mirror that runs."""
@@ -67,7 +66,7 @@ def mirror(chosen: random.Random, *, left: int, foreign: int = 0) -> Mirror:
     return Mirror(begun=begun, old_end=copied + left, copied=copied, before=before, foreign=foreign, syncs=syncs)
 
 
-@pytest.mark.parametrize("seed", range(150))
+@with_cases("seed", range(150))
 def test_an_honest_mirror_that_lags_is_said_with_bounds_that_hold_the_number(seed: int) -> None:
     chosen = random.Random(seed)
     left = chosen.choice([0, 0, 1, chosen.randrange(2, 400)])
@@ -85,7 +84,7 @@ def test_an_honest_mirror_that_lags_is_said_with_bounds_that_hold_the_number(see
     assert "would read these again" not in told
 
 
-@pytest.mark.parametrize("seed", range(150))
+@with_cases("seed", range(150))
 def test_records_of_others_behind_the_copies_never_raise_the_least_number(seed: int) -> None:
     """A copy of the last old record by somebody else, or a whole block of them, hides that many records and no more."""
     chosen = random.Random(seed)
@@ -102,7 +101,7 @@ def test_records_of_others_behind_the_copies_never_raise_the_least_number(seed: 
     assert f"The job has read {left - foreign:,} of them or more" in told
 
 
-@pytest.mark.parametrize("seed", range(60))
+@with_cases("seed", range(60))
 def test_a_log_with_offsets_that_hold_no_record_gives_no_number(seed: int) -> None:
     """Every tenth old offset is a marker, which no mirror copies: by the ends alone it would be taken for a record."""
     chosen = random.Random(seed)
@@ -118,7 +117,7 @@ def test_a_log_with_offsets_that_hold_no_record_gives_no_number(seed: int) -> No
         assert sparse.finding(made.copied) is None
 
 
-@pytest.mark.parametrize("link", [each for each in Link if each is not Link.MIRRORMAKER])
+@with_cases("link", [each for each in Link if each is not Link.MIRRORMAKER])
 def test_syncs_of_no_mirrormaker_tell_nothing(link: Link) -> None:
     made = mirror(random.Random(1), left=50)
     given = case(
@@ -135,7 +134,7 @@ def test_syncs_of_no_mirrormaker_tell_nothing(link: Link) -> None:
     assert "MIRROR_BEHIND" not in {each.code for each in judge(replace(given, syncs=()))}
 
 
-@pytest.mark.parametrize("exactness", list(Exactness))
+@with_cases("exactness", list(Exactness))
 def test_it_is_said_beside_an_exact_answer_alone(exactness: Exactness) -> None:
     made = mirror(random.Random(1), left=50)
     given = case(

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from offsetwise.findings import Case, Job, judge
 from offsetwise.model import (
     Ahead,
@@ -34,6 +32,7 @@ from tests.findings.cases import (
     syncs,
     topic,
 )
+from tests.with_cases import with_cases
 
 TOLERANT = Job(tolerates_replay=True)
 UNEXAMINED = Ahead(examined=False)
@@ -477,7 +476,7 @@ SILENT: dict[str, tuple[Case, str]] = {
 }
 
 
-@pytest.mark.parametrize(("given", "code", "text"), FIRES.values(), ids=FIRES.keys())
+@with_cases(("given", "code", "text"), FIRES.values(), ids=FIRES.keys())
 def test_a_finding_says_its_numbers(given: Case, code: str, text: str) -> None:
     found = {finding.code: finding for finding in judge(given)}
 
@@ -488,7 +487,7 @@ def test_a_finding_says_its_numbers(given: Case, code: str, text: str) -> None:
     assert found[code].topic_partition == given.row.topic_partition
 
 
-@pytest.mark.parametrize(("given", "code"), SILENT.values(), ids=SILENT.keys())
+@with_cases(("given", "code"), SILENT.values(), ids=SILENT.keys())
 def test_a_finding_stays_silent_when_it_is_not_proven(given: Case, code: str) -> None:
     assert code not in {finding.code for finding in judge(given)}
 
