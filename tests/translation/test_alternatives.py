@@ -16,6 +16,7 @@ from offsetwise.translation.resolve import Match, Query, resolve
 from offsetwise.translation.worker import Answer
 from tests.findings.cases import row
 from tests.translation.test_content import cut
+from tests.with_cases import with_cases
 
 OTHERS = "xyz"
 
@@ -46,7 +47,7 @@ def test_both_answers_are_given_with_their_price() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("position", "old", "new"),
     [
         pytest.param(3, "abcd", "abcd", id="the place is proven"),

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import pytest
-
 from offsetwise.model import Ahead, Exactness, Side
 from offsetwise.translation.content import anchors, decide
 from offsetwise.translation.windows import Cut, LogWindow, Reason
+from tests.with_cases import with_cases
 
 
 def log(text: str, *, start: int = 0, at_start: bool = True, at_end: bool = True) -> LogWindow:
@@ -154,7 +153,7 @@ class TestAPlaceIsOnlyBounded:
 
 
 class TestNothingIsClaimed:
-    @pytest.mark.parametrize(
+    @with_cases(
         ("position", "old", "new", "reason"),
         [
             (2, "abcd", "wxyz", Reason.NO_COMMON_RECORD),
@@ -253,9 +252,7 @@ def test_a_marker_before_the_end_of_the_old_log_is_no_record_that_it_has_lost() 
     assert (made.offset, made.exactness, made.ahead.foreign) == (3, Exactness.POSITION_EXACT, 2)
 
 
-@pytest.mark.parametrize(
-    ("position", "old", "place"), [(3, "abc", 3), (3, log("", start=3), 0)], ids=["caught up", "empty old log"]
-)
+@with_cases(("position", "old", "place"), [(3, "abc", 3), (3, log("", start=3), 0)], ids=["caught up", "empty old log"])
 def test_what_the_old_log_got_after_it_was_read_is_not_skipped(position: int, old: str | LogWindow, place: int) -> None:
     for natives_excluded in (False, True):
         assert cut(position, old, "abcde", natives_excluded=natives_excluded).offset == place

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from itertools import product
 
-import pytest
-
 from offsetwise.model import Exactness, IsolationLevel, LogRange, RawVerdict
 from offsetwise.translation.identify import Records
 from offsetwise.translation.old_log import in_empty_log
@@ -14,6 +12,7 @@ from offsetwise.translation.search import Span
 from offsetwise.translation.windows import Reason
 from offsetwise.translation.worker import Answer, Question, Task, answer
 from tests.translation.test_replaced import records
+from tests.with_cases import with_cases
 
 BATCH_MS = 1_766_000_080_000
 SKEW_MS = 300_000
@@ -50,7 +49,7 @@ def answered(
     )
 
 
-@pytest.mark.parametrize("batch_ms", [BATCH_MS, None], ids=["of a batch", "of a group"])
+@with_cases("batch_ms", [BATCH_MS, None], ids=["of a batch", "of a group"])
 def test_where_both_logs_are_empty_the_end_of_the_new_one_is_exact(batch_ms: int | None) -> None:
     wrong = []
     for old_start, markers, new_start, more in product((0, 1, 500, 2**40), (0, 3), (0, 7, 500), (0, 2)):
@@ -68,7 +67,7 @@ def test_where_both_logs_are_empty_the_end_of_the_new_one_is_exact(batch_ms: int
     assert wrong == []
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("times", "exactness"),
     [
         ([OLDER], Exactness.EXACT),
@@ -136,7 +135,7 @@ def test_an_old_log_with_a_record_is_no_empty_one() -> None:
     assert same is given
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("old", "new", "times", "verdict", "said"),
     [
         (

@@ -1,14 +1,13 @@
 from __future__ import annotations
 
-import pytest
-
 from offsetwise.translation.identity import KAFKA_BACKUP, REDPANDA, origin
+from tests.with_cases import with_cases
 
 BIG = (1050).to_bytes(8, "big")
 LITTLE = (1050).to_bytes(8, "little")
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("name", "value", "expected"),
     [
         (REDPANDA, BIG, 1050),
@@ -24,7 +23,7 @@ def test_a_header_gives_the_old_offset(name: str, value: bytes, expected: int) -
     assert origin([(name, value)]) == expected
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("name", "value"),
     [
         (REDPANDA, None),

@@ -2,10 +2,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pytest
-
 from offsetwise.translation.identify import Header, Identified, Records, identify
 from offsetwise.translation.identity import KAFKA_BACKUP, REDPANDA
+from tests.with_cases import with_cases
 
 Schema = int | None
 
@@ -63,7 +62,7 @@ def test_a_different_timestamp_makes_another_record() -> None:
     assert same(identify(records("a", times=[1]), records("a", times=[2]))) == [False]
 
 
-@pytest.mark.parametrize("side", ["old", "new"])
+@with_cases("side", ["old", "new"])
 def test_timestamps_that_a_broker_set_on_either_side_do_not_count(side: str) -> None:
     stamped, plain = records("a", times=[1], log_append=True), records("a", times=[2])
     made = identify(stamped, plain) if side == "old" else identify(plain, stamped)
@@ -100,7 +99,7 @@ def test_header_names_found_only_on_the_new_cluster_are_left_out_and_named() -> 
     assert (same(made), made.ignored_headers) == ([True], ("traceparent",))
 
 
-@pytest.mark.parametrize("name", [REDPANDA, KAFKA_BACKUP])
+@with_cases("name", [REDPANDA, KAFKA_BACKUP])
 def test_provenance_headers_are_left_out_even_where_both_sides_have_them(name: str) -> None:
     made = identify(records("a", headers=[((name, hashed("1")),)]), records("a", headers=[((name, hashed("2")),)]))
 
@@ -156,8 +155,8 @@ def test_no_records_are_no_identities() -> None:
     assert identify(Records(), Records()) == Identified(old=(), new=())
 
 
-@pytest.mark.parametrize("known", [0, 1, 3, 5])
-@pytest.mark.parametrize("agent_on", ["old", "new"])
+@with_cases("known", [0, 1, 3, 5])
+@with_cases("agent_on", ["old", "new"])
 def test_a_header_that_an_agent_adds_on_one_side_is_left_out_where_both_know_its_name(
     known: int, agent_on: str
 ) -> None:

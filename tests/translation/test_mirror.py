@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from offsetwise.model import LogRange, Method, MirrorCheckpoint, MirrorState, MirrorTopic, OffsetSync, TopicPartition
 from offsetwise.translation.mirror import Mm2Store, NoAnswer, SyncIndex, find_flow, mirror_candidates, mm2_answer
+from tests.with_cases import with_cases
 
 ORDERS = [(100 + 101 * i, 101 * i) for i in range(11)]
 NEW = LogRange(log_start=0, lso=1100, hw=1100)
@@ -23,7 +24,7 @@ def bounds(pairs: list[tuple[int, int]], position: int, new: LogRange = NEW) -> 
     return bracket.lo, bracket.hi
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("position", "expected"),
     [
         pytest.param(1050, (910, 1010), id="between-two-syncs"),
@@ -99,7 +100,7 @@ def checkpoint(upstream: int, downstream: int, *, topic: str = "orders", partiti
     return MirrorCheckpoint(group="etl", topic=topic, partition=partition, upstream=upstream, downstream=downstream)
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("given_checkpoint", "expected"),
     [
         pytest.param(checkpoint(1050, 910), [910], id="at-the-position"),
@@ -164,7 +165,7 @@ def state_of(*states: MirrorState) -> MirrorState:
     )
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("separator", "taken"),
     [(".", "dots"), ("-", "dashes"), (".-.", "both"), ("_", "dots")],
     ids=["dots", "dashes", "several characters", "internal topics keep dots"],

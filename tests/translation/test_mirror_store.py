@@ -1,13 +1,13 @@
 from itertools import pairwise
 from typing import Any, Final
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from offsetwise.model import LogRange, OffsetSync
 from offsetwise.translation.mirror import Mm2Store, NoAnswer, SyncIndex, mm2_answer
 from tests.golden import GOLDEN
+from tests.with_cases import with_cases
 
 RUN: Final = GOLDEN["mm2_run"]["orders"]
 
@@ -22,9 +22,7 @@ def loaded(pairs: list[tuple[int, int]], *, must_read_to_end: bool = False) -> M
     return store
 
 
-@pytest.mark.parametrize(
-    "entry", GOLDEN["translate_downstream"], ids=lambda entry: entry.get("state") or entry.get("note")
-)
+@with_cases("entry", GOLDEN["translate_downstream"], ids=lambda entry: entry.get("state") or entry.get("note"))
 def test_it_answers_as_mirrormaker_does(entry: dict[str, Any]) -> None:
     must_read_to_end = "initializationMustReadToEnd=true" in entry.get("note", "")
     started = entry.get("state") != "store not started"
@@ -34,8 +32,8 @@ def test_it_answers_as_mirrormaker_does(entry: dict[str, Any]) -> None:
         assert store.translate(upstream) == meant
 
 
-@pytest.mark.parametrize("flushed", [(), (RUN["sync_added_after_60s_flush"],)], ids=["at once", "after the flush"])
-@pytest.mark.parametrize("group", RUN["groups"], ids=lambda group: str(group["src"]))
+@with_cases("flushed", [(), (RUN["sync_added_after_60s_flush"],)], ids=["at once", "after the flush"])
+@with_cases("group", RUN["groups"], ids=lambda group: str(group["src"]))
 def test_of_a_recorded_run_the_bracket_holds_the_truth_and_begins_where_mirrormaker_says_or_later(
     group: dict[str, int], flushed: tuple[list[int], ...]
 ) -> None:
@@ -50,7 +48,7 @@ def test_of_a_recorded_run_the_bracket_holds_the_truth_and_begins_where_mirrorma
     assert (group["mm2"] or start) <= bracket.lo <= group["true"] <= bracket.hi
 
 
-@pytest.mark.parametrize("group", RUN["groups"], ids=lambda group: str(group["src"]))
+@with_cases("group", RUN["groups"], ids=lambda group: str(group["src"]))
 def test_it_agrees_with_a_recorded_run_of_mirrormaker(group: dict[str, int]) -> None:
     assert mm2_answer(group["src"], "orders", 0, [sync(*pair) for pair in RUN["syncs_in_topic"]]) == group["mm2"]
 

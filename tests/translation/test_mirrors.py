@@ -21,6 +21,7 @@ from offsetwise.translation.worker import Answer
 from tests.gates import PART
 from tests.translation.logs import Entry, Pair, locate
 from tests.translation.mirrors import Mirrored, right_places, simulate, truth
+from tests.with_cases import with_cases
 
 CASES = 100_000 // PART
 SEED = int(os.environ.get("OFFSETWISE_SEED", "20251"))
@@ -140,8 +141,8 @@ def case_of(
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-@pytest.mark.parametrize("mirror_only", [True, False])
-@pytest.mark.parametrize(
+@with_cases("mirror_only", [True, False])
+@with_cases(
     "case",
     [
         *(
@@ -164,9 +165,9 @@ def test_copies_that_are_still_to_come_count(case: Mirrored, *, mirror_only: boo
     assert mirrored(row, Link.MIRRORMAKER) is not Outcome.PASSED
 
 
-@pytest.mark.parametrize("lag", [2, 10, 50])
-@pytest.mark.parametrize("behind", [0, 1, 2, 10])
-@pytest.mark.parametrize("copy", ["last", "unread"])
+@with_cases("lag", [2, 10, 50])
+@with_cases("behind", [0, 1, 2, 10])
+@with_cases("copy", ["last", "unread"])
 def test_one_copy_by_somebody_else_proves_nothing(lag: int, behind: int, copy: str) -> None:
     reached = len(LETTERS) - lag
     position = len(LETTERS) - min(behind, lag - 1)
@@ -178,9 +179,9 @@ def test_one_copy_by_somebody_else_proves_nothing(lag: int, behind: int, copy: s
     assert mirrored(row, Link.MIRRORMAKER) is not Outcome.PASSED
 
 
-@pytest.mark.parametrize("count", [46, 147])
-@pytest.mark.parametrize("window", [1, 4])
-@pytest.mark.parametrize("budget", [8, 20, 60, 140])
+@with_cases("count", [46, 147])
+@with_cases("window", [1, 4])
+@with_cases("budget", [8, 20, 60, 140])
 def test_an_upper_end_that_is_open_stays_open(count: int, window: int, budget: int) -> None:
     letters = [f"r{number}" for number in range(count)]
     for lag, behind, claim in product((0, 1, 2), (0, 1, 2), (0, 21, 40, 67)):
@@ -201,9 +202,9 @@ def test_an_upper_end_that_is_open_stays_open(count: int, window: int, budget: i
         assert row.raw.verdict is not RawVerdict.LOSS, case
 
 
-@pytest.mark.parametrize("latest", [1, 4, 50])
-@pytest.mark.parametrize("position", [100, 101, 103, 140])
-@pytest.mark.parametrize("budget", [200, 400, 800])
+@with_cases("latest", [1, 4, 50])
+@with_cases("position", [100, 101, 103, 140])
+@with_cases("budget", [200, 400, 800])
 def test_what_the_window_of_the_old_log_does_not_explain_is_not_lost(latest: int, position: int, budget: int) -> None:
     names = [f"r{number}" for number in range(100, 2_100)]
     for since, copied, window in product((1_000, 1_500), (300, 1_000), (4, 16, 64)):
@@ -222,7 +223,7 @@ def test_what_the_window_of_the_old_log_does_not_explain_is_not_lost(latest: int
         assert row.new_offset is None or not truth(case, offset_of(row.new_offset), caught_up=False).skip, case
 
 
-@pytest.mark.parametrize("number", range(400 // PART or 20))
+@with_cases("number", range(400 // PART or 20))
 def test_a_block_of_copies_where_claims_lead_is_not_taken_for_the_mirrors_own(number: int) -> None:
     random = Random(SEED * 31 + number)
     size, length = random.randint(200, 900), random.choice([16, 40, 128])

@@ -2,12 +2,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pytest
-
 from offsetwise.model import Neighbour, Side
 from offsetwise.translation.preserved import PROBE_RECORDS, Probe, kept, places, preserved, probe
 from offsetwise.translation.search import Span
 from offsetwise.translation.windows import LogWindow
+from tests.with_cases import with_cases
 
 
 def window(offsets: Sequence[int], identities: Sequence[str]) -> LogWindow:
@@ -26,7 +25,7 @@ class TestPlaces:
             Span(start=10_000 - PROBE_RECORDS, end=10_000),
         )
 
-    @pytest.mark.parametrize("position", [0, 40, 99, 100, 500])
+    @with_cases("position", [0, 40, 99, 100, 500])
     def test_lie_inside_both_logs(self, position: int) -> None:
         for place in places(position, Span(start=20, end=100), Span(start=0, end=60)):
             assert 20 <= place.start < place.end <= 60
@@ -94,7 +93,7 @@ class TestOffsetsAre:
     def test_not_kept_where_one_record_differs_anywhere(self) -> None:
         assert not preserved(50, self.LOG, self.LOG, self.near(49, 50), [*self.ENOUGH, Probe(agree=9, differ=1)])
 
-    @pytest.mark.parametrize("agree", [(), (49,), (50,)], ids=["nowhere near", "before it only", "at it only"])
+    @with_cases("agree", [(), (49,), (50,)], ids=["nowhere near", "before it only", "at it only"])
     def test_not_known_to_be_kept_where_records_do_not_agree_on_both_sides_of_the_position(
         self, agree: tuple[int, ...]
     ) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from offsetwise.model import Exactness, IsolationLevel
 from offsetwise.translation.identify import Records
 from offsetwise.translation.old_log import read_too_early
@@ -13,6 +11,7 @@ from offsetwise.translation.resolve import Match, resolve
 from offsetwise.translation.search import Span
 from offsetwise.translation.worker import Answer, Question, Task, answer
 from tests.translation.test_resolve import CUT, POSITION
+from tests.with_cases import with_cases
 
 SAVED_MS, NOW_MS, SKEW_MS = 1_766_000_000_000, 1_795_000_000_000, 300_000
 LATEST = SAVED_MS + SKEW_MS
@@ -44,7 +43,7 @@ def told(times: list[int | None], *, position: int | None = None, by_broker: boo
     return read_too_early(given.times, saved_ms=SAVED_MS, clock_skew_ms=SKEW_MS, now_ms=NOW_MS)
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "times",
     [
         [LATEST + 1] * 3,
@@ -59,9 +58,9 @@ def test_a_run_of_records_that_are_younger_than_the_batch_shows_another_log(time
     assert told(times) == times[-1]
 
 
-@pytest.mark.parametrize("read", [0, 1, 2, 149])
-@pytest.mark.parametrize("unread", [0, 1, 40])
-@pytest.mark.parametrize("jitter_ms", [0, SKEW_MS], ids=["in order", "as far as clocks differ"])
+@with_cases("read", [0, 1, 2, 149])
+@with_cases("unread", [0, 1, 40])
+@with_cases("jitter_ms", [0, SKEW_MS], ids=["in order", "as far as clocks differ"])
 def test_of_times_in_order_the_last_one_before_the_position_is_enough(read: int, unread: int, jitter_ms: int) -> None:
     before: list[int | None] = [SAVED_MS - 9_000 * (read - number) - jitter_ms * (number % 2) for number in range(read)]
     after: list[int | None] = [LATEST + 2 - jitter_ms * (number % 2) for number in range(unread)]
@@ -70,7 +69,7 @@ def test_of_times_in_order_the_last_one_before_the_position_is_enough(read: int,
     assert told([*before, FUTURE, *after], position=read + 1) is None
 
 
-@pytest.mark.parametrize("position", [None, 200])
+@with_cases("position", [None, 200])
 def test_one_time_that_is_ahead_of_those_behind_it_shows_nothing(position: int | None) -> None:
     ahead: list[int | None] = [SAVED_MS] * 200
     ahead[50] = SAVED_MS + 2 * SKEW_MS
@@ -80,7 +79,7 @@ def test_one_time_that_is_ahead_of_those_behind_it_shows_nothing(position: int |
     assert told([*ahead[:50], *ahead[51:]], position=None) == LATEST + 1
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "times",
     [
         [LATEST] * 200,
@@ -107,7 +106,7 @@ def test_times_of_producers_that_may_be_ahead_show_nothing(times: list[int | Non
     assert told(times) is None
 
 
-@pytest.mark.parametrize("before", [0, 1, 2, 50])
+@with_cases("before", [0, 1, 2, 50])
 def test_one_time_that_a_broker_set_is_enough(before: int) -> None:
     old: list[int | None] = [SAVED_MS] * before
     assert told([*old, LATEST + 1], by_broker=True) == LATEST + 1
@@ -127,7 +126,7 @@ def test_without_a_time_of_the_batch_nothing_is_told() -> None:
     assert read_too_early(given.times, saved_ms=None, clock_skew_ms=SKEW_MS, now_ms=NOW_MS) is None
 
 
-@pytest.mark.parametrize("preserved", [False, True], ids=["found by records", "kept by the link"])
+@with_cases("preserved", [False, True], ids=["found by records", "kept by the link"])
 def test_no_answer_is_proven_of_a_log_that_was_replaced(preserved: bool) -> None:
     match = Match(
         query=replace(POSITION, isolation=IsolationLevel.READ_UNCOMMITTED),

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from offsetwise.model import (
     Ahead,
     Candidate,
@@ -24,6 +22,7 @@ from offsetwise.translation.resolve import Match, Query, resolve
 from offsetwise.translation.windows import Cut, Reason
 from offsetwise.translation.worker import Answer
 from tests.golden import GOLDEN
+from tests.with_cases import with_cases
 
 POSITION = Query(
     source="0",
@@ -106,7 +105,7 @@ class TestByContent:
 
 
 class TestReusingTheOldNumber:
-    @pytest.mark.parametrize(
+    @with_cases(
         ("skip", "replay", "verdict"),
         [
             (100, 0, RawVerdict.LOSS),
@@ -120,7 +119,7 @@ class TestReusingTheOldNumber:
 
         assert row.raw == RawReuse(verdict=verdict, skip=skip, replay=replay)
 
-    @pytest.mark.parametrize("offset", [1101, 99], ids=["past the end", "below the start"])
+    @with_cases("offset", [1101, 99], ids=["past the end", "below the start"])
     def test_outside_the_new_log_is_out_of_range_whatever_was_counted(self, offset: int) -> None:
         position = replace(POSITION, offset=offset, new=LogRange(log_start=100, lso=1100, hw=1100))
 
@@ -165,7 +164,7 @@ class TestClaims:
 
         assert (row.new_offset, row.exactness) == (None, Exactness.UNKNOWN)
 
-    @pytest.mark.parametrize(
+    @with_cases(
         "asked", GOLDEN["timestamp_lookup_on_transactional_log"]["for_timestamp_of_record"], ids=lambda a: a["record"]
     )
     def test_what_a_timestamp_points_to_is_no_claim(self, asked: dict[str, int]) -> None:
@@ -179,7 +178,7 @@ class TestClaims:
     def test_without_any_the_row_says_why(self) -> None:
         assert claimed().evidence.reason == "Nobody says where the position lies, and no record was read."
 
-    @pytest.mark.parametrize(
+    @with_cases(
         ("change", "reason"),
         [
             ({"new": None}, "The new cluster has no orders-0."),
@@ -290,7 +289,7 @@ def test_an_empty_new_log_is_a_log() -> None:
     assert claimed(replace(SYNC, lo=0, hi=0), position=replace(POSITION, new=HERE)).new_offset == 0
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("new", "exactness", "verdict"),
     [
         (HERE, Exactness.EXACT, RawVerdict.SAME),

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from offsetwise.model import Ahead, Exactness
 from offsetwise.translation.search import (
     ROUNDS,
@@ -22,6 +20,7 @@ from offsetwise.translation.search import (
 from offsetwise.translation.windows import Cut, Reason
 from tests.golden import GOLDEN
 from tests.translation.logs import Entry, Pair, decide_on
+from tests.with_cases import with_cases
 
 LARGE = Target(
     position=1_050_000, old=Span(start=100_000, end=1_200_000), new=Span(start=0, end=1_100_000), window=64, budget=1000
@@ -58,7 +57,7 @@ class TestTheFirstWindows:
 
         assert windows.new == first_windows(LARGE).new
 
-    @pytest.mark.parametrize("bracket", [Span(start=-50, end=-10), Span(start=2_000_000, end=2_000_001)])
+    @with_cases("bracket", [Span(start=-50, end=-10), Span(start=2_000_000, end=2_000_001)])
     def test_stay_inside_the_log_whatever_a_bracket_says(self, bracket: Span) -> None:
         windows = first_windows(replace(LARGE, brackets=(bracket,)))
 
@@ -113,7 +112,7 @@ class TestAfterAnUndecidedCut:
         assert windows.old != target.old
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "asked",
     GOLDEN["timestamp_lookup_on_transactional_log"]["for_timestamp_of_record"],
     ids=lambda asked: f"record {asked['record']}",
@@ -195,7 +194,7 @@ class TestBetweenTwoCuts:
 
         assert better(PROVEN, confirmed) is confirmed
 
-    @pytest.mark.parametrize("reason", [Reason.FEW_ANCHORS, Reason.NO_COMMON_RECORD])
+    @with_cases("reason", [Reason.FEW_ANCHORS, Reason.NO_COMMON_RECORD])
     def test_one_that_lost_its_anchors_takes_nothing_away(self, reason: Reason) -> None:
         lost = Cut(exactness=Exactness.UNKNOWN, reason=reason, raw_differs=True)
 
@@ -208,7 +207,7 @@ class TestAPlaceThatMaySkipCopiesFurtherDown:
     LOCATED = replace(PROVEN, new_from=949_936, unread_since=1, lo=950_000, hi=950_000, skip=0, replay=0)
     EXAMINED = Ahead(examined=True, missing=0, duplicated=0, foreign=0)
 
-    @pytest.mark.parametrize(
+    @with_cases(
         ("cut", "expected"),
         [
             (replace(LOCATED, ahead=EXAMINED), False),
@@ -271,7 +270,7 @@ class TestAPlaceThatMaySkipCopiesFurtherDown:
 
 
 class TestASpan:
-    @pytest.mark.parametrize(
+    @with_cases(
         ("low", "high", "expected"),
         [(50, 150, (100, 150)), (150, 500, (150, 200)), (0, 50, (100, 100)), (300, 400, (200, 200)), (170, 160, None)],
         ids=["below", "above", "before it", "behind it", "backward"],

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from offsetwise.model import Exactness
 from offsetwise.translation.content import decide
 from offsetwise.translation.search import (
@@ -20,6 +18,7 @@ from offsetwise.translation.search import (
     next_windows,
 )
 from offsetwise.translation.windows import Cut, LogWindow, Reason
+from tests.with_cases import with_cases
 
 SHIFT = 100
 
@@ -61,7 +60,7 @@ def _target(records: int, *, behind: int, brackets: tuple[Span, ...] = ()) -> Ta
     return Target(position=old.end - behind, old=old, new=Span(start=0, end=records), brackets=brackets, budget=50_000)
 
 
-@pytest.mark.parametrize("records", [10**6, 10**7, 10**9], ids=["a million", "ten million", "a billion"])
+@with_cases("records", [10**6, 10**7, 10**9], ids=["a million", "ten million", "a billion"])
 def test_a_position_far_behind_costs_the_same_in_a_log_of_any_size(records: int) -> None:
     cut, reads = _search(_target(records, behind=records // 2))
 
@@ -70,7 +69,7 @@ def test_a_position_far_behind_costs_the_same_in_a_log_of_any_size(records: int)
     assert len(reads) <= 2
 
 
-@pytest.mark.parametrize("records", [10**6, 10**9], ids=["a million", "a billion"])
+@with_cases("records", [10**6, 10**9], ids=["a million", "a billion"])
 def test_what_lies_ahead_is_read_only_where_it_fits_the_budget(records: int) -> None:
     cut, reads = _search(_target(records, behind=1_000))
 
@@ -88,7 +87,7 @@ def test_a_wrong_bracket_costs_a_few_rounds_and_no_wrong_answer() -> None:
     assert max(len(each.new) for each in reads) < 70_000
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("record_bytes", "examined"),
     [(None, True), (1_000, True), (1_000_000, True), (1_000_001, False), (10_000_000, False)],
     ids=["size unknown", "small records", "just within the bytes", "just above", "large records"],
