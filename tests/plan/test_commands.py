@@ -19,6 +19,7 @@ from offsetwise.plan.drift import Drift, DriftKind
 from offsetwise.plan.drift import drift as drift_of
 from tests.commands import COMMAND, Ran, call
 from tests.plan.scene import ETL, SAMPLE, checkpoint, drafted, rows, snapshot
+from tests.with_cases import with_cases
 
 RECORDED = (
     *("--migration", SAMPLE / "migration.yaml", "--checkpoint", "payments"),
@@ -82,7 +83,7 @@ def test_a_refused_draft_leaves_no_file(tmp_path: Path) -> None:
     assert not out.exists()
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "wrong",
     [
         ("--override", "payments:0"),
@@ -124,7 +125,7 @@ def test_export_prints_what_the_tools_take(tmp_path: Path) -> None:
     assert kafka.out == "payments,0,600\npayments,1,600\n"
 
 
-@pytest.mark.parametrize("form", ["yaml", "starting_offsets"])
+@with_cases("form", ["yaml", "starting_offsets"])
 def test_export_knows_two_forms(tmp_path: Path, form: str) -> None:
     out = tmp_path / "plan.json"
     assert draft(out).code == 0
@@ -132,9 +133,7 @@ def test_export_knows_two_forms(tmp_path: Path, form: str) -> None:
     assert call("export", out, "--as", form, "--json").refused()["error"] == "UsageError"
 
 
-@pytest.mark.parametrize(
-    "command", [("export", "--as", "starting-offsets"), ("drift", "-m", str(SAMPLE / "migration.yaml"))]
-)
+@with_cases("command", [("export", "--as", "starting-offsets"), ("drift", "-m", str(SAMPLE / "migration.yaml"))])
 def test_a_file_that_is_no_plan_is_refused(tmp_path: Path, command: tuple[str, ...]) -> None:
     name, *more = command
     other = tmp_path / "plan.json"
@@ -179,7 +178,7 @@ def test_the_page_names_every_key_of_a_plan_and_every_kind_of_drift() -> None:
     assert [kind for kind in DriftKind if kind not in page] == []
 
 
-@pytest.mark.parametrize("start", [0, 1_050], ids=["as reviewed", "changed"])
+@with_cases("start", [0, 1_050], ids=["as reviewed", "changed"])
 def test_drift_prints_what_keeps_to_the_schema_that_is_published(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: int
 ) -> None:

@@ -48,6 +48,7 @@ from tests.plan.scene import (
     rows,
     snapshot,
 )
+from tests.with_cases import with_cases
 
 UNPROVEN = {"exactness": Exactness.UNKNOWN, "new_offset": None}
 ADDED: dict[str, Any] = {"old_offset": None, "restart": (), "exactness": Exactness.CLAIMED, "new_offset": 0}
@@ -115,7 +116,7 @@ class TestPositions:
         assert (position.restart, position.replay, position.skip) == ((), 0, None)
         assert made.totals.uncounted == 1
 
-    @pytest.mark.parametrize("exactness", [Exactness.CLAIMED, Exactness.UNKNOWN])
+    @with_cases("exactness", [Exactness.CLAIMED, Exactness.UNKNOWN])
     def test_what_nobody_proved_blocks_until_a_person_decides(self, exactness: Exactness) -> None:
         made = comparison(*rows({"exactness": exactness}), findings=(blocking("UNTRANSLATED", partition=0),))
         refused("UNTRANSLATED", made)
@@ -135,7 +136,7 @@ class TestPositions:
         assert (above.replay, above.skip, above.exactness) == (0, 10, Exactness.UNKNOWN)
         assert (same.replay, same.skip, same.exactness) == (0, 0, Exactness.EXACT)
 
-    @pytest.mark.parametrize(("offset", "code"), [(-1, "BELOW_LOG_START"), (1101, "NOT_YET_MIRRORED")])
+    @with_cases(("offset", "code"), [(-1, "BELOW_LOG_START"), (1101, "NOT_YET_MIRRORED")])
     def test_no_decision_leaves_the_new_log(self, offset: int, code: str) -> None:
         refused(code, overrides=((FIRST, override(offset)),))
 
@@ -159,7 +160,7 @@ class TestPositions:
 
 
 class TestStarts:
-    @pytest.mark.parametrize(
+    @with_cases(
         ("choice", "expected"),
         [
             ({"start": Start.EARLIEST}, 0),
@@ -176,7 +177,7 @@ class TestStarts:
         assert position.override is not None
         assert position.override.reason == "Stated."
 
-    @pytest.mark.parametrize(
+    @with_cases(
         "choice",
         [
             {"start": Start.TIMESTAMP, "timestamp_ms": 1, "looked_up": ((0, None),)},
@@ -190,8 +191,8 @@ class TestStarts:
 
 
 class TestTraits:
-    @pytest.mark.parametrize("changes", [{"replay": 3}, {"exactness": Exactness.BOUNDED, "replay": None}])
-    @pytest.mark.parametrize("stated", [False, None])
+    @with_cases("changes", [{"replay": 3}, {"exactness": Exactness.BOUNDED, "replay": None}])
+    @with_cases("stated", [False, None])
     def test_replay_blocks_a_job_that_is_not_stated_to_tolerate_it(
         self, changes: dict[str, Any], stated: bool | None
     ) -> None:
@@ -209,8 +210,8 @@ class TestTraits:
 
         assert drafted(made, overrides=((FIRST, override(950)),)).positions[0].override is not None
 
-    @pytest.mark.parametrize("target", [STARTING, SEEDED])
-    @pytest.mark.parametrize("sink", ["delta", "file", "foreachBatch", "iceberg", "hudi", None])
+    @with_cases("target", [STARTING, SEEDED])
+    @with_cases("sink", ["delta", "file", "foreachBatch", "iceberg", "hudi", None])
     def test_a_fresh_checkpoint_is_refused_for_a_sink_that_knows_batch_ids(
         self, target: Target, sink: str | None
     ) -> None:
@@ -249,8 +250,8 @@ class TestPendingBatch:
         assert (end.before, end.after, end.salt) == (found[1], found[2], "5a")
         assert drafted(made, STARTING).positions[0].end_proof is None, "only one end is written"
 
-    @pytest.mark.parametrize(("end", "equal"), [(1000, None), (1000, False), (None, None), (940, True)], ids=str)
-    @pytest.mark.parametrize("target", [COPY, IN_PLACE])
+    @with_cases(("end", "equal"), [(1000, None), (1000, False), (None, None), (940, True)], ids=str)
+    @with_cases("target", [COPY, IN_PLACE])
     def test_anything_else_about_it_blocks_an_edit(self, end: int | None, equal: bool | None, target: Target) -> None:
         error = refused("PENDING_BATCH_DIFFERS", comparison(*rows(pending(end, equal=equal))), target)
 
@@ -261,7 +262,7 @@ class TestPendingBatch:
 
         refused("PENDING_BATCH_DIFFERS", made, overrides=((FIRST, override(940)),))
 
-    @pytest.mark.parametrize("target", [STARTING, SEEDED, ETL])
+    @with_cases("target", [STARTING, SEEDED, ETL])
     def test_targets_without_batches_take_the_committed_end_only(self, target: Target) -> None:
         made = drafted(comparison(*rows(pending(None, equal=None))), target)
 
@@ -317,7 +318,7 @@ class TestRewind:
         assert made.totals.replay == 40
         assert made.prediction.effect == "unknown"
 
-    @pytest.mark.parametrize("sink", ["delta", None])
+    @with_cases("sink", ["delta", None])
     def test_a_sink_that_knows_batch_ids_must_be_stated_to_be_taken_back_too(self, sink: str | None) -> None:
         job = JobTraits(sink=sink, tolerates_replay=True)
         refused("SINK_BATCH_IDS", comparison(*self.BACK), rewind_to=4, job=job)
@@ -357,7 +358,7 @@ class TestRequirements:
         assert wanted.old_group is not None
         assert wanted.old_group.offsets == (("orders", 0, 1050),)
 
-    @pytest.mark.parametrize(
+    @with_cases(
         ("group", "code"),
         [
             (None, "GROUP_UNREADABLE"),
@@ -382,13 +383,13 @@ class TestRequirements:
 
 
 class TestRefusals:
-    @pytest.mark.parametrize(
+    @with_cases(
         "code", ["OPEN_TRANSACTION", "CLUSTER_UNCLEAR", "CHECKPOINT_DAMAGED", "ABORTED_VISIBLE", "PARTITIONS_FEWER"]
     )
     def test_a_finding_that_blocks_does_so_whatever_a_person_decides(self, code: str) -> None:
         refused(code, comparison(findings=(blocking(code, partition=0),)), overrides=((FIRST, override(940)),))
 
-    @pytest.mark.parametrize("code", ["BELOW_LOG_START", "LOG_REPLACED", "TOPIC_RECREATED"])
+    @with_cases("code", ["BELOW_LOG_START", "LOG_REPLACED", "TOPIC_RECREATED"])
     def test_a_finding_about_one_place_gives_way_to_a_decision_about_it(self, code: str) -> None:
         made = comparison(findings=(blocking(code, partition=0),))
         refused(code, made)
@@ -407,11 +408,11 @@ class TestRefusals:
         assert error.problem.count("has no known place") == 5
         assert "And 4 more like these." in error.problem
 
-    @pytest.mark.parametrize("target", [COPY, IN_PLACE, STARTING, SEEDED])
+    @with_cases("target", [COPY, IN_PLACE, STARTING, SEEDED])
     def test_a_group_has_no_checkpoint_to_write(self, target: Target) -> None:
         refused("NO_CHECKPOINT", grouped(), target)
 
-    @pytest.mark.parametrize(
+    @with_cases(
         "targets",
         [(COPY, COPY), (COPY, IN_PLACE), (Target(kind="consumer-group"),), (replace(COPY, group="etl"),)],
         ids=["twice", "copy-and-in-place", "no-name", "name-for-a-folder"],
@@ -437,7 +438,7 @@ class TestRefusals:
         with pytest.raises(PlanError, match="one new cluster"):
             drafted(new=snapshot(Cluster.NEW, cluster_id="another"))
 
-    @pytest.mark.parametrize("target", [STARTING, SEEDED])
+    @with_cases("target", [STARTING, SEEDED])
     def test_a_fresh_checkpoint_takes_one_source(self, target: Target) -> None:
         refused("SOURCES", comparison(*rows({}, {"source": "1"})), target)
 
@@ -451,7 +452,7 @@ class TestRefusals:
 
         assert made.targets == (COPY, STARTING, ETL)
 
-    @pytest.mark.parametrize("target", EVERY, ids=str)
+    @with_cases("target", EVERY, ids=str)
     def test_every_target_can_be_drafted(self, target: Target) -> None:
         made = drafted(None, target)
 

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from offsetwise.model import Checkpoint, Cluster, GroupOffset, LogRange, Plan, Snapshot
 from offsetwise.plan.drift import DriftKind, drift
 from tests.plan.scene import COPY, ETL, checkpoint, comparison, drafted, grouped, pending, rows, snapshot
+from tests.with_cases import with_cases
 
 NEW_LOG = LogRange(log_start=0, lso=1100, hw=1100)
 
@@ -59,7 +58,7 @@ def test_retention_up_to_the_place_is_no_drift() -> None:
     assert now(new=new_with(log_start=950)) == []
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("changed", "expected"),
     [
         ({"old": snapshot(Cluster.OLD, cluster_id="x")}, (DriftKind.CLUSTER_REPLACED, "id-old", "x")),

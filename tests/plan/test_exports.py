@@ -13,6 +13,7 @@ from offsetwise.model import Target
 from offsetwise.plan.exports import consumer_groups_csv, starting_offsets
 from tests.golden import GOLDEN
 from tests.plan.scene import COPY, ETL, comparison, drafted, rows
+from tests.with_cases import with_cases
 
 
 def test_starting_offsets_lists_every_partition_by_its_new_name() -> None:
@@ -73,7 +74,7 @@ def _cells(text: str) -> list[list[str]]:
     return list(csv.reader(text.splitlines()))
 
 
-@pytest.mark.parametrize("vector", ["single_group", "long_topic_quoted"])
+@with_cases("vector", ["single_group", "long_topic_quoted"])
 def test_the_csv_has_the_cells_that_kafkas_own_export_has(vector: str) -> None:
     """Kafka's export quotes every long name; its import asks for no quotes where no letter needs them."""
     recorded = GOLDEN["reset_csv"][vector]
@@ -94,7 +95,7 @@ def test_a_group_that_kafkas_own_export_has_to_quote_is_refused() -> None:
         consumer_groups_csv(replace(drafted(None, ETL), targets=(ETL, quoted)))
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "name",
     [
         *(
@@ -124,7 +125,7 @@ def test_a_groups_name_that_a_spreadsheet_would_run_or_the_tool_misread_is_refus
         consumer_groups_csv(replace(drafted(None, ETL), targets=(ETL, hostile)))
 
 
-@pytest.mark.parametrize("name", ["=cmd", "a,b", "a\nb", ""])
+@with_cases("name", ["=cmd", "a,b", "a\nb", ""])
 def test_a_topic_that_kafka_does_not_allow_is_refused(name: str) -> None:
     made = drafted(None, ETL)
     hostile = replace(made, positions=(replace(made.positions[0], new_topic=name),))
@@ -141,7 +142,7 @@ def test_one_partition_at_two_places_cannot_be_one_line() -> None:
         consumer_groups_csv(made)
 
 
-@pytest.mark.parametrize("name", ["-1", "--all-topics", "...", "1e5", "TRUE", "a" * 249])
+@with_cases("name", ["-1", "--all-topics", "...", "1e5", "TRUE", "a" * 249])
 def test_what_kafka_allows_as_a_topic_stays_as_it_is_because_it_can_be_no_formula(name: str) -> None:
     """Kafka's tool reads cells as they stand, and nothing that Kafka allows calls anything: no `(`, `!`, `|` or `=`."""
     made = drafted(None, ETL)

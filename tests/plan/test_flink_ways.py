@@ -44,6 +44,7 @@ from tests.plan.scene import (
     rows,
     snapshot,
 )
+from tests.with_cases import with_cases
 
 SAVEPOINT = Target(kind="flink-savepoint")
 WITHOUT = Target(kind="flink-savepoint-without-sources")
@@ -102,7 +103,7 @@ def test_a_savepoint_has_the_four_ways_of_the_field_and_two_that_need_no_uid() -
     assert [*made][4:] == ["source-state-dropped", "fresh-starting-offsets"]
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("way", "stated", "told"),
     [
         ("new-operator-uid", {"sql": True}, "a SQL job, whose operators get no uids"),
@@ -185,9 +186,7 @@ def test_a_sql_job_is_started_by_a_statement() -> None:
     assert edited[-1].startswith("SET 'execution.state-recovery.path' = 'DIR';")
 
 
-@pytest.mark.parametrize(
-    ("version", "told"), [(6, "has no uid"), (4, "It is not known whether all operators have uids")]
-)
+@with_cases(("version", "told"), [(6, "has no uid"), (4, "It is not known whether all operators have uids")])
 def test_a_new_uid_needs_operators_that_are_known_by_their_own(version: int, told: str) -> None:
     made = judged(savepoint(uid=None, version=version))["new-operator-uid"]
 
@@ -198,7 +197,7 @@ def test_a_renamed_topic_makes_that_way_apply() -> None:
     assert judged(savepoint({"new_topic": "new.orders"}))["topic-rename"].applies
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("schema", "cutover_ms", "outcome", "told"),
     [
         ("v1", None, Outcome.UNKNOWN, "run out by 2026-11-21T10:30:00Z, 30 min after the start"),
@@ -266,7 +265,7 @@ def test_a_plan_for_a_savepoint_has_every_place_and_the_digest_of_what_was_read(
     assert drafted(savepoint(), ETL).strategy == "new operator uid, group offsets"
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("made", "target", "told"),
     [
         (savepoint(aligned=False), SAVEPOINT, "CHECKPOINT_UNALIGNED"),
@@ -300,7 +299,7 @@ def beside_a_source_of_several_clusters(made: Comparison) -> Comparison:
     return replace(made, checkpoint=replace(held, sources=(*held.sources, other)))
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("made", "targets", "told", "instead"),
     [
         (
@@ -334,7 +333,7 @@ def test_what_apply_would_refuse_is_refused_when_it_is_drafted_and_another_targe
     assert drafted(made, instead).positions
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("change", "effect", "told"),
     [
         ({"new_topic": "new.orders"}, None, "mean nothing to new.orders"),

@@ -26,6 +26,7 @@ from offsetwise.model import (
 from offsetwise.plan.gate import MIRRORED, RETENTION, SKEW, TRANSACTIONS, start_gate
 from tests.findings.cases import DAY_MS, HOUR_MS, NOW_MS, ROW
 from tests.plan.scene import comparison, drafted, migration, observed, rows, snapshot
+from tests.with_cases import with_cases
 
 P, F, U = Outcome.PASSED, Outcome.FAILED, Outcome.UNKNOWN
 NOT_EXAMINED = Ahead(examined=False)
@@ -41,7 +42,7 @@ def gate(
     return {check.name: check for check in made}
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("changes", "outcome"),
     [
         ({}, P),
@@ -77,7 +78,7 @@ def test_one_partition_that_is_behind_fails_the_gate_and_is_named() -> None:
     assert "orders-1: 5 records ahead of its position have no copy" in check.told
 
 
-@pytest.mark.parametrize("side", ["old", "new"])
+@with_cases("side", ["old", "new"])
 def test_an_open_transaction_on_either_cluster_fails_the_gate(side: str) -> None:
     check = gate(rows({side: LogRange(log_start=0, lso=1000, hw=1100)}))[TRANSACTIONS]
 
@@ -100,9 +101,7 @@ class TestSkew:
             (TopicPartition("orders", 1), None if behind_ms is None else NOW_MS - behind_ms),
         )
 
-    @pytest.mark.parametrize(
-        ("behind_ms", "outcome"), [(25 * 60_000, F), (10 * 60_000, P), (10 * 60_000 + 1, F), (None, U)]
-    )
+    @with_cases(("behind_ms", "outcome"), [(25 * 60_000, F), (10 * 60_000, P), (10 * 60_000 + 1, F), (None, U)])
     def test_a_partition_further_behind_than_the_watermark_fails(self, behind_ms: int | None, outcome: Outcome) -> None:
         assert gate(self.PAIR, job=self.JOB, newest=self.newest(behind_ms))[SKEW].outcome is outcome
 
@@ -113,7 +112,7 @@ class TestSkew:
     def test_partitions_that_are_mirrored_to_their_ends_have_no_skew(self) -> None:
         assert gate(rows({}, {}), job=self.JOB, newest=self.newest(25 * 60_000))[SKEW].outcome is P
 
-    @pytest.mark.parametrize(
+    @with_cases(
         ("job", "outcome"),
         [(JobTraits(stateful=False), P), (JobTraits(stateful=True), U), (JobTraits(), U)],
         ids=["no-state", "watermark-not-stated", "nothing-stated"],

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from offsetwise.model import LogRange, RawReuse, RawVerdict
 from offsetwise.plan.predict import predict
 from tests.findings.cases import ROW
 from tests.plan.scene import checkpoint, comparison, grouped, observed, pending, rows
+from tests.with_cases import with_cases
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("changes", "effect", "told"),
     [
         ({}, "nothing", "same place"),

@@ -27,6 +27,7 @@ from offsetwise.plan import exports
 from offsetwise.plan.draft import totals_of
 from offsetwise.plan.reading import plan_bytes, read_plan
 from tests.plan.scene import COPY, comparison, drafted, override, rows
+from tests.with_cases import with_cases
 
 PLAN = drafted(comparison(*rows({}, {})))
 RECORDED = Path(__file__).parent.parent / "data" / "receipts"
@@ -37,7 +38,7 @@ def first(change: Callable[[PlannedPosition], PlannedPosition]) -> Plan:
     return replace(PLAN, positions=positions, totals=totals_of(positions))
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("made", "why"),
     [
         (replace(PLAN, targets=()), "no target"),
@@ -72,7 +73,7 @@ def test_a_newer_major_version_is_refused_and_a_newer_minor_one_is_read() -> Non
         read_plan(text.replace('"format_version": "1.0"', '"format_version": "2.0"').encode(), subject="plan.json")
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "later",
     [
         replace(PLAN, settings=(("create_table", "true"),)),
@@ -89,7 +90,7 @@ def test_a_plan_says_1_1_only_where_it_has_what_1_1_added(later: Plan) -> None:
     assert '"format_version": "1.0"' in files.dump(PLAN)
 
 
-@pytest.mark.parametrize("path", sorted(RECORDED.glob("*/plan.json")), ids=lambda path: path.parent.name)
+@with_cases("path", sorted(RECORDED.glob("*/plan.json")), ids=lambda path: path.parent.name)
 def test_a_plan_of_version_1_0_keeps_its_bytes(path: Path) -> None:
     recorded = path.read_bytes()
 
@@ -97,7 +98,7 @@ def test_a_plan_of_version_1_0_keeps_its_bytes(path: Path) -> None:
     assert files.dump(read_plan(recorded, subject="plan.json")).encode() == recorded
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("before", "after"),
     [
         ('"author": "ada"', '"author": "ada", "author": "bob"'),
@@ -139,7 +140,7 @@ def test_a_file_larger_than_any_plan_is_refused_before_all_of_it_is_read(
         plan_bytes(Path("/dev/zero"))
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("identity", "timed"),
     [
         ("timestamp, key, value and headers", True),
@@ -158,8 +159,8 @@ def requiring(side: str, partitions: int) -> Plan:
     return replace(PLAN, requirements=replace(PLAN.requirements, **{side: replace(cluster, topics=topics)}))
 
 
-@pytest.mark.parametrize("side", ["old", "new"])
-@pytest.mark.parametrize("partitions", [-1, MAX_PARTITIONS + 1, 50_000_000, 2**31, 2**63 - 1])
+@with_cases("side", ["old", "new"])
+@with_cases("partitions", [-1, MAX_PARTITIONS + 1, 50_000_000, 2**31, 2**63 - 1])
 def test_partitions_that_no_topic_has_are_refused_and_never_listed(side: str, partitions: int) -> None:
     data = files.dump(requiring(side, partitions)).encode()
 
@@ -182,7 +183,7 @@ def test_an_export_of_a_plan_that_lacks_partitions_lists_none_of_them() -> None:
     assert peak_bytes < 5_000_000
 
 
-@pytest.mark.parametrize(("parallelism", "most"), [(0, 128), (129, 128), (2**31, 2**31), (4, 2**40), (-1, 1)])
+@with_cases(("parallelism", "most"), [(0, 128), (129, 128), (2**31, 2**31), (4, 2**40), (-1, 1)])
 def test_a_parallelism_that_no_job_has_is_refused_at_draft_and_when_a_plan_is_read(parallelism: int, most: int) -> None:
     savepoint = NewSavepoint(stream_arn="arn", uid="a", parallelism=parallelism, max_parallelism=most)
 

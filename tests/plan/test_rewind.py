@@ -5,6 +5,7 @@ import pytest
 from offsetwise.errors import PlanError
 from offsetwise.targets.spark.rewind import rewound
 from tests.plan.scene import batch, checkpoint
+from tests.with_cases import with_cases
 
 
 def test_positions_are_those_after_the_batch_and_nothing_is_pending() -> None:
@@ -21,7 +22,7 @@ def test_the_checkpoint_is_still_held_to_its_last_batches() -> None:
     assert made.pins == (("offsets/6", "ab" * 32), ("offsets/4", "cd"))
 
 
-@pytest.mark.parametrize(("to", "why"), [(3, "not retained"), (6, "the last"), (5, "not committed")])
+@with_cases(("to", "why"), [(3, "not retained"), (6, "the last"), (5, "not committed")])
 def test_only_an_earlier_committed_batch_that_is_retained_will_do(to: int, why: str) -> None:
     with pytest.raises(PlanError, match=why):
         rewound(checkpoint(batches=(batch(4), batch(5, committed=False), batch(6))), to)

@@ -18,6 +18,7 @@ from offsetwise.plan.target import target_type
 from offsetwise.registry import TARGETS
 from tests.plan.scene import STARTING, drafted
 from tests.plan.test_commands import draft
+from tests.with_cases import with_cases
 
 
 class Table(Settings):
@@ -43,7 +44,7 @@ def takes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(type(target_type(STARTING.kind)), "parameters", Table)
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("values", "recorded"),
     [
         ({}, ()),
@@ -65,7 +66,7 @@ def test_a_plan_gives_its_writer_values_of_their_types_and_the_defaults() -> Non
     assert (settings.create_table, settings.kcl, settings.shards) == (True, None, 1)
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("values", "found"),
     [
         ({"kcl": "4"}, "kcl=4"),
@@ -90,7 +91,7 @@ def test_anything_else_is_refused_with_what_is_taken(values: dict[str, object], 
     )
 
 
-@pytest.mark.parametrize("text", ["kcl", "=2", "kcl=", "", "="])
+@with_cases("text", ["kcl", "=2", "kcl=", "", "="])
 def test_what_is_no_key_and_value_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="expected key=value"):
         parse([text])
@@ -105,7 +106,7 @@ def test_a_value_may_hold_an_equals_sign() -> None:
     assert parse(["topic=a=b"]) == {"topic": "a=b"}
 
 
-@pytest.mark.parametrize("target", list(TARGETS))
+@with_cases("target", list(TARGETS))
 def test_every_key_of_every_target_says_what_it_means(target: str) -> None:
     model = import_module(f"{TARGETS[target]}.spec").TYPE.parameters
 
@@ -130,7 +131,7 @@ def test_the_command_refuses_a_key_of_no_target_and_writes_nothing(tmp_path: Pat
 
 
 @pytest.mark.usefixtures("takes")
-@pytest.mark.parametrize("forged", [(("kcl", "9"),), (("other", "1"),), (("kcl", "2"), ("kcl", "3"))])
+@with_cases("forged", [(("kcl", "9"),), (("other", "1"),), (("kcl", "2"), ("kcl", "3"))])
 def test_a_plan_whose_settings_nobody_takes_is_no_plan(forged: tuple[tuple[str, str], ...]) -> None:
     plan = replace(drafted(None, STARTING), settings=forged)
 

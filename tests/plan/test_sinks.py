@@ -37,6 +37,7 @@ from offsetwise.transactions.report import SinkTransactions
 from tests.checkpoints import changed
 from tests.plan.scene import ETL, STARTING, drafted, migration
 from tests.plan.test_flink_ways import AT_MS, SAVEPOINT, savepoint
+from tests.with_cases import with_cases
 
 WITHOUT = Target(kind="flink-savepoint-without-sources")
 MOVES = JobTraits(sink_cluster="old", new_sink_cluster="new")
@@ -113,7 +114,7 @@ def outcome(name: str, of: Plan) -> Outcome | None:
     return None if found is None else found.outcome
 
 
-@pytest.mark.parametrize("target", [SAVEPOINT, WITHOUT])
+@with_cases("target", [SAVEPOINT, WITHOUT])
 def test_28_what_is_settled_and_marked_passes_the_gate_and_stands_in_the_plan(target: Target) -> None:
     made = plan(SETTLED, target, *([ETL] if target == WITHOUT else []))
 
@@ -168,7 +169,7 @@ def test_28_a_sink_that_stays_or_a_job_that_begins_anew_restores_nothing_elsewhe
     assert check(RESTORE, plan(None, mark_settled=False, job=JobTraits())) is None
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "found", [row(HELD, Decision.UNKNOWN, None), row(HELD, Decision.FOREIGN, "Ongoing", reason="Another producer.")]
 )
 def test_28_a_sink_cluster_that_does_not_know_what_is_held_is_not_the_one_it_wrote_to(found: SinkTransaction) -> None:
@@ -195,7 +196,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("decision", "state"), REFUSED)
+@with_cases(("decision", "state"), REFUSED)
 def test_29_a_mark_of_what_is_not_shown_as_committed_is_refused(decision: Decision, state: str | None) -> None:
     with pytest.raises(PlanError, match="MARK_NOT_SETTLED") as caught:
         plan(said(row(HELD), row(OTHER, decision, state)))
@@ -221,7 +222,7 @@ def test_29_what_nobody_answered_about_is_not_marked() -> None:
             plan(found)
 
 
-@pytest.mark.parametrize("decision", [Decision.LIVE, Decision.SINK_WENT_ON])
+@with_cases("decision", [Decision.LIVE, Decision.SINK_WENT_ON])
 def test_29_a_job_that_goes_on_or_went_on_is_not_started_from_this_savepoint(decision: Decision) -> None:
     later = row(replace(HELD, transactional_id="tx-0-5"), decision, "CompleteCommit", held=False)
 
@@ -272,7 +273,7 @@ def test_a_mark_needs_a_copy_of_a_savepoint_and_something_to_mark() -> None:
 SOON = time_of(datetime.fromtimestamp(AT_MS / 1000 + 60, UTC))
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("found", "cutover_ms", "expected", "told"),
     [
         (SETTLED, None, "passed", "Everything that the savepoint holds is committed"),
@@ -314,7 +315,7 @@ def test_18_a_marked_transaction_in_any_other_state_is_a_drift_and_others_may_go
     assert [each.kind for each in moved(made, replace(SETTLED, cluster_id="other"))] == [DriftKind.SINK_REPLACED]
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("change", "told"),
     [
         (lambda one: replace(one, targets=(ETL,)), "none of its targets is a copy of a savepoint"),

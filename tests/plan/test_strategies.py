@@ -5,14 +5,13 @@ from __future__ import annotations
 import shlex
 from dataclasses import replace
 
-import pytest
-
 from offsetwise import cli, workflow
 from offsetwise.config import JobTraits, Migration
 from offsetwise.model import BelongsTo, Cluster, Comparison, Exactness
 from offsetwise.plan.strategies import Strategy, judge_strategies
 from offsetwise.plan.target import OFFSETS, Role, target_types
 from tests.plan.scene import HARMLESS, checkpoint, comparison, grouped, migration, observed, pending, rows
+from tests.with_cases import with_cases
 
 TRANSLATING = {"checkpoint-copy", "checkpoint-in-place", "consumer-group", "fresh-seeded", "fresh-starting-offsets"}
 NAMES = TRANSLATING | {"rewind", "topic-rename", "producers-first", "failback"}
@@ -55,7 +54,7 @@ def test_a_job_that_tolerates_replay_may_also_go_back() -> None:
     assert applying(job=JobTraits(sink="kafka", tolerates_replay=True)) == TRANSLATING | {"rewind"}
 
 
-@pytest.mark.parametrize("sink", ["delta", "file", None])
+@with_cases("sink", ["delta", "file", None])
 def test_fresh_checkpoints_and_rewind_do_not_fit_a_sink_that_knows_batch_ids(sink: str | None) -> None:
     job = JobTraits(sink=sink, tolerates_replay=True)
 
@@ -63,7 +62,7 @@ def test_fresh_checkpoints_and_rewind_do_not_fit_a_sink_that_knows_batch_ids(sin
     assert applying(job=job, sink_rewound=True) == TRANSLATING | {"rewind"}
 
 
-@pytest.mark.parametrize("exactness", [Exactness.CLAIMED, Exactness.UNKNOWN])
+@with_cases("exactness", [Exactness.CLAIMED, Exactness.UNKNOWN])
 def test_nothing_that_translates_fits_where_a_place_is_not_proven(exactness: Exactness) -> None:
     assert applying(comparison(*rows({"exactness": exactness}))) == set()
 
@@ -75,7 +74,7 @@ def test_nothing_that_repeats_fits_a_job_that_does_not_tolerate_it() -> None:
     assert "checkpoint-copy" in applying(bounded, JobTraits(sink="kafka", tolerates_replay=True))
 
 
-@pytest.mark.parametrize("equal", [None, False])
+@with_cases("equal", [None, False])
 def test_a_pending_batch_that_is_not_the_same_speaks_against_edits_only(equal: bool | None) -> None:
     made = comparison(*rows(pending(1000, equal=equal)))
 

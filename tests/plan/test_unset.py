@@ -35,6 +35,7 @@ from offsetwise.plan.target import target_type
 from offsetwise.translation.resolve import Match, Query, resolve
 from tests.commands import call
 from tests.plan.scene import COPY, ETL, comparison, drafted, grouped, migration, override, rows, snapshot
+from tests.with_cases import with_cases
 
 NEW = LogRange(log_start=10, lso=60, hw=60)
 UNSET: dict[str, Any] = {
@@ -58,8 +59,8 @@ def draft(*changes: dict[str, Any], reset: OffsetReset | None = None, **request:
     return drafted(made, ETL, with_migration=stated(reset), **request)
 
 
-@pytest.mark.parametrize("of_an_earlier_release", [False, True])
-@pytest.mark.parametrize("reset", [None, OffsetReset.NONE])
+@with_cases("of_an_earlier_release", [False, True])
+@with_cases("reset", [None, OffsetReset.NONE])
 def test_nobody_guesses_where_a_client_begins(reset: OffsetReset | None, of_an_earlier_release: bool) -> None:
     """Comparisons of earlier releases said that it begins at the start of the new log."""
     row = {**UNSET, "new_offset": 10, "exactness": Exactness.CLAIMED} if of_an_earlier_release else UNSET
@@ -70,7 +71,7 @@ def test_nobody_guesses_where_a_client_begins(reset: OffsetReset | None, of_an_e
     assert "--set unset=leave" in (caught.value.fix or "")
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("reset", "offset", "start", "skip"),
     [(OffsetReset.EARLIEST, 10, Start.EARLIEST, None), (OffsetReset.LATEST, 60, Start.LATEST, 50)],
 )
@@ -95,7 +96,7 @@ def test_what_is_left_unset_is_listed_and_not_written() -> None:
     assert read_plan(text.encode(), subject="plan").left_unset == plan.left_unset
 
 
-@pytest.mark.parametrize(("unset", "decided"), [*product((None, Unset.LEAVE), ("override", "start"))])
+@with_cases(("unset", "decided"), [*product((None, Unset.LEAVE), ("override", "start"))])
 def test_a_decision_about_a_partition_comes_before_leaving_the_others(unset: Unset | None, decided: str) -> None:
     request: dict[str, Any] = (
         {"overrides": ((SECOND, override(42)),)}
@@ -154,7 +155,7 @@ def test_a_start_that_needs_every_partition_refuses_what_is_left() -> None:
         ]
 
 
-@pytest.mark.parametrize("side", [Cluster.OLD, Cluster.NEW])
+@with_cases("side", [Cluster.OLD, Cluster.NEW])
 def test_a_commit_in_what_was_left_unset_is_drift(side: Cluster) -> None:
     plan = draft(unset=Unset.LEAVE)
     compared = grouped(*rows({}, UNSET)).partitions
@@ -169,7 +170,7 @@ def test_a_commit_in_what_was_left_unset_is_drift(side: Cluster) -> None:
     assert (found.kind, found.reviewed, found.now) == (DriftKind.GROUP_MOVED, "none", "33")
 
 
-@pytest.mark.parametrize("twin", ["position", "twice", "no group"])
+@with_cases("twin", ["position", "twice", "no group"])
 def test_a_file_that_contradicts_itself_about_what_is_left_is_refused(twin: str) -> None:
     plan = draft(unset=Unset.LEAVE)
     if twin == "no group":
@@ -182,8 +183,8 @@ def test_a_file_that_contradicts_itself_about_what_is_left_is_refused(twin: str)
         read_plan(files.dump(wrong).encode(), subject="plan")
 
 
-@pytest.mark.parametrize("reset", [None, *OffsetReset])
-@pytest.mark.parametrize("of_group", [True, False])
+@with_cases("reset", [None, *OffsetReset])
+@with_cases("of_group", [True, False])
 def test_a_comparison_names_an_offset_only_where_it_is_known(reset: OffsetReset | None, of_group: bool) -> None:
     position = Query(
         source="etl",
@@ -213,8 +214,8 @@ def test_an_unedited_start_depends_on_the_setting() -> None:
     assert "auto.offset.reset" in plan.prediction.told
 
 
-@pytest.mark.parametrize("reset", [None, "earliest", "latest", "none"])
-@pytest.mark.parametrize("unset", [None, "leave"])
+@with_cases("reset", [None, "earliest", "latest", "none"])
+@with_cases("unset", [None, "leave"])
 def test_the_command_and_python_decide_alike(unset: str | None, reset: str | None, tmp_path: Path) -> None:
     made = grouped(*rows({}, UNSET))
     written = {"comparison": made} | {side: snapshot(side, made.partitions) for side in Cluster}
@@ -266,7 +267,7 @@ class TestTheMigrationFile:
         assert made.group_job("b").auto_offset_reset is OffsetReset.LATEST
         assert made.group_job("b").tolerates_replay is True
 
-    @pytest.mark.parametrize(
+    @with_cases(
         "groups",
         ["[{name: a, job: {auto_offset_reset: newest}}]", "[{job: {}}]", "[{name: a, reset: latest}]", "[3]"],
     )

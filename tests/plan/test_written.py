@@ -6,8 +6,6 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from offsetwise import workflow
 from offsetwise.engines.spark.checkpoint import read_checkpoint
 from offsetwise.model import Checkpoint, Evidence, Plan, RestartPoint
@@ -19,6 +17,7 @@ from offsetwise.targets.spark.rewind import rewound
 from tests.apply.plans import aged, context, spark_checkpoint
 from tests.plan.scene import AT, COPY, SAMPLE, STARTING, observed, proven
 from tests.subjects import checkpoint
+from tests.with_cases import with_cases
 
 
 def copied(name: str, folder: Path) -> Checkpoint:
@@ -89,7 +88,7 @@ def test_what_is_exported_is_what_is_written(tmp_path: Path) -> None:
     assert exports.starting_offsets(plan) == text
 
 
-@pytest.mark.parametrize("name", ["payments", "orders"])
+@with_cases("name", ["payments", "orders"])
 def test_a_plan_is_made_of_the_files_that_decide_the_restart(name: str, tmp_path: Path) -> None:
     read = copied(name, tmp_path)
 
