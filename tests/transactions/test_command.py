@@ -27,6 +27,7 @@ from tests.apply.test_flink_marks import LAYOUTS, committer, job
 from tests.commands import call
 from tests.transactions.recorded import DATA
 from tests.transactions.test_deciding import NAME, holding, look, said
+from tests.with_cases import with_cases
 
 POOLED = DATA / "c50-pooling"
 SPARK = Path(offsetwise.__file__).parent / "sample" / "checkpoints" / "orders"
@@ -65,7 +66,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Held]]:
     return calls
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("job", "cluster"),
     [
         ({"sink_cluster": "old"}, "old"),
@@ -101,7 +102,7 @@ def test_a_path_beside_a_checkpoint_that_the_file_names_is_of_the_same_sink(
 JOB = "a0d17f" + "0" * 26
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("started", "others", "roots", "newer", "searched"),
     [
         pytest.param(f"{JOB}/chk-3", [f"{JOB}/chk-2", f"{JOB}/chk-11"], (), 11, True, id="beside it"),
@@ -142,7 +143,7 @@ def test_16_newer_checkpoints_of_the_job_are_found_without_being_configured(
     assert (held.newer, held.searched) == (newer, searched)
 
 
-@pytest.mark.parametrize(("sink", "newer"), [("c50-incrementing", 4), ("c50-pooling", None)])
+@with_cases(("sink", "newer"), [("c50-incrementing", 4), ("c50-pooling", None)])
 def test_16_a_newer_checkpoint_of_another_job_counts_where_its_sinks_make_the_same_ids(
     sink: str, newer: int | None, asked: list[tuple[str, Held]], tmp_path: Path
 ) -> None:
@@ -167,7 +168,7 @@ def test_17_a_stated_address_that_is_no_broker_there_is_another_cluster(
     assert "elsewhere.invalid:9092" in made.transactions[0].reason
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("argument", "checkpoint", "problem"),
     [
         ("orders", entry("orders", POOLED / "chk-1"), "expected job.sink_cluster in the migration file, found none"),
@@ -261,7 +262,7 @@ def facts(most: str, config: ClusterConfig) -> Facts:
     return Facts(name=config.name, brokers=(broker,), authorizer=False)
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("traits", "timeout_ms"), [({"sink_cluster": "third"}, 60_000), ({"sink_servers": "third.invalid:9092"}, None)]
 )
 def test_a_comparison_asks_the_sinks_cluster_for_the_time_outs_where_it_is_stated(
@@ -282,7 +283,7 @@ def test_a_comparison_asks_the_sinks_cluster_for_the_time_outs_where_it_is_state
     assert ask_sink(moving, stated, read_checkpoint(str(SPARK))) is None
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("most", "timeout_ms", "codes"),
     [
         ("900000", None, ["TRANSACTION_TIMEOUT_REFUSED"]),

@@ -31,6 +31,7 @@ from offsetwise.transactions.observed import (
 from offsetwise.transactions.report import Looks, report
 from tests.transactions.recorded import held as recorded_transactions
 from tests.transactions.recorded import recorded
+from tests.with_cases import with_cases
 
 NOW_MS = 1_000_000_000
 N = 7
@@ -87,7 +88,7 @@ POOLED = NamingStrategy.POOLING
 NAME = "orders-0-7"
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("strategy", "answer", "decision", "why"),
     [
         pytest.param(None, said("Ongoing"), "COMMIT", "same producer and epoch", id="1"),
@@ -173,7 +174,7 @@ def test_8_a_foreign_producer_is_not_aborted_either() -> None:
     assert len(rows) == 2
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("name", "strategy", "answer", "decision"),
     [
         pytest.param("orders-1-8", NamingStrategy.INCREMENTING, said("Ongoing", 9), "ABORT", id="2"),
@@ -205,7 +206,7 @@ def test_what_is_not_held(name: str, strategy: NamingStrategy | None, answer: De
         assert row.producer_id == 9
 
 
-@pytest.mark.parametrize("strategy", [None, POOLED])
+@with_cases("strategy", [None, POOLED])
 def test_13_the_other_jobs_transactions_are_only_listed_and_pooling_is_warned_about(
     strategy: NamingStrategy | None,
 ) -> None:
@@ -218,7 +219,7 @@ def test_13_the_other_jobs_transactions_are_only_listed_and_pooling_is_warned_ab
     assert ("aborts it when it starts" in rows["orders-eu-0-8", False].reason) is (strategy is POOLED)
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("begun_ms", "timeout_ms", "left_ms", "told"),
     [
         pytest.param(NOW_MS - 60_000, 3_600_000, 3_540_000, "", id="1 an hour"),
@@ -245,7 +246,7 @@ WRITE = OpenWrite(
 )
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("before", "after", "live"),
     [
         pytest.param(look({NAME: said("Ongoing")}), look({NAME: said("Ongoing")}), False, id="still"),
@@ -309,8 +310,8 @@ def gone(look_: Look, *names: str, **more: object) -> Look:
     return replace(look_, listed=listed, answers=answers, unlisted=True, **more)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("names", [(NAME,), ("orders-0-8",), ("orders-1-8",), (NAME, "orders-0-8", "orders-1-8")])
-@pytest.mark.parametrize("dies", ["in the first look", "between both", "in both"])
+@with_cases("names", [(NAME,), ("orders-0-8",), ("orders-1-8",), (NAME, "orders-0-8", "orders-1-8")])
+@with_cases("dies", ["in the first look", "between both", "in both"])
 def test_14_a_broker_that_dies_moves_nothing(dies: str, names: tuple[str, ...]) -> None:
     both = look({NAME: said("Ongoing"), "orders-0-8": said("Ongoing", 8), "orders-1-8": said("CompleteCommit", 9)})
     whole = replace(both, writes=(WRITE,))
@@ -353,7 +354,7 @@ def test_16_what_a_newer_checkpoint_may_hold_is_not_aborted() -> None:
     assert "newest retained checkpoint is 9" in rows["orders-1-8", False].reason
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("strategy", "later", "unsure"),
     [
         pytest.param(NamingStrategy.INCREMENTING, {}, set(), id="none later"),
@@ -389,7 +390,7 @@ def test_17_another_cluster_than_the_stated_one_refuses_everything_of_the_job() 
     assert rows[0].reason == "Not this one."
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("listed", "answers", "hangs"),
     [
         pytest.param({}, {}, True, id="26 unknown producer"),
@@ -455,7 +456,7 @@ def test_36_two_sinks_are_decided_by_the_strategy_of_their_own_prefix() -> None:
     }
 
 
-@pytest.mark.parametrize("prefix", ["<b>\x1b[2J", "p" * 245, "a\u202eb", "-", "orders-0"])
+@with_cases("prefix", ["<b>\x1b[2J", "p" * 245, "a\u202eb", "-", "orders-0"])
 def test_38_odd_and_long_names_are_decided_as_others(prefix: str) -> None:
     name = f"{prefix}-0-7"
     held = replace(holding(name), prefixes=(prefix,))
@@ -463,7 +464,7 @@ def test_38_odd_and_long_names_are_decided_as_others(prefix: str) -> None:
     assert decided(held, {name: said("Ongoing")})[name, True].decision is Decision.COMMIT
 
 
-@pytest.mark.parametrize("state", ["committed", "failed"])
+@with_cases("state", ["committed", "failed"])
 def test_what_no_restore_commits_any_more_is_asked_about_while_it_is_open(state: str) -> None:
     held = holding(NAME, state=state)
 
@@ -471,9 +472,7 @@ def test_what_no_restore_commits_any_more_is_asked_about_while_it_is_open(state:
     assert decided(held, {NAME: said("CompleteCommit")})[NAME, True].decision is Decision.SETTLED
 
 
-@pytest.mark.parametrize(
-    ("state", "decision"), [("Ongoing", "UNEXPLAINED"), ("PrepareAbort", "WAIT"), ("Empty", "NOTHING")]
-)
+@with_cases(("state", "decision"), [("Ongoing", "UNEXPLAINED"), ("PrepareAbort", "WAIT"), ("Empty", "NOTHING")])
 def test_what_is_held_by_name_alone_is_never_committed(state: str, decision: str) -> None:
     (one,) = holding(NAME, strategy=POOLED).transactions
     held = replace(holding(), transactions=(replace(one, producer_id=None, epoch=None, state="precommitted"),))
@@ -489,7 +488,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("case", "savepoint", "number"), CASES)
+@with_cases(("case", "savepoint", "number"), CASES)
 def test_recorded_jobs_are_decided_as_their_runs_proved_right(case: str, savepoint: str, number: int) -> None:
     of = recorded("broker_states")[case]
     answers = {

@@ -37,6 +37,7 @@ from offsetwise.transactions.report import Looks
 from offsetwise.transactions.snapshot import SinkSnapshot
 from tests.gates import PART
 from tests.transactions.test_deciding import NAME, NOW_MS, ORDERS, holding, look, said
+from tests.with_cases import with_cases
 
 POOLED = NamingStrategy.POOLING
 WRITTEN_MS = NOW_MS - 30_000
@@ -320,8 +321,8 @@ OPEN = OpenWrite(
 )
 
 
-@pytest.mark.parametrize(("state", "epoch"), GONE_ON)
-@pytest.mark.parametrize(
+@with_cases(("state", "epoch"), GONE_ON)
+@with_cases(
     ("transactions", "decision", "told"),
     [
         ((one(True),), "SETTLED", "as the log says. 447 records of it are in orders-0."),
@@ -347,8 +348,8 @@ def test_whatever_the_coordinator_says_of_a_later_epoch_the_control_records_of_t
     assert "Name the topics of the sink with --topic" in unsearched.reason
 
 
-@pytest.mark.parametrize("epoch", [4, 5])
-@pytest.mark.parametrize(
+@with_cases("epoch", [4, 5])
+@with_cases(
     ("state", "search", "decision", "told"),
     [
         ("CompleteCommit", None, "SETTLED", "It is committed."),
@@ -369,7 +370,7 @@ def test_the_log_decides_where_it_says_otherwise_than_the_coordinator(
     assert (row.decision.value, told in row.reason) == (decision, True), row.reason
 
 
-@pytest.mark.parametrize(("state", "epoch"), [("CompleteCommit", 4), ("CompleteCommit", 5), *GONE_ON])
+@with_cases(("state", "epoch"), [("CompleteCommit", 4), ("CompleteCommit", 5), *GONE_ON])
 def test_what_a_leader_has_open_is_not_settled(state: str, epoch: int) -> None:
     search = None if epoch < 6 else searched(one(True, 1))
     row = decided((100, 4), search, said(state, 100, epoch), writes=(OPEN,))

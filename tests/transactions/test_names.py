@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from offsetwise.transactions.names import SinkName, parse
+from tests.with_cases import with_cases
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("transactional_id", "parts"),
     [
         ("orders-0-12", ("orders", 0, 12)),
@@ -22,7 +21,7 @@ def test_a_name_is_read_from_the_right(transactional_id: str, parts: tuple[str, 
     assert parse(transactional_id) == SinkName(*parts)
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "transactional_id",
     [
         *(

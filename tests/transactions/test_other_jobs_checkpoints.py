@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from tests.commands import call
+from tests.with_cases import with_cases
 
 CASES = Path(__file__).parents[1] / "data" / "cases" / "transactions"
 RESUBMITTED = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
@@ -47,7 +48,7 @@ def test_a_newer_checkpoint_under_another_job_id_is_found(cases: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("how", ["below a root", "named in the file", "in a folder of any name"])
+@with_cases("how", ["below a root", "named in the file", "in a folder of any name"])
 def test_it_is_found_wherever_it_is_in_reach(cases: Path, how: str) -> None:
     path, other = cases / "f3.yaml", cases / "f3" / RESUBMITTED / "chk-3"
     body = yaml.safe_load(path.read_text(encoding="utf-8"))

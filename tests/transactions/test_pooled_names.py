@@ -22,6 +22,7 @@ from tests.commands import call
 from tests.engines.flink.files import Op, integer, kafka_source, metadata, state, subtask, utf, versioned
 from tests.transactions.test_command import entry, migration
 from tests.transactions.test_deciding import NOW_MS, N, look, said
+from tests.with_cases import with_cases
 
 INCREMENTING, POOLING = 0, 1
 WRITTEN_MS = NOW_MS - 30_000
@@ -67,7 +68,7 @@ def decided(folder: Path, writers: Sequence[bytes]) -> SinkTransactions:
     return offsetwise.Migration.load(path).transactions("orders")
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("writers", "started_ms", "state_now", "decision"),
     [
         pytest.param([POOLING], WRITTEN_MS + 1, "CompleteCommit", "SINK_WENT_ON", id="committed since"),
@@ -95,7 +96,7 @@ def test_a_savepoint_that_holds_nothing_tells_the_strategy_by_its_writers_so_tha
     assert len(made.transactions) == 2 * len(NUMBERS)
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("state_now", "before", "after"),
     [("CompleteCommit", "NOTHING", "SINK_WENT_ON"), ("Ongoing", "UNEXPLAINED", "ABORT")],
 )

@@ -23,6 +23,7 @@ from offsetwise.plan.request import DraftRequest
 from offsetwise.progress import unheard
 from tests.commands import call
 from tests.subjects import checkpoint
+from tests.with_cases import with_cases
 
 SAMPLE = Path(offsetwise.__file__).parent / "sample_flink"
 MIGRATION, SINK = SAMPLE / "migration.yaml", SAMPLE / "sink.json"
@@ -168,7 +169,7 @@ def test_the_copy_of_a_savepoint_is_not_marked_before_its_transactions_are_commi
     assert "2 transactions of them by this plan" in gate["transactions of the sink"].told
 
 
-@pytest.mark.parametrize("key", ["timeout_ms", "start_ms", "taken_ms"])
+@with_cases("key", ["timeout_ms", "start_ms", "taken_ms"])
 def test_a_snapshot_with_a_time_that_no_broker_says_is_refused_in_a_sentence(tmp_path: Path, key: str) -> None:
     text = re.sub(rf'("{key}": "?)[0-9]+', rf"\g<1>{10**18}", SINK.read_text(encoding="utf-8"))
     assert str(10**18) in text

@@ -47,6 +47,7 @@ from tests.transactions.settling import (
     stage,
 )
 from tests.transactions.settling_gates import OFTEN
+from tests.with_cases import with_cases
 
 LIB = Path(__file__).parents[2]
 SEED = 20261123
@@ -66,7 +67,7 @@ STATES = {
 }
 
 
-@pytest.mark.parametrize(("before", "request_", "answer", "after"), recorded("endtxn_answers")["rows"])
+@with_cases(("before", "request_", "answer", "after"), recorded("endtxn_answers")["rows"])
 def test_the_coordinator_of_these_tests_answers_as_a_broker_did(
     before: str, request_: str, answer: str, after: str
 ) -> None:
@@ -127,7 +128,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("decision", REFUSED)
+@with_cases("decision", REFUSED)
 def test_one_transaction_that_may_not_be_ended_stops_the_whole_plan(decision: Decision) -> None:
     with pytest.raises(PlanError, match=f"{decision}: tx-1-7") as refused:
         settled(row(0, Decision.COMMIT), row(1, decision))
@@ -143,7 +144,7 @@ def test_every_decision_is_planned_refused_or_left_alone() -> None:
     assert len(settled(row(0, Decision.COMMIT), hangs, *(row(9, each) for each in left)).transactions) == 1
 
 
-@pytest.mark.parametrize("decision", [COMMIT, ABORT])
+@with_cases("decision", [COMMIT, ABORT])
 def test_12_a_person_decides_about_what_nothing_explains_with_a_reason(decision: Settlement) -> None:
     request = asked(settlements=(choice("tx-0-7", decision),))
     (made,) = settled(row(0, Decision.UNEXPLAINED), request=request).transactions
@@ -200,7 +201,7 @@ def test_16_who_approves_an_abort_that_a_newer_checkpoint_may_hold_states_that_t
         assert ("could be looked for" in str(irrevocable(unapproved))) is (outcome is Outcome.UNKNOWN)
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("changes", "message"),
     [
         ({"problems": ("A broker did not answer.",), "complete": False}, "A broker did not answer"),
@@ -238,7 +239,7 @@ def test_26_hanging_ones_are_ended_by_a_plan_of_their_own() -> None:
         settled(hangs, row(1, Decision.DENIED), request=asked(HANGING))
 
 
-@pytest.mark.parametrize("decision", [Decision.DENIED, Decision.UNKNOWN])
+@with_cases("decision", [Decision.DENIED, Decision.UNKNOWN])
 def test_26_what_may_be_another_jobs_is_never_aborted_as_hanging_and_stops_no_plan_of_this_jobs(
     decision: Decision, tmp_path: Path
 ) -> None:
@@ -276,7 +277,7 @@ def _changed(plan: Any, number: int = 0, **changes: Any) -> Any:
     return replace(plan, transactions=tuple(rows))
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("change", "message"),
     [
         (lambda p: replace(p, transactions=p.transactions[::-1]), "aborts before it commits"),
@@ -339,8 +340,8 @@ DRIFTS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", DRIFTS)
-@pytest.mark.parametrize("number", [0, 3])
+@with_cases("name", DRIFTS)
+@with_cases("number", [0, 3])
 def test_18_a_state_other_than_the_reviewed_one_stops_everything_before_anything_is_sent(
     name: str, number: int, tmp_path: Path
 ) -> None:
@@ -373,7 +374,7 @@ def test_20_a_user_who_may_not_write_is_told_by_the_dry_run(tmp_path: Path) -> N
     assert made.sink.count == 0
 
 
-@pytest.mark.parametrize("number", range(1, 5))
+@with_cases("number", range(1, 5))
 def test_22_a_reply_that_is_lost_is_looked_for_and_nothing_is_sent_twice(number: int, tmp_path: Path) -> None:
     made = stage(tmp_path)
     made.sink.lose = {number: "reply"}
@@ -383,7 +384,7 @@ def test_22_a_reply_that_is_lost_is_looked_for_and_nothing_is_sent_twice(number:
     assert made.sink.count == 4
 
 
-@pytest.mark.parametrize("number", range(1, 5))
+@with_cases("number", range(1, 5))
 def test_22_a_request_that_is_swallowed_is_sent_again_by_the_same_command(number: int, tmp_path: Path) -> None:
     made = stage(tmp_path)
     made.sink.lose = {number: "request"}
@@ -430,7 +431,7 @@ def test_24_of_twenty_number_seven_refuses(tmp_path: Path) -> None:
     assert [state == "Ongoing" for state in states(made)] == [False] * 6 + [True] * 14
 
 
-@pytest.mark.parametrize("swallowed", range(1, 7))
+@with_cases("swallowed", range(1, 7))
 def test_24_a_request_answered_without_an_error_that_changed_nothing_is_not_called_ended(
     swallowed: int, tmp_path: Path
 ) -> None:
@@ -535,7 +536,7 @@ def test_a_journal_that_names_another_transaction_is_not_believed(tmp_path: Path
 # --------------------------------------------------------------------------- what the logs say
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("decision", "answer", "shown", "turnout"),
     [
         (COMMIT, "CompleteCommit", {"visible": True}, Turnout.CONFIRMED),
@@ -617,7 +618,7 @@ def test_37_of_twenty_processes_that_apply_one_plan_each_transaction_ends_as_pla
     assert told["wrong"] == []
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("decision", "state", "held", "drifts"),
     [
         (Decision.SINK_WENT_ON, "CompleteCommit", False, 1),

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-import pytest
-
 from offsetwise.engines.flink.checkpoint import read_checkpoint
 from offsetwise.engines.flink.details import flink_details
 from offsetwise.model import Checkpoint, Outcome, RetainedCheckpoint
@@ -26,6 +24,7 @@ from offsetwise.transactions.upgrade import (
 from tests.checkpoints import changed
 from tests.transactions.recorded import DATA
 from tests.transactions.test_deciding import said
+from tests.with_cases import with_cases
 
 READ = read_checkpoint(str(DATA / "c50-incrementing" / "savepoint-3-pending"))
 PREFIX = "tx-c50-incr"
@@ -58,7 +57,7 @@ def judged(
     return judge(read, of, after or of, timeout=Timeout(stated_ms=timeout_ms), live=live, damage=damage)
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("of", "outcome", "told"),
     [
         (facts(broker(version=5)), "failed", "broker 1 takes InitProducerId up to version 5"),
@@ -83,7 +82,7 @@ def grant(operation: int, name: str = f"{PREFIX}-", pattern: int = 4, user: str 
     return Grant(principal=user, name=name, pattern=pattern, operation=operation, allowed=not more.get("denied", False))
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("authorizer", "grants", "outcome"),
     [
         (False, (), "passed"),
@@ -169,7 +168,7 @@ def test_time_outs_are_held_against_checkpoints_and_both_clusters() -> None:
     assert "did not tell its transaction.max.timeout.ms" in judged(facts(broker(config={}))).until_then[1]
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("timeout_ms", "most", "refused"),
     [
         (None, "900000", "1 h (KafkaSink's default, none is stated), and transaction.max.timeout.ms of cluster 'old'"),
@@ -192,7 +191,7 @@ def test_31_a_time_out_longer_than_any_broker_allows_is_refused(
         assert f"{MAX_TIMEOUT}={timeout_ms or 3_600_000}" in found[1]
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("stated_ms", "seen_ms", "told"),
     [
         (None, None, "1 h (KafkaSink's default, none is stated)"),
