@@ -5,17 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-import pytest
-
 from offsetwise.client_properties import given_cluster
 from offsetwise.config import load_migration
 from tests.commands import call
 from tests.engines.test_kinesis import DATA
+from tests.with_cases import with_cases
 
 NOBODY: Final = ("--old", "127.0.0.1:1", "--new", "127.0.0.1:2")
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "given",
     [
         *("us-east-1", "eu-central-1", "us-gov-west-1", "ap-southeast-2"),
@@ -26,7 +25,7 @@ NOBODY: Final = ("--old", "127.0.0.1:1", "--new", "127.0.0.1:2")
         *("kinesis:us-east-1", "kinesis://orders", "dynamodb://orders-app?region=us-east-1"),
     ],
 )
-@pytest.mark.parametrize("option", ["--old", "--new"])
+@with_cases("option", ["--old", "--new"])
 def test_what_names_kinesis_is_called_so_and_the_file_to_begin_with_is_one(
     option: str, given: str, tmp_path: Path
 ) -> None:
@@ -41,14 +40,14 @@ def test_what_names_kinesis_is_called_so_and_the_file_to_begin_with_is_one(
     assert load_migration(out).source.stream == "kinesis"
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "given", ["b-1.orders.kafka.us-east-1.amazonaws.com:9092", "kinesis-bridge:9092", "us-east:9092", "us-east-1:9092"]
 )
 def test_a_broker_whose_name_is_like_it_is_asked(given: str) -> None:
     assert given_cluster(given, prefix="OLD", option="--old").properties == {"bootstrap.servers": given}
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "target", ['{properties: {bootstrap.servers: "127.0.0.1:1"}}', "{stream: kinesis, properties: {region: us-east-1}}"]
 )
 def test_a_migration_of_kinesis_is_not_added_to(target: str, tmp_path: Path) -> None:
@@ -61,7 +60,7 @@ def test_a_migration_of_kinesis_is_not_added_to(target: str, tmp_path: Path) -> 
     assert (tmp_path / "m.yaml").read_text() == text
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("root", "count"),
     [
         ("kcl/2.7.2-two-shards.json", 2),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from offsetwise.config import NamingPolicy, TopicSettings
 from offsetwise.model import Cluster, MirrorState, MirrorTopic
 from offsetwise.survey.naming import naming
 from tests.survey.recorded import cluster, snapshots
+from tests.with_cases import with_cases
 
 IDENTITY, DEFAULT = NamingPolicy.IDENTITY, NamingPolicy.DEFAULT
 
@@ -22,7 +21,7 @@ def mirror(*names: str) -> MirrorState:
     )
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("old", "new", "made"),
     [
         (("a", "b"), ("a", "b"), (IDENTITY, ".", {}, ())),
@@ -90,7 +89,7 @@ def test_the_aliases_of_two_clusters_are_never_the_same() -> None:
     assert told.old_alias != told.new_alias == "old"
 
 
-@pytest.mark.parametrize("sample", ["sample", "sample_flink"])
+@with_cases("sample", ["sample", "sample_flink"])
 def test_the_recorded_clusters_are_named_as_by_hand(sample: str) -> None:
     taken = snapshots(sample)
     told = naming(taken[Cluster.OLD], taken[Cluster.NEW])

@@ -21,6 +21,7 @@ from offsetwise.survey.text import migration_text, scalar
 from offsetwise.survey.unknown import OF_A_JOB, OF_THE_MIGRATION
 from tests.commands import call
 from tests.survey.recorded import LIB, snapshots, survey_of
+from tests.with_cases import with_cases
 
 
 def written(survey: Survey, folder: Path, name: str = "sample") -> tuple[str, Migration]:
@@ -37,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
     return Path(shutil.copytree(LIB / "sample", tmp_path / "sample"))
 
 
-@pytest.mark.parametrize("sample", ["sample", "sample_flink"])
+@with_cases("sample", ["sample", "sample_flink"])
 def test_the_file_names_clusters_topics_and_groups_as_the_one_written_by_hand(sample: str, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(LIB / sample, tmp_path / sample))
     _, made = written(survey_of(sample, folder / "checkpoints"), folder)
@@ -49,7 +50,7 @@ def test_the_file_names_clusters_topics_and_groups_as_the_one_written_by_hand(sa
     assert {each.uri for each in made.checkpoints} == {each.uri for each in by_hand.checkpoints}
 
 
-@pytest.mark.parametrize("checkpoint", ["orders", "payments"])
+@with_cases("checkpoint", ["orders", "payments"])
 def test_the_file_leads_to_the_same_comparison(checkpoint: str, folder: Path) -> None:
     written(survey_of("sample", folder / "checkpoints"), folder)
     compared = [
@@ -199,7 +200,7 @@ def test_more_than_a_file_holds_is_left_away_and_counted(folder: Path) -> None:
     assert len(load_migration(folder / "made.yaml").checkpoints) == 10_000 - left > 1_000
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "name",
     ["true", "null", "1e3", "a: b", "- x", "#x", "it's", '"', "", " x ", "ä", "\u202eevil", "a\tb", "\U0001f600", "~"],
 )
@@ -221,7 +222,7 @@ def test_names_from_outside_drive_no_terminal_and_end_no_comment(folder: Path) -
     assert all(character == "\n" or character.isprintable() for character in text)
 
 
-@pytest.mark.parametrize("link", [*Link, None])
+@with_cases("link", [*Link, None])
 def test_a_link_is_written_or_asked_for(link: Link | None, folder: Path) -> None:
     survey = survey_of(
         "sample", folder / "checkpoints", link=SurveyedLink(link=link, evidence="records were looked at")

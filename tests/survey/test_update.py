@@ -14,6 +14,7 @@ from offsetwise.survey.found import Survey, SurveyedCheckpoint, SurveyedGroup, S
 from offsetwise.survey.text import migration_text
 from offsetwise.survey.update import additions, differences, updated
 from tests.survey.recorded import LIB, survey_of
+from tests.with_cases import with_cases
 
 HEAD = """\
 name: mine
@@ -61,7 +62,7 @@ LISTS = {
 }
 
 
-@pytest.mark.parametrize("lists", LISTS.values(), ids=LISTS)
+@with_cases("lists", LISTS.values(), ids=LISTS)
 def test_what_is_missing_is_added_and_every_line_stays(lists: str, survey: Survey, folder: Path) -> None:
     before = (HEAD.replace("\n", "\r\n") if "\r\n" in lists else HEAD) + lists
     after = update(before, survey, folder)
