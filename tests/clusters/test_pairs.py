@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from offsetwise.clusters.pairs import differences, pair_topics
 from offsetwise.model import MirrorState, MirrorTopic
 from tests.clusters.values import log, new, old, topic
+from tests.with_cases import with_cases
 
 
 def test_topics_are_paired_by_the_names_of_the_migration() -> None:
@@ -41,7 +40,7 @@ def test_topics_of_the_mirror_itself_are_left_out() -> None:
     assert [pair.name for pair in pairs] == ["orders"]
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("key", "values", "meaning"),
     [
         ("cleanup.policy", ("delete", "compact"), "on the new cluster only"),
@@ -60,7 +59,7 @@ def test_a_difference_in_configuration_says_what_it_means(key: str, values: tupl
     assert meaning in found.meaning
 
 
-@pytest.mark.parametrize(("counts", "word"), [((3, 2), "Fewer"), ((2, 3), "More")])
+@with_cases(("counts", "word"), [((3, 2), "Fewer"), ((2, 3), "More")])
 def test_other_numbers_of_partitions_are_a_difference(counts: tuple[int, int], word: str) -> None:
     one, other = (topic("orders", [log(number) for number in range(count)]) for count in counts)
     (pair,) = pair_topics(old(one), new(other))

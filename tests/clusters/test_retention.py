@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from offsetwise.clusters.retention import RetentionMethod, Standing, deadline
 from offsetwise.lag.moments import Moment
 from offsetwise.model import PartitionState, TopicPartition
 from tests.clusters.values import log, topic
+from tests.with_cases import with_cases
 
 RECORD_MS = 1_700_000_000_000
 
@@ -39,7 +38,7 @@ def test_a_limit_by_size_is_judged_by_rate_even_where_the_record_time_is_known()
     assert deadline(standing(), topic(retention_bytes="1000"), log(), starts).method is RetentionMethod.RATE
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("config", "log_", "method", "why"),
     [
         ({"retention_ms": "-1"}, log(), RetentionMethod.NEVER, "set no limit"),
