@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from offsetwise.cli.lab import app
 from offsetwise.errors import LabError
 from offsetwise.lab import Lab
+from tests.with_cases import with_cases
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +100,7 @@ def test_a_state_left_by_a_crashed_machine_is_recognised_and_no_stranger_is_stop
     lab.down()
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "text",
     [
         pytest.param("", id="empty"),

@@ -7,6 +7,7 @@ import pytest
 from offsetwise.errors import JavaError
 from offsetwise.lab import Lab
 from offsetwise.lab.java import find_java, major_version
+from tests.with_cases import with_cases
 
 
 def _fake_java(folder: Path, script: str) -> Path:
@@ -59,7 +60,7 @@ def test_a_java_that_cannot_be_run_is_an_error_of_ours(only_here: Path) -> None:
         find_java()
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("text", "major"),
     [
         ('openjdk version "17.0.15" 2025-04-15', 17),
