@@ -29,6 +29,7 @@ from tests.commands import call
 from tests.plan import scene
 from tests.subjects import checkpoint
 from tests.toys.engine.engine import FILE, SOURCE, TOY, ToyDetails
+from tests.with_cases import with_cases
 
 SAMPLE = Path(offsetwise.__file__).parent / "sample"
 CSV = Target(kind="toy-csv")
@@ -110,7 +111,7 @@ def test_it_is_drafted_and_the_plan_is_read_again(tmp_path: Path) -> None:
     assert read_plan(files.dump(plan).encode(), subject="the plan") == plan
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("target", "told"),
     [
         ("spark-checkpoint", "The checkpoint is one of toy, not of Spark."),

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
+from tests.with_cases import with_cases
 
 PAGE = Path(__file__).parents[2] / "docs" / "architecture.md"
 
 
-@pytest.mark.parametrize("kind", ["target", "engine", "stream"])
+@with_cases("kind", ["target", "engine", "stream"])
 def test_a_toy_takes_as_many_files_as_the_page_says(kind: str) -> None:
     ((count, named),) = re.findall(
         rf"^\| an? {kind} \| (\d+): (.*?) in a", PAGE.read_text(encoding="utf-8"), re.MULTILINE

@@ -25,6 +25,7 @@ from tests.commands import Ran, call
 from tests.toys.engine.engine import FILE, TOY
 from tests.toys.stream.spec import NAME, RELABELLED, Label
 from tests.toys.test_engine import CSV
+from tests.with_cases import with_cases
 
 AT = (("orders", 0, "s-1050"), ("orders", 1, "s-0990"))
 
@@ -129,7 +130,7 @@ def test_a_person_decides_in_its_words_and_in_no_other_ones(folder: Path) -> Non
     assert "expected topic:partition=offset" in refused(drafted("940s"))
 
 
-@pytest.mark.parametrize("target", ["consumer-group:etl", "spark-checkpoint", "starting-offsets"])
+@with_cases("target", ["consumer-group:etl", "spark-checkpoint", "starting-offsets"])
 def test_targets_of_kafkas_offsets_refuse_it(target: str, folder: Path) -> None:
     with pytest.raises(PlanError, match=r"It holds offsets of Kafka, and the job is at .* such as s-1050"):
         job(folder).draft(options.target(target), author="ada")
