@@ -15,6 +15,7 @@ from offsetwise import files
 from offsetwise.approval import ApprovalFile, write_keys
 from tests.approval.signed import ALICE, FILE, MALLORY, PLAN, RALPH, RITA, forged, said
 from tests.commands import Ran, call
+from tests.with_cases import with_cases
 
 NOW = datetime.now(UTC)
 Refusal = Callable[[], ApprovalFile | None]
@@ -58,7 +59,7 @@ def refused(ran: Ran, told: str) -> None:
     assert "Traceback" not in ran.err
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("approval", "told"),
     [
         (lambda: None, "found none"),

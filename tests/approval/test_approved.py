@@ -36,6 +36,7 @@ from tests.approval.signed import (
     sealed,
     trusting,
 )
+from tests.with_cases import with_cases
 
 OLD_ID, NEW_ID = (
     json.loads((Path(offsetwise.__file__).parent / "sample" / name).read_text(encoding="utf-8"))["cluster_id"]
@@ -210,7 +211,7 @@ REFUSED: dict[str, tuple[ApprovalFile, str]] = {
 }
 
 
-@pytest.mark.parametrize("why", REFUSED)
+@with_cases("why", REFUSED)
 def test_an_approval_is_refused_in_words(why: str) -> None:
     approval, told = REFUSED[why]
 
@@ -223,7 +224,7 @@ def test_an_approval_is_refused_in_words(why: str) -> None:
 
 
 class TestAPlan:
-    @pytest.mark.parametrize("at", range(0, len(FILE), 97))
+    @with_cases("at", range(0, len(FILE), 97))
     def test_with_any_byte_changed_is_another_plan(self, at: int) -> None:
         content = FILE[:at] + bytes([FILE[at] ^ 1]) + FILE[at + 1 :]
 
@@ -242,7 +243,7 @@ class TestAPlan:
 
         refused("version 1.1", "version 2.0", call=lambda: judged(said(), content=newer))
 
-    @pytest.mark.parametrize("change", [{"author": " "}, {"author": "\u200b"}, {"editors": ("eve", "")}], ids=str)
+    @with_cases("change", [{"author": " "}, {"author": "\u200b"}, {"editors": ("eve", "")}], ids=str)
     def test_that_does_not_say_who_wrote_it_is_refused(self, change: dict[str, Any]) -> None:
         nobody = replace(PLAN, **change)
 
@@ -258,7 +259,7 @@ class TestAPlan:
 
 
 class TestAuthorAndEditors:
-    @pytest.mark.parametrize("key", [ALICE, EVE], ids=["author", "editor"])
+    @with_cases("key", [ALICE, EVE], ids=["author", "editor"])
     def test_are_barred_even_if_the_applier_trusts_them(self, key: PrivateKey) -> None:
         approval = forged(key, lambda _: None)
 
@@ -268,7 +269,7 @@ class TestAuthorAndEditors:
             call=lambda: judged(approval, policy=trusting(key, RITA)),
         )
 
-    @pytest.mark.parametrize(
+    @with_cases(
         "recorded",
         [
             "rita@example.org",
@@ -297,7 +298,7 @@ class TestAuthorAndEditors:
         assert judged(approval, policy=trusting(there), plan=plan), "alone, it may be somebody else"
         refused("rita is, or may be", call=partial(judged, approval, policy=trusting(here, there), plan=plan))
 
-    @pytest.mark.parametrize("recorded", ["bob", "rita@other.org", "marita@example.org", "ritalin"])
+    @with_cases("recorded", ["bob", "rita@other.org", "marita@example.org", "ritalin"])
     def test_are_not_taken_for_somebody_else(self, recorded: str) -> None:
         plan = replace(PLAN, author=recorded)
 
@@ -361,7 +362,7 @@ class TestTwoPeople:
 
 
 class TestARejection:
-    @pytest.mark.parametrize("first", [True, False])
+    @with_cases("first", [True, False])
     def test_by_a_trusted_person_is_heard_although_others_approve(self, first: bool) -> None:
         no = said(RALPH, verdict=Verdict.REJECTED)
 

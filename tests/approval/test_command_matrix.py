@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from offsetwise.approval import ApprovalFile, PrivateKey, Verdict, vouch, write_keys
@@ -18,6 +17,7 @@ from tests.approval.signed import ALICE, EVE, FILE, MALLORY, RITA, forged, said
 from tests.approval.test_apply_asks import MIGRATION, apply
 from tests.approval.test_vouching import CONSOLE, ISSUER, OTHER
 from tests.commands import call
+from tests.with_cases import with_cases
 
 NOW = datetime.now(UTC)
 YES = Verdict.APPROVED
@@ -77,7 +77,7 @@ EVERYBODY = {
 }
 
 
-@pytest.mark.parametrize("who", EVERYBODY)
+@with_cases("who", EVERYBODY)
 def test_who_may_approve(tmp_path: Path, who: str) -> None:
     one = EVERYBODY[who]
     (tmp_path / "plan.json").write_bytes(FILE)

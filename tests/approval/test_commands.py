@@ -19,6 +19,7 @@ from offsetwise.errors import NotApprovedError, OffsetwiseError, PlanError, Stal
 from offsetwise.exit_codes import EXIT_CODES, exit_code
 from tests.approval.signed import FILE, PLAN, judged
 from tests.commands import Ran, call, run
+from tests.with_cases import with_cases
 
 
 @pytest.fixture
@@ -73,7 +74,7 @@ def test_with_json_stdout_holds_the_public_key_and_the_approval(folder: Path) ->
     assert signed.out == (folder / "rita.approval.json").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("more", [(), ("--reject",)], ids=["approved", "rejected"])
+@with_cases("more", [(), ("--reject",)], ids=["approved", "rejected"])
 def test_what_is_printed_keeps_to_the_schemas_that_are_published(folder: Path, more: tuple[str, ...]) -> None:
     made = json.loads(keygen(folder, "rita", "--json").out)
     console = call("keygen", "--out", folder / "console", "--as", "our console", "--console", "--json")
@@ -114,8 +115,8 @@ def test_the_private_key_is_printed_nowhere(folder: Path) -> None:
     assert secret[-30:] not in (folder / "rita.pub").read_text() + (folder / "rita.approval.json").read_text()
 
 
-@pytest.mark.parametrize("verdict", [(), ("--reject",)], ids=["approve", "reject"])
-@pytest.mark.parametrize("name", ["alice", "Alice", "eve@example.org"])
+@with_cases("verdict", [(), ("--reject",)], ids=["approve", "reject"])
+@with_cases("name", ["alice", "Alice", "eve@example.org"])
 def test_the_author_and_editors_end_with_4_and_nothing_is_signed(
     folder: Path, name: str, verdict: tuple[str, ...]
 ) -> None:
@@ -166,7 +167,7 @@ def test_what_cannot_be_read_is_not_signed(folder: Path) -> None:
     assert not (folder / "rita.approval.json").exists()
 
 
-@pytest.mark.parametrize("arguments", [["--expires-in-hours", "0"], ["--expires-in-hours", "9000"]], ids=str)
+@with_cases("arguments", [["--expires-in-hours", "0"], ["--expires-in-hours", "9000"]], ids=str)
 def test_a_lifetime_that_cannot_be_is_refused(folder: Path, arguments: list[str]) -> None:
     keygen(folder)
 
@@ -180,7 +181,7 @@ def test_a_name_that_cannot_be_shown_makes_no_key(folder: Path) -> None:
     assert [path.name for path in folder.iterdir()] == ["plan.json"]
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("error", "code"),
     [(NotApprovedError, 4), (StalePlanError, 3), (PlanError, 1), (VerifyError, 1), (OffsetwiseError, 1)],
 )

@@ -22,6 +22,7 @@ from offsetwise.approval import PrivateKey, keygen, read_private_key, read_publi
 from offsetwise.approval.keys import read_private, read_public
 from offsetwise.errors import FileError, NotApprovedError, OffsetwiseError, UsageError
 from tests.approval.signed import FILE, RITA, said
+from tests.with_cases import with_cases
 
 
 def secrets_of(key: PrivateKey) -> list[str]:
@@ -60,13 +61,13 @@ class TestKeygen:
             == CryptoSigner(RITA._signer._private_key).public_key
         )
 
-    @pytest.mark.parametrize("subject", ["", " rita", "ri\nta", "rita\u202e", "x" * 201, "\x1b[31mrita", "\ud800"])
+    @with_cases("subject", ["", " rita", "ri\nta", "rita\u202e", "x" * 201, "\x1b[31mrita", "\ud800"])
     def test_refuses_a_name_that_cannot_be_shown(self, subject: str) -> None:
         with pytest.raises(UsageError, match=r"No key was made\.") as caught:
             keygen(subject=subject)
         assert caught.value.problem.isprintable()
 
-    @pytest.mark.parametrize("issuer", ["key:abc", "offsetwise:demo"])
+    @with_cases("issuer", ["key:abc", "offsetwise:demo"])
     def test_refuses_an_issuer_that_means_something_else(self, issuer: str) -> None:
         with pytest.raises(UsageError, match="reserved"):
             keygen(subject="rita", issuer=issuer)
@@ -89,8 +90,8 @@ class TestKeyFiles:
         assert stat.S_IMODE((tmp_path / "open").stat().st_mode) == 0o600
         assert stat.S_IMODE((tmp_path / "open.pub").stat().st_mode) == 0o644
 
-    @pytest.mark.parametrize("there", ["reviewer", "reviewer.pub"])
-    @pytest.mark.parametrize("make", ["file", "link", "folder"])
+    @with_cases("there", ["reviewer", "reviewer.pub"])
+    @with_cases("make", ["file", "link", "folder"])
     def test_are_never_written_over(self, tmp_path: Path, there: str, make: str) -> None:
         path = tmp_path / there
         match make:
@@ -126,7 +127,7 @@ class TestKeyFiles:
         with pytest.raises(FileError, match="No such file"):
             write_keys(tmp_path / "none" / "reviewer", RITA)
 
-    @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o610])
+    @with_cases("mode", [0o640, 0o604, 0o660, 0o610])
     def test_the_private_one_is_refused_when_others_may_read_it(self, reviewer: Path, mode: int) -> None:
         reviewer.chmod(mode)
 
@@ -159,7 +160,7 @@ PUBLIC: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
 }
 
 
-@pytest.mark.parametrize("why", PUBLIC)
+@with_cases("why", PUBLIC)
 def test_a_public_key_is_refused_in_words(reviewer: Path, why: str) -> None:
     change, told = PUBLIC[why]
     path = reviewer.with_name("reviewer.pub")
@@ -173,7 +174,7 @@ def test_a_public_key_is_refused_in_words(reviewer: Path, why: str) -> None:
     assert "keygen" in caught.value.fix
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "change", [{"public": ""}, {"public": "ab"}, {"public": "zz" * 32}, {"id": ""}, {"issuer": "key:"}], ids=str
 )
 def test_a_key_that_is_put_together_by_hand_is_held_against_its_id(change: dict[str, str]) -> None:
@@ -196,7 +197,7 @@ PRIVATE: dict[str, Callable[[dict[str, Any]], object]] = {
 }
 
 
-@pytest.mark.parametrize("why", PRIVATE)
+@with_cases("why", PRIVATE)
 def test_a_private_key_that_was_changed_is_refused_without_showing_any_of_it(
     reviewer: Path, why: str, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -1,15 +1,15 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from offsetwise.approval.people import distinct_people, same_person
+from tests.with_cases import with_cases
 
 NAMES = st.sampled_from(["alice", "Alice@a.org", "alice@b.org", "Alice Ames", "bob", "BOB@b.org", "ames", "eve"])
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("one", "other", "same"),
     [
         ("alice", "ALICE ", True),

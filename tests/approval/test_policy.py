@@ -14,6 +14,7 @@ from offsetwise.approval import Policy, PrivateKey, combined, policy_for, write_
 from offsetwise.config import ApprovalSettings, load_migration, schema
 from offsetwise.errors import ConfigError, NotApprovedError
 from tests.approval.signed import MALLORY, RALPH, RITA, judged, said, trusting
+from tests.with_cases import with_cases
 
 Load = Callable[[object], ApprovalSettings]
 
@@ -56,7 +57,7 @@ class TestTheMigrationFile:
     def test_trusts_nobody_where_it_says_nothing(self, load: Load) -> None:
         assert policy_for(load({})) == Policy()
 
-    @pytest.mark.parametrize(
+    @with_cases(
         ("section", "told"),
         [
             ({"required": 0}, "approval.required"),
@@ -76,9 +77,7 @@ class TestTheMigrationFile:
         with pytest.raises(ConfigError, match=told):
             load(section)
 
-    @pytest.mark.parametrize(
-        "change", [{"issuer": "https://evil.example.org"}, {"subject": "Rita@example.org"}], ids=str
-    )
+    @with_cases("change", [{"issuer": "https://evil.example.org"}, {"subject": "Rita@example.org"}], ids=str)
     def test_and_a_key_file_that_name_two_holders_are_refused(self, load: Load, change: dict[str, str]) -> None:
         with pytest.raises(NotApprovedError, match=r"not known whose it is\. Nothing was written"):
             policy_for(load({"trusted_keys": [BOTH[0] | change]}))

@@ -17,6 +17,7 @@ from offsetwise.approval import PAYLOAD_TYPE, Verdict, demo, keygen
 from offsetwise.errors import FileError, NotApprovedError, UsageError, VersionError
 from offsetwise.model.digest import digest
 from tests.approval.signed import ALICE, EVE, FILE, NOW, PLAN, RITA, judged, said, trusting
+from tests.with_cases import with_cases
 
 
 def test_what_is_signed_names_the_plan_the_approver_and_the_time() -> None:
@@ -54,8 +55,8 @@ def test_parts_of_a_second_are_left_away_so_that_no_approval_is_of_the_future() 
 
 
 class TestTheSigner:
-    @pytest.mark.parametrize("verdict", Verdict)
-    @pytest.mark.parametrize("key", [ALICE, EVE], ids=["author", "editor"])
+    @with_cases("verdict", Verdict)
+    @with_cases("key", [ALICE, EVE], ids=["author", "editor"])
     def test_is_neither_author_nor_editor_whatever_they_say(self, key: Any, verdict: Verdict) -> None:
         with pytest.raises(NotApprovedError, match=r"is, or may be, its .* Nothing was signed") as caught:
             said(key, verdict=verdict)
@@ -73,7 +74,7 @@ class TestTheSigner:
 
 
 class TestThePlan:
-    @pytest.mark.parametrize(
+    @with_cases(
         ("content", "error", "told"),
         [
             (b"{", FileError, "expected one of Offsetwise's JSON files"),
@@ -99,7 +100,7 @@ class TestThePlan:
             said(plan=files.dump(replace(PLAN, author="")).encode())
 
 
-@pytest.mark.parametrize("lifetime", [timedelta(0), timedelta(seconds=-1), timedelta(days=367)], ids=str)
+@with_cases("lifetime", [timedelta(0), timedelta(seconds=-1), timedelta(days=367)], ids=str)
 def test_an_approval_that_never_or_always_holds_is_not_made(lifetime: timedelta) -> None:
     with pytest.raises(UsageError, match="Nothing was signed"):
         said(expires_in=lifetime)

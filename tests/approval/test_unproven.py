@@ -22,6 +22,7 @@ from offsetwise.model.digest import digest
 from offsetwise.plan.draft import totals_of
 from tests.approval.signed import ALICE, EVE, MALLORY, NOW, RITA, edited, judged, sealed
 from tests.plans import plan_of, planned
+from tests.with_cases import with_cases
 
 REASON = "retention took them; the record counts of both logs agree"
 
@@ -89,7 +90,7 @@ def test_an_approval_that_accepts_nothing_has_no_key_that_an_earlier_release_ref
     assert "accepted_unproven" not in payload(signed())
 
 
-@pytest.mark.parametrize("seed", range(40))
+@with_cases("seed", range(40))
 def test_exactly_the_positions_that_records_prove_can_be_accepted(seed: int) -> None:
     """Any choice of partitions, of the plan and not: signed where each may be, else refused by name."""
     chosen = random.Random(seed)
@@ -105,7 +106,7 @@ def test_exactly_the_positions_that_records_prove_can_be_accepted(seed: int) -> 
     assert any(str(each) in refused.value.problem for each in places - MAY)
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "reason",
     ["", " ", "\t", "two\nlines", "hid\u200bden", "\u202ereversed", "x" * 501],
     ids=lambda each: repr(each)[:20],
@@ -117,7 +118,7 @@ def test_a_reason_is_one_line_that_can_be_seen(reason: str) -> None:
         judged(resigned(lambda body: body["accepted_unproven"][0].update(reason=reason)), plan=PLAN)
 
 
-@pytest.mark.parametrize("key", [ALICE, EVE], ids=["author", "editor"])
+@with_cases("key", [ALICE, EVE], ids=["author", "editor"])
 def test_neither_author_nor_editor_accepts_anything(key: PrivateKey) -> None:
     with pytest.raises(NotApprovedError, match="other than its author and editors"):
         signed(("orders", 0), key=key)
@@ -156,7 +157,7 @@ CHANGES: dict[str, Callable[[dict[str, Any]], object]] = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@with_cases("change", CHANGES)
 def test_what_no_command_signs_counts_for_nothing_even_from_a_trusted_key(change: str) -> None:
     judged(resigned(lambda _: None), plan=PLAN)
 
@@ -164,7 +165,7 @@ def test_what_no_command_signs_counts_for_nothing_even_from_a_trusted_key(change
         judged(resigned(CHANGES[change]), plan=PLAN)
 
 
-@pytest.mark.parametrize("change", [*CHANGES, "added"])
+@with_cases("change", [*CHANGES, "added"])
 def test_nothing_is_accepted_without_the_reviewers_key(change: str) -> None:
     """Whoever has the envelope, or another key, adds no position and takes none away."""
 
@@ -183,7 +184,7 @@ def test_nothing_is_accepted_without_the_reviewers_key(change: str) -> None:
             judged(forged, plan=PLAN)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@with_cases("seed", range(60))
 def test_a_byte_of_the_payload_changed_counts_for_nothing(seed: int) -> None:
     file = signed(("orders", 0), ("clicks", 0))
     content = bytearray(base64.b64decode(json.loads(file.content)["payload"]))
@@ -202,7 +203,7 @@ def test_an_approval_that_would_be_too_large_to_be_read_again_is_not_signed() ->
     judged(signed(*(("orders", number) for number in range(400)), reason="x", plan=many), plan=many)
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("places", "reasons", "why"),
     [
         (["orders:0"], [], "expected a --reason for each of 1"),

@@ -27,6 +27,7 @@ from offsetwise.config import ApprovalSettings, TrustedKey
 from offsetwise.errors import NotApprovedError, UsageError
 from offsetwise.model.digest import digest
 from tests.approval.signed import ALICE, FILE, NOW, RALPH, RITA, edited, judged, said, trusting
+from tests.with_cases import with_cases
 
 ISSUER = "https://login.example.org"
 CONSOLE = keygen(subject="console of the platform team", console=True)
@@ -105,7 +106,7 @@ REFUSED: dict[str, tuple[tuple[ApprovalFile, ...], Policy, str]] = {
 }
 
 
-@pytest.mark.parametrize("what", REFUSED)
+@with_cases("what", REFUSED)
 def test_it_counts_for_nothing(what: str) -> None:
     approvals, policy, told = REFUSED[what]
     with pytest.raises(NotApprovedError, match=told):
@@ -141,7 +142,7 @@ def test_a_changed_reviewer_breaks_the_signature() -> None:
         judged(edited(honest, lambda body: body.update(payload=payload)), policy=believing(CONSOLE))
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("key", "issuer", "subject"),
     [
         (ALICE, ISSUER, "42"),
@@ -190,7 +191,7 @@ def test_the_command_line_alone_trusts_no_console(tmp_path: Path) -> None:
         judged(vouched("42"), policy=policy)
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("key", "vouches_for"),
     [(CONSOLE, None), (RALPH, (ISSUER,))],
     ids=["a console without issuers", "a person with issuers"],
@@ -200,7 +201,7 @@ def test_a_listed_key_says_what_it_is(tmp_path: Path, key: PrivateKey, vouches_f
         policy_for(listed(tmp_path, key, vouches_for=vouches_for))
 
 
-@pytest.mark.parametrize("issuer", ["offsetwise:demo", "key:" + "ab" * 32])
+@with_cases("issuer", ["offsetwise:demo", "key:" + "ab" * 32])
 def test_a_console_vouches_for_people_of_providers_only(issuer: str) -> None:
     with pytest.raises(NotApprovedError, match="which is no provider"):
         believing(CONSOLE, issuers=(issuer,))
