@@ -26,16 +26,17 @@ from tests.engines.flink.files import (
     subtask,
 )
 from tests.engines.spark.folders import FLINK_NAMES, NAMES, SAMPLES, write
+from tests.with_cases import with_cases
 
 JOB = "0123456789abcdef0123456789abcdef"
 
 
-@pytest.mark.parametrize("name", [*NAMES, *FLINK_NAMES])
+@with_cases("name", [*NAMES, *FLINK_NAMES])
 def test_the_engine_is_recognised(name: str) -> None:
     assert read_checkpoint(str(SAMPLES / name)).engine == name.split("-", maxsplit=1)[0]
 
 
-@pytest.mark.parametrize("name", FLINK_NAMES)
+@with_cases("name", FLINK_NAMES)
 def test_a_savepoint_comes_back_from_a_worker_and_from_its_file_as_it_was(name: str) -> None:
     read = read_checkpoint(str(SAMPLES / name))
 

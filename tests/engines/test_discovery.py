@@ -11,6 +11,7 @@ from offsetwise.engines import discovery
 from offsetwise.engines.discovery import MAX_DEPTH, find_checkpoints
 from offsetwise.errors import MissingError, OutsideRootsError
 from tests.engines.spark.folders import FLINK_NAMES, NAMES, SAMPLES, checkpoint, orders, write
+from tests.with_cases import with_cases
 
 ONE = checkpoint({0: orders(7)}, (0,))
 
@@ -73,7 +74,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     assert below(tmp_path / "root") == []
 
 
-@pytest.mark.parametrize("name", ["=cmd()", "<img src=x onerror=alert(1)>", "a|b*c_d[e](f)", "or\u202eders", "\udcff"])
+@with_cases("name", ["=cmd()", "<img src=x onerror=alert(1)>", "a|b*c_d[e](f)", "or\u202eders", "\udcff"])
 def test_a_hostile_name_is_found_as_it_is(name: str, tmp_path: Path) -> None:
     write(ONE, tmp_path / name)
     assert below(tmp_path) == [name]

@@ -19,6 +19,7 @@ from offsetwise.errors import CheckpointError, NotACheckpointError, UsageError
 from offsetwise.model import Checkpoint
 from offsetwise.workflow import inspect
 from tests.commands import call
+from tests.with_cases import with_cases
 
 DATA: Final = Path(__file__).parents[1] / "data" / "kinesis"
 EXPECTED: Final[dict[str, Any]] = json.loads((DATA / "expected.json").read_text(encoding="utf-8"))
@@ -53,7 +54,7 @@ def test_every_recorded_checkpoint_has_an_answer() -> None:
     assert {uri.partition("#")[0] for uri in EXPECTED} == recorded - {f"spark/{TABLE.name}"}
 
 
-@pytest.mark.parametrize("uri", EXPECTED)
+@with_cases("uri", EXPECTED)
 def test_a_recorded_checkpoint_is_read_as_its_engine_would_resume(uri: str) -> None:
     answer = EXPECTED[uri]
     ran = call("inspect", DATA / uri, "--json")
@@ -71,14 +72,14 @@ def test_a_recorded_checkpoint_is_read_as_its_engine_would_resume(uri: str) -> N
     assert [each["code"] for each in told["problems"]] == answer["problems"]
 
 
-@pytest.mark.parametrize("uri", EXPECTED)
+@with_cases("uri", EXPECTED)
 def test_its_file_is_read_again_as_it_was(uri: str) -> None:
     read = read_checkpoint(str(DATA / uri))
 
     assert files.load(files.dump(read), "checkpoint", subject="it") == read
 
 
-@pytest.mark.parametrize("uri", EXPECTED)
+@with_cases("uri", EXPECTED)
 def test_it_is_printed_with_every_number_whole(uri: str) -> None:
     shown = call("inspect", DATA / uri).out
 
@@ -210,7 +211,7 @@ class TestSparksEnds:
         assert "Batch 0 has an end of shardId-000000000005, which offsets/0 does not name" in said(read)
         assert "SEQUENCE_OTHER_SHARD" in codes(read)
 
-    @pytest.mark.parametrize(
+    @with_cases(
         "number",
         ["007", "1e56", "-1", "", f"4{'9' * 129}", "4968.0"],
         ids=["007", "1e56", "-1", "none", "long", "4968.0"],

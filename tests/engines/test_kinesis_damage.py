@@ -19,6 +19,7 @@ from offsetwise.model import Checkpoint
 from tests.engines.flink.files import Folder
 from tests.engines.test_kinesis import DATA, rows
 from tests.gates import FULL
+from tests.with_cases import with_cases
 
 BITS: Final = range(8) if FULL else (0,)
 STRIDE: Final = 1 if FULL else 5
@@ -72,7 +73,7 @@ def test_no_damaged_savepoint_gives_another_position_without_a_problem(
     assert [each for each in silent if each] == []
 
 
-@pytest.mark.parametrize("name", KCL)
+@with_cases("name", KCL)
 def test_no_damaged_dump_gives_another_position_without_a_problem(name: str, tmp_path: Path) -> None:
     data = (DATA / "kcl" / name).read_bytes()
     file = tmp_path / name
@@ -92,7 +93,7 @@ def test_no_damaged_dump_gives_another_position_without_a_problem(name: str, tmp
     assert silent == []
 
 
-@pytest.mark.parametrize("name", SPARK)
+@with_cases("name", SPARK)
 def test_no_damaged_end_of_a_batch_gives_another_position_without_a_problem(name: str, tmp_path: Path) -> None:
     folder = shutil.copytree(DATA / "spark" / name, tmp_path / "query", ignore=shutil.ignore_patterns("*.crc"))
     before = said(read_checkpoint(str(folder)))
@@ -111,7 +112,7 @@ def test_no_damaged_end_of_a_batch_gives_another_position_without_a_problem(name
     assert silent == []
 
 
-@pytest.mark.parametrize("name", SPARK)
+@with_cases("name", SPARK)
 def test_no_damaged_line_beside_its_checksum_gives_another_position_without_a_problem(
     name: str, tmp_path: Path
 ) -> None:

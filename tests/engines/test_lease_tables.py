@@ -6,12 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.engines.kcl.details import KclDetails
 from offsetwise.model import Checkpoint
 from tests.engines.test_kinesis import DATA, codes, rows, said
+from tests.with_cases import with_cases
 
 FIRST, SECOND = (
     "49680454511554321009658466849103821263206275418173734914",
@@ -32,7 +31,7 @@ def read(folder: Path, items: list[dict[str, Any]]) -> Checkpoint:
     return read_checkpoint(str(folder / "app.json"))
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("changes", "words"),
     [
         ({"checkpoint": {"S": "007"}}, "found '007'"),

@@ -38,6 +38,7 @@ from tests.engines.flink.files import (
 )
 from tests.engines.spark.folders import FLINK_NAMES, sample_files
 from tests.gates import FULL, PART
+from tests.with_cases import with_cases
 
 MUTANTS = 100_000 // PART
 STRIDE = 1 if FULL else 7
@@ -136,7 +137,7 @@ def test_no_moved_byte_gives_an_offset_that_is_not_there(chance: random.Random, 
     figure(f"{told} of {MUTANTS // 2} savepoints with moved bytes were found damaged")
 
 
-@pytest.mark.parametrize("name", FLINK_NAMES)
+@with_cases("name", FLINK_NAMES)
 def test_a_file_cut_anywhere_is_an_error_that_names_the_byte_or_loses_no_offset(name: str) -> None:
     data = SAMPLE_BYTES[name]
     whole = positions(Folder(data=data).read())
@@ -161,14 +162,14 @@ def test_what_is_no_savepoint_is_said_to_be_none() -> None:
         Folder(data=b"PAR1 and more").read()
 
 
-@pytest.mark.parametrize(("version", "told"), [(3, "older than Flink"), (7, "of a later Flink"), (-1, "older")])
+@with_cases(("version", "told"), [(3, "older than Flink"), (7, "of a later Flink"), (-1, "older")])
 def test_an_unknown_version_is_named(version: int, told: str) -> None:
     with pytest.raises(CheckpointError, match=f"byte 4: expected version 4 to 6, found version {version}, .*{told}"):
         Folder(data=metadata(version=version)).read()
 
 
-@pytest.mark.parametrize("claimed", [2**31 - 1, -1])
-@pytest.mark.parametrize("name", FLINK_NAMES)
+@with_cases("claimed", [2**31 - 1, -1])
+@with_cases("name", FLINK_NAMES)
 def test_no_length_of_gigabytes_is_believed(name: str, claimed: int) -> None:
     data = SAMPLE_BYTES[name]
     tracemalloc.start()

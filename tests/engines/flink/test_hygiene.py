@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import pytest
-
 from offsetwise.engines.checkpoint import newest_checkpoint, read_checkpoint
 from offsetwise.engines.flink.details import Saved
 from offsetwise.engines.flink.hygiene import hygiene
 from offsetwise.model import RetainedCheckpoint
 from tests.engines.flink.files import CHECKPOINT, codes, kafka_source, metadata
 from tests.engines.spark.folders import FLINK_NAMES, SAMPLES, write
+from tests.with_cases import with_cases
 
 JOB = "0123456789abcdef0123456789abcdef"
 SECOND = 1_000
@@ -51,7 +50,7 @@ def test_an_interval_below_the_fields_ten_seconds_is_said_to_be_short() -> None:
     assert "1.5 s apart, less than the 10 s that a job should be given" in message
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "made",
     [
         saved(),

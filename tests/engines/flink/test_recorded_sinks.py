@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import re
 
-import pytest
-
 from offsetwise import files
 from offsetwise.engines.flink.checkpoint import read_checkpoint
 from offsetwise.engines.flink.details import flink_details
 from tests.transactions.recorded import DATA, SAVEPOINTS, held
+from tests.with_cases import with_cases
 
 STRATEGIES = {"c34-incrementing": None, "c40-incrementing": "INCREMENTING", "c50-incrementing": "INCREMENTING"} | {
     "c50-pooling": "POOLING"
@@ -19,7 +18,7 @@ COMMITTABLE = re.compile(rb"(?s)\0\0\0\x01\0\0\0.(..)(.{8})\0.([a-z0-9-]+-\d+-\d
 """A committable by the look of its bytes alone."""
 
 
-@pytest.mark.parametrize("name", SAVEPOINTS)
+@with_cases("name", SAVEPOINTS)
 def test_every_transaction_is_read_with_the_strategy_of_its_writer(name: str) -> None:
     read = read_checkpoint(str(DATA / name))
     found = COMMITTABLE.findall((DATA / name / "_metadata").read_bytes())

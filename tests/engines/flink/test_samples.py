@@ -10,12 +10,11 @@ import os
 import re
 from typing import Any
 
-import pytest
-
 from offsetwise import files
 from offsetwise.engines.flink.checkpoint import read_checkpoint
 from offsetwise.engines.flink.details import flink_details
 from tests.engines.spark.folders import FLINK_NAMES, SAMPLES
+from tests.with_cases import with_cases
 
 GOLDEN = SAMPLES.parent / "golden-checkpoints"
 FK = "the job continues with fk-0 at 1000, fk-1 at 50, fk-2 at 7."
@@ -50,7 +49,7 @@ def _body(name: str) -> dict[str, Any]:
     return body
 
 
-@pytest.mark.parametrize("name", FLINK_NAMES)
+@with_cases("name", FLINK_NAMES)
 def test_a_recorded_savepoint_reads_as_its_golden_file_says(name: str) -> None:
     golden = GOLDEN / f"{name}.json"
     if os.environ.get("OFFSETWISE_RECORD"):
@@ -59,7 +58,7 @@ def test_a_recorded_savepoint_reads_as_its_golden_file_says(name: str) -> None:
     assert _body(name) == json.loads(golden.read_text())
 
 
-@pytest.mark.parametrize("name", FLINK_NAMES)
+@with_cases("name", FLINK_NAMES)
 def test_the_golden_files_agree_with_a_second_parser(name: str) -> None:
     golden = json.loads((GOLDEN / f"{name}.json").read_text())
     data = (SAMPLES / name / "_metadata").read_bytes()
@@ -77,7 +76,7 @@ def test_the_golden_files_agree_with_a_second_parser(name: str) -> None:
     assert transactions == ([TRANSACTIONS[name]] if name in TRANSACTIONS else [])
 
 
-@pytest.mark.parametrize("name", FLINK_NAMES)
+@with_cases("name", FLINK_NAMES)
 def test_the_restart_is_one_sentence_with_its_numbers_and_without_batches(name: str) -> None:
     read = read_checkpoint(str(SAMPLES / name))
 
@@ -97,7 +96,7 @@ def test_the_restart_is_one_sentence_with_its_numbers_and_without_batches(name: 
     assert [problem.code for problem in read.problems] == (["TRANSACTION_PENDING"] if name in TRANSACTIONS else [])
 
 
-@pytest.mark.parametrize("name", FLINK_NAMES)
+@with_cases("name", FLINK_NAMES)
 def test_the_metadata_file_itself_may_be_named(name: str) -> None:
     assert read_checkpoint(str(SAMPLES / name / "_metadata")) == read_checkpoint(str(SAMPLES / name))
 

@@ -27,6 +27,7 @@ from tests.engines.flink.files import (
     subtask,
 )
 from tests.engines.flink.files import blob as state_blob
+from tests.with_cases import with_cases
 
 LONGEST_S = 1.0
 """Of processor time."""
@@ -48,7 +49,7 @@ def test_what_arrow_compresses_is_uncompressed(plain: bytes) -> None:
     assert uncompress_stream(_chunk(plain), 0, len(_chunk(plain))) == plain
 
 
-@pytest.mark.parametrize("size", [1, 59, 60, 61, 255, 256, 257, 65_535, 65_536])
+@with_cases("size", [1, 59, 60, 61, 255, 256, 257, 65_535, 65_536])
 def test_literals_and_copies_of_every_length_are_read(size: int) -> None:
     mixed = random.Random(size).randbytes(size)
     for plain in (mixed, b"r" * size, (mixed[:7] * size)[:size]):
@@ -62,7 +63,7 @@ def test_the_checksum_is_castagnolis() -> None:
     assert (unmasked << 15 | unmasked >> 17) & 0xFFFFFFFF == 0xE3069283
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("chunk", "told"),
     [
         (_raw(b"\xff\xff\xff\xff\x0f\x00a"), "at most 65,536 bytes, found one of 4,294,967,295"),

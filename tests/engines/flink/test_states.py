@@ -40,6 +40,7 @@ from tests.engines.flink.files import (
     versioned,
 )
 from tests.engines.spark.folders import MemoryFolder
+from tests.with_cases import with_cases
 
 READER = "SourceReaderState"
 LEGACY = "topic-partition-offset-states"
@@ -95,7 +96,7 @@ class TestPlaces:
         assert codes(read) == ["CHECKPOINT_DAMAGED"]
         assert f"operator {operator_id('kafka-src')!r}, subtask 0, cannot be read" in read.problems[0].message
 
-    @pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "a/b", "", ".."])
+    @with_cases("name", ["../secret", "/etc/passwd", "a/b", "", ".."])
     def test_a_name_that_leaves_the_folder_is_not_opened(self, name: str) -> None:
         read = Folder(data=self._op(relative(name, 5)), files={name: self.DATA}).read()
 
@@ -131,7 +132,7 @@ class TestPlaces:
         assert positions(cut) == {}
         assert "CHECKPOINT_DAMAGED" in codes(cut)
 
-    @pytest.mark.parametrize("places", [(5, 4), (50, 50), (0,), (10**6,), (-1,), (2**62,)])
+    @with_cases("places", [(5, 4), (50, 50), (0,), (10**6,), (-1,), (2**62,)])
     def test_places_outside_the_state_are_damage(self, places: Sequence[int]) -> None:
         managed = operator_handle({READER: places}, inline(self.DATA))
         read = Folder(data=metadata(Op(subtasks=[subtask(0, managed)], coordinator=_knows(0, 1)))).read()
@@ -141,7 +142,7 @@ class TestPlaces:
 
 
 class TestSkipped:
-    @pytest.mark.parametrize("kind", list(KEYED))
+    @with_cases("kind", list(KEYED))
     def test_keyed_state_is_passed_over_and_measured(self, kind: str) -> None:
         op = Op(uid="window", subtasks=[subtask(0, keyed=KEYED[kind])])
 
@@ -151,7 +152,7 @@ class TestSkipped:
         assert codes(read) == []
         assert [(one.kind, one.size_bytes) for one in flink_details(read).operators[0].states] == [("keyed", 40)]
 
-    @pytest.mark.parametrize("version", [4, 5, 6])
+    @with_cases("version", [4, 5, 6])
     def test_records_in_flight_are_passed_over_and_said(self, version: int) -> None:
         channel = integer(0) + integer(0) + integer(3) + integer(1) + long(0) + long(77) + inline(b"r" * 77)
         tagged = b"\x01" + channel if version == 6 else channel
@@ -188,7 +189,7 @@ class TestSources:
 
         assert [(one.id, one.positions[0].offset) for one in sources] == [("one", 5), ("two", 9)]
 
-    @pytest.mark.parametrize(("marker", "word"), [(-1, "latest"), (-2, "earliest"), (-3, "committed")])
+    @with_cases(("marker", "word"), [(-1, "latest"), (-2, "earliest"), (-3, "committed")])
     def test_a_marker_is_shown_as_a_word_and_is_no_position(self, marker: int, word: str) -> None:
         read = Folder(data=metadata(kafka_source({0: marker, 1: 20}))).read()
 
@@ -211,7 +212,7 @@ class TestSources:
         assert [(at.partition, at.starts_at) for at in read.sources[0].marked] == [(1, "initializer")]
         assert codes(read) == ["NO_POSITION"]
 
-    @pytest.mark.parametrize("version", [0, 1])
+    @with_cases("version", [0, 1])
     def test_old_enumerators_are_held_against_the_readers(self, version: int) -> None:
         split = kafka_split("orders", 0, 3)
         payload = {
@@ -258,7 +259,7 @@ class TestSources:
         assert codes(read) == ["CHECKPOINT_DAMAGED"]
         assert f"byte {data.index(broken) + 12:,}" in read.problems[0].message
 
-    @pytest.mark.parametrize(
+    @with_cases(
         "element",
         [
             versioned(b"pulsar://cluster/topic-and-more-text"),
@@ -333,7 +334,7 @@ class TestLegacyConsumer:
     def _read(self, *elements: bytes) -> Folder:
         return Folder(data=metadata(Op(subtasks=[subtask(0, state(LEGACY, elements, mode=1))])))
 
-    @pytest.mark.parametrize("topic", ["fk", "t", "orders.with-a_name", "x" * 63, "x" * 64, "y" * 249])
+    @with_cases("topic", ["fk", "t", "orders.with-a_name", "x" * 63, "x" * 64, "y" * 249])
     def test_the_next_record_follows_the_last_processed_one(self, topic: str) -> None:
         read = self._read(self._element(topic, 0, -1), self._element(topic, 700, 2**62)).read()
 
@@ -354,7 +355,7 @@ class TestLegacyConsumer:
             assert positions(read) == {}
             assert "expected the hash of" in read.problems[0].message
 
-    @pytest.mark.parametrize("last", [-2, 2**63 - 1, -915623761700])
+    @with_cases("last", [-2, 2**63 - 1, -915623761700])
     def test_no_other_negative_number_is_a_position(self, last: int) -> None:
         read = self._read(self._element("fk", 1, last)).read()
 
@@ -389,7 +390,7 @@ class TestSinks:
         commits = Op(uid="sink: committer", subtasks=[subtask(0, state("streaming_committer_raw_states", [committer]))])
         return Folder(data=metadata(sink, commits))
 
-    @pytest.mark.parametrize("layout", [0, 1, 2])
+    @with_cases("layout", [0, 1, 2])
     def test_pending_transactions_are_listed_with_producer_and_epoch(self, layout: int) -> None:
         read = self._read(self._writer("tx", "tx-0-4"), self._committer(self.RESUMED, layout=layout)).read()
 
@@ -399,7 +400,7 @@ class TestSinks:
         assert flink_details(read).operators[0].transactional_id_prefix == "tx"
         assert codes(read) == ["TRANSACTION_PENDING"]
 
-    @pytest.mark.parametrize(
+    @with_cases(
         "body",
         [
             utf("tx-0-4") + utf("1099511627776:7"),
@@ -414,7 +415,7 @@ class TestSinks:
 
         assert (one.transactional_id, one.producer_id, one.epoch, one.schema) == ("tx-0-4", 2**40, 7, "FLIP-319")
 
-    @pytest.mark.parametrize(
+    @with_cases(
         "body",
         [
             RESUMED,
@@ -434,7 +435,7 @@ class TestSinks:
         assert read.details.transactions == ()
         assert codes(read) == ["CHECKPOINT_DAMAGED"]
 
-    @pytest.mark.parametrize(
+    @with_cases(
         ("writer", "strategy"),
         [
             (_writer("tx", ownership=0), "INCREMENTING"),
@@ -462,7 +463,7 @@ class TestSinks:
             ("tx-0-9", "POOLING"),
         ]
 
-    @pytest.mark.parametrize(
+    @with_cases(
         ("prefixes", "ownership", "found"),
         [
             (("orders", "orders-eu"), 1, 1),
@@ -522,7 +523,7 @@ class TestUids:
         assert read.sources[0].id == "kafka-src"
         assert flink_details(read).operators[0].uid == "kafka-src"
 
-    @pytest.mark.parametrize("uid", ["../orders", "eu/orders", "a\\b", "..", "a\nb"])
+    @with_cases("uid", ["../orders", "eu/orders", "a\\b", "..", "a\nb"])
     def test_a_uid_that_could_not_stand_in_a_plan_leaves_its_source_the_operators_id(self, uid: str) -> None:
         read = Folder(data=metadata(kafka_source({0: 5}, uid=uid), version=5)).read()
         assert read.sources[0].id == operator_id(uid)
@@ -532,7 +533,7 @@ class TestUids:
         with pytest.raises(CheckpointError, match=f"'kafka', .*{operator_id('kafka')}.*{operator_id('kafka-src')}"):
             Folder(data=metadata(kafka_source({0: 5}))).read(uids=["kafka"])
 
-    @pytest.mark.parametrize(
+    @with_cases(
         ("uid", "hashed"),
         [("kafka-src", "2cfff4cfdc12cf3ce3a313acc56edab3"), ("s", "431c11b7410a217cf29a345eb02981d0"),
          ("ksink", "72ae0fa1287e9f76ae4c0d3774e52d6b"), ("Sink Committer: ksink", "4d64ec5086936e5703603271f38cccee")],

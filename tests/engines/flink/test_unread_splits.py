@@ -6,8 +6,6 @@ import json
 import random
 from pathlib import Path
 
-import pytest
-
 from offsetwise.engines.checkpoint import read_checkpoint
 from tests.commands import call
 from tests.engines.flink.files import (
@@ -25,6 +23,7 @@ from tests.engines.flink.files import (
 )
 from tests.engines.spark.folders import SAMPLES, write
 from tests.test_flink_compared import SAMPLE
+from tests.with_cases import with_cases
 
 CASE = Path(__file__).parents[2] / "data" / "cases" / "flink-40469-reader-lost-split" / "idle-reader-and-lost-split"
 SEED = 40_469
@@ -82,7 +81,7 @@ def test_a_partition_is_lost_exactly_where_it_is_assigned_and_no_reader_keeps_it
     assert ROUNDS // 4 < lost < ROUNDS
 
 
-@pytest.mark.parametrize("readers", [1, 2, 5])
+@with_cases("readers", [1, 2, 5])
 def test_all_readers_empty_is_no_position_of_every_assigned_partition(readers: int) -> None:
     read = Folder(data=source([[] for _ in range(readers)], {0, 1})).read()
 
@@ -91,7 +90,7 @@ def test_all_readers_empty_is_no_position_of_every_assigned_partition(readers: i
     assert "nobody would read them" in next(each.message for each in read.problems)
 
 
-@pytest.mark.parametrize("readers", [[[0, 1], []], [[], [0], [1], []], [[0, 1]]])
+@with_cases("readers", [[[0, 1], []], [[], [0], [1], []], [[0, 1]]])
 def test_an_idle_reader_and_no_lost_split_is_no_finding(readers: list[list[int]]) -> None:
     assert codes(Folder(data=source(readers, {0, 1})).read()) == []
 
@@ -109,9 +108,9 @@ def legacy(subtasks: int, *, mode: int = 1) -> Op:
     return Op(uid="legacy", subtasks=empty, parallelism=subtasks)
 
 
-@pytest.mark.parametrize("mode", [0, 1])
-@pytest.mark.parametrize("subtasks", [1, 2, 5])
-@pytest.mark.parametrize("beside", [(), (kafka_source({0: 100, 1: 20}),)], ids=["alone", "beside another source"])
+@with_cases("mode", [0, 1])
+@with_cases("subtasks", [1, 2, 5])
+@with_cases("beside", [(), (kafka_source({0: 100, 1: 20}),)], ids=["alone", "beside another source"])
 def test_an_empty_state_of_the_legacy_consumer_begins_at_earliest_and_blocks(
     beside: tuple[Op, ...], subtasks: int, mode: int
 ) -> None:
@@ -122,8 +121,8 @@ def test_an_empty_state_of_the_legacy_consumer_begins_at_earliest_and_blocks(
     assert len(positions(read)) == 2 * len(beside)
 
 
-@pytest.mark.parametrize("target", ["flink-savepoint", "consumer-group:moved", "starting-offsets"])
-@pytest.mark.parametrize(
+@with_cases("target", ["flink-savepoint", "consumer-group:moved", "starting-offsets"])
+@with_cases(
     ("data", "told"),
     [
         (source([[0], []], {0, 1}), "no reader keeps a position"),
@@ -152,6 +151,6 @@ def test_there_is_no_plan_for_a_savepoint_that_loses_a_partition(
     assert not (tmp_path / "plan.json").exists()
 
 
-@pytest.mark.parametrize("name", ["flink-1.20-inline", "flink-1.20-snappy"])
+@with_cases("name", ["flink-1.20-inline", "flink-1.20-snappy"])
 def test_recorded_savepoints_lose_nothing(name: str) -> None:
     assert codes(read_checkpoint(str(SAMPLES / name))) == []

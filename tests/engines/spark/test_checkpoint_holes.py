@@ -19,6 +19,7 @@ from tests.engines.spark.folders import SAMPLES, MemoryFolder, checkpoint, order
 from tests.plan.scene import SEEDED, comparison
 from tests.plan.scene import drafted as plan_drafted
 from tests.plan.test_strategies import judged
+from tests.with_cases import with_cases
 
 CASES = SAMPLES.parent / "cases"
 
@@ -44,7 +45,7 @@ def _numbered(ids: list[int], committed: list[int]) -> Checkpoint:
 
 
 class TestABatchLostBeforeTheNewest:
-    @pytest.mark.parametrize("batches", [0, 100])
+    @with_cases("batches", [0, 100])
     def test_blocks_and_the_job_is_where_the_last_committed_batch_ended(self, batches: int) -> None:
         whole = list(range(150, 201))
         files = checkpoint({each: orders(each) for each in (*whole, 202)}, tuple(whole))
@@ -125,7 +126,7 @@ class TestATopicThatLeft:
         assert "--set repair=restore-topic --set topic=sg-legacy" in fix
         assert "runs again" not in read.restart
 
-    @pytest.mark.parametrize("batches", [0, 100])
+    @with_cases("batches", [0, 100])
     def test_a_committed_batch_that_lacks_it_is_said_and_blocks_nothing(self, batches: int) -> None:
         read = _read(checkpoint({3: WITH_LEGACY, 4: GONE}, (3, 4)), batches=batches)
 
@@ -133,7 +134,7 @@ class TestATopicThatLeft:
         assert "legacy-0 (at 155), legacy-1 (at 7), where batch 3 ended" in _said(read, "TOPIC_LEFT")[0]
         assert _offsets(read) == [("orders", 0, 200, None)]
 
-    @pytest.mark.parametrize("committed", [False, True], ids=["pending", "committed"])
+    @with_cases("committed", [False, True], ids=["pending", "committed"])
     def test_is_named_partition_by_partition_exactly_where_the_last_batch_lacks_it(self, *, committed: bool) -> None:
         chosen = random.Random(f"left {committed}")
         code, other = ("TOPIC_LEFT", "TOPIC_DROPPED") if committed else ("TOPIC_DROPPED", "TOPIC_LEFT")
@@ -169,8 +170,8 @@ class TestATopicThatLeft:
         assert "TOPIC_LEFT" not in _codes(_read(checkpoint({3: GONE, 4: WITH_LEGACY}, (3, 4))))
 
 
-@pytest.mark.parametrize("target", ["spark-checkpoint", "spark-checkpoint-in-place"])
-@pytest.mark.parametrize("kind", [batch_missing, topic_dropped])
+@with_cases("target", ["spark-checkpoint", "spark-checkpoint-in-place"])
+@with_cases("kind", [batch_missing, topic_dropped])
 def test_what_keeps_the_checkpoint_is_refused_at_draft(kind: Check[...], target: str) -> None:
     made = comparison(findings=(kind.finding("Spark does not start."),))
 
@@ -180,7 +181,7 @@ def test_what_keeps_the_checkpoint_is_refused_at_draft(kind: Check[...], target:
     assert not judged(made)["checkpoint-copy"].applies
 
 
-@pytest.mark.parametrize("kind", [batch_missing, topic_dropped])
+@with_cases("kind", [batch_missing, topic_dropped])
 def test_a_checkpoint_that_begins_anew_is_drafted(kind: Check[...]) -> None:
     made = comparison(findings=(kind.finding("Spark does not start."),))
     plan = plan_drafted(made, SEEDED)
@@ -202,10 +203,8 @@ def test_a_copy_after_a_topic_has_left_is_written_and_read_again(tmp_path: Path)
 
 
 class TestABatchUnderAnotherSpelling:
-    @pytest.mark.parametrize(
-        ("name", "what"), [("008", "leading zeros"), ("+8", "a sign"), ("0000000008", "leading zeros")]
-    )
-    @pytest.mark.parametrize("log", ["offsets", "commits"])
+    @with_cases(("name", "what"), [("008", "leading zeros"), ("+8", "a sign"), ("0000000008", "leading zeros")])
+    @with_cases("log", ["offsets", "commits"])
     def test_is_what_spark_lists_and_does_not_find(self, log: str, name: str, what: str) -> None:
         files = checkpoint({6: orders(6), 7: orders(7), 8: orders(8)}, (6, 7, 8))
         files[f"{log}/{name}"] = files.pop(f"{log}/8")
@@ -228,7 +227,7 @@ class TestABatchUnderAnotherSpelling:
         assert fix == "Delete offsets/007 in a copy of the folder if offsets/7 is right."
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("files", "repair"),
     [
         ({"commits/7": b""}, "--set repair=remove-damaged-commit"),

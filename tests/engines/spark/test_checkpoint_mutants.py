@@ -26,6 +26,7 @@ from offsetwise.model import Checkpoint
 from offsetwise.position import offset_of
 from tests.engines.spark.folders import NAMES, MemoryFolder, sample_files, without_checksums
 from tests.gates import PART
+from tests.with_cases import with_cases
 
 MUTANTS = 100_000 // PART
 LONGEST_S = 1.0
@@ -180,7 +181,7 @@ def test_no_mutant_without_checksum_gives_an_offset_that_is_not_there(seed: int,
     figure(f"{changed} of {MUTANTS} mutants without a checksum were found damaged")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@with_cases("name", NAMES)
 def test_a_file_cut_anywhere_is_noticed_beside_its_checksum_and_never_misread_without(name: str) -> None:
     files = sample_files(name)
     plain = without_checksums(files)
@@ -196,7 +197,7 @@ def test_a_file_cut_anywhere_is_noticed_beside_its_checksum_and_never_misread_wi
             _assert_honest(plain | {path: cut}, alone)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if "multi" not in name])
+@with_cases("name", [name for name in NAMES if "multi" not in name])
 def test_a_kafka_line_cut_anywhere_is_damage_even_without_checksum(name: str) -> None:
     plain = without_checksums(sample_files(name))
     path = _deciding(name)[0]
@@ -208,7 +209,7 @@ def test_a_kafka_line_cut_anywhere_is_damage_even_without_checksum(name: str) ->
         assert any(problem.code == "CHECKPOINT_DAMAGED" for problem in read.problems)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@with_cases("name", NAMES)
 def test_any_file_gone_is_shown_or_said(name: str) -> None:
     files = sample_files(name)
 

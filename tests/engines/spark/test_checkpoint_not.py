@@ -14,6 +14,7 @@ from offsetwise.engines.spark.checkpoint import read_checkpoint
 from offsetwise.errors import MissingError, NotACheckpointError, OffsetwiseError, StorageError
 from tests.commands import call
 from tests.engines.spark.folders import SAMPLES, checkpoint, orders, write
+from tests.with_cases import with_cases
 
 FLINK = {"_metadata": b"\x4a\x5b", "taskowned/x": b""}
 DELTA = {"_delta_log/00000000000000000000.json": b"{}", "part-0.parquet": b"PAR1"}
@@ -21,7 +22,7 @@ SINK = {"_spark_metadata/0": b"v1", "part-0.parquet": b"PAR1"}
 ICEBERG = {"metadata/v1.metadata.json": b"{}", "data/0.parquet": b"PAR1"}
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("files", "found"),
     [
         ({"x/.keep": b""}, "another folder"),
@@ -125,7 +126,7 @@ def _forbid(path: Path) -> None:
     os.seteuid(before)
 
 
-@pytest.mark.parametrize("name", ["", "offsets", "commits"], ids=["the folder", "offsets", "commits"])
+@with_cases("name", ["", "offsets", "commits"], ids=["the folder", "offsets", "commits"])
 def test_a_folder_that_may_not_be_listed_is_an_error(name: str, as_nobody: Path) -> None:
     _forbid(as_nobody / name)
 
@@ -152,7 +153,7 @@ def test_a_file_that_may_not_be_read_is_damage_without_positions(as_nobody: Path
     assert read.sources[0].positions == ()
 
 
-@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["pipe", "folder"])
+@with_cases("make", [os.mkfifo, os.mkdir], ids=["pipe", "folder"])
 def test_something_else_in_place_of_a_file_is_damage_and_never_waited_for(
     make: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

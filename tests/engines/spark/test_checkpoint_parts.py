@@ -12,6 +12,7 @@ from offsetwise.engines.spark.offset_log import GarbledError, SourceOffset, chec
 from offsetwise.engines.spark.restart import decide_restart
 from offsetwise.model import TopicOffsets
 from tests.engines.spark.folders import crc_of
+from tests.with_cases import with_cases
 
 IDS = st.lists(st.integers(0, 12), unique=True).map(sorted)
 
@@ -54,7 +55,7 @@ def test_no_text_gives_a_number_beyond_its_bounds(text: str) -> None:
         assert 0 <= partition < 2**31
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "text",
     [
         '{"t":{"0":1,"1":2,"0":3}}',
@@ -131,7 +132,7 @@ def test_a_configuration_is_read_alike_however_its_line_is_written(conf: dict[st
     assert as_spark.configuration == tuple(sorted(conf.items()))
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("metadata", "said"),
     [
         ('{"batchWatermarkMs":0,"batchTimestampMs":1,"conf":{},"conf":{}}', "twice"),

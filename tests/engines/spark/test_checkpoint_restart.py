@@ -6,13 +6,12 @@ import os
 import time
 from pathlib import Path
 
-import pytest
-
 from offsetwise.engines.spark.checkpoint import read_checkpoint, read_from
 from offsetwise.engines.spark.details import spark_details
 from offsetwise.model import AnyPosition, Checkpoint
 from offsetwise.storage.folders import Entry
 from tests.engines.spark.folders import MemoryFolder, checkpoint, crc_of, orders, write
+from tests.with_cases import with_cases
 
 OTHER = '{"metadata":{"seqNum":"4959"},"shards":[]}'
 """The line of a source that is none of those known, as a Databricks one."""
@@ -102,7 +101,7 @@ class TestARestart:
         assert read.problems == ()
         assert _offsets(read) == [(1050, None), (20, None)]
 
-    @pytest.mark.parametrize(("partitions", "rest"), [(30, "26 more partitions"), (5, "1 more partition")])
+    @with_cases(("partitions", "rest"), [(30, "26 more partitions"), (5, "1 more partition")])
     def test_names_at_most_a_few_partitions(self, partitions: int, rest: str) -> None:
         line = '{"orders":{' + ",".join(f'"{number}":{number}' for number in range(partitions)) + "}}"
 
@@ -211,7 +210,7 @@ class TestAStepBack:
 class TestAGarbledOffsetFile:
     HEAD = "v1\n{}\n"
 
-    @pytest.mark.parametrize(
+    @with_cases(
         "data",
         [
             b"",
@@ -245,7 +244,7 @@ class TestAGarbledOffsetFile:
         assert all(source.positions == () for source in read.sources)
         assert "is unknown" in read.restart
 
-    @pytest.mark.parametrize(
+    @with_cases(
         "line",
         [
             '{"orders":{"0":1.5}}',
@@ -292,7 +291,7 @@ class TestAGarbledOffsetFile:
         assert _offsets(read) == [(1050, None), (20, None)]
         assert read.details.batches[0].sources == ()
 
-    @pytest.mark.parametrize("number", [-1, -2, -9])
+    @with_cases("number", [-1, -2, -9])
     def test_with_a_negative_number_leaves_that_partition_out(self, number: int) -> None:
         read = _read(checkpoint({0: orders(1), 1: orders(number)}, (0, 1)))
 
@@ -307,7 +306,7 @@ class TestAGarbledOffsetFile:
 
 
 class TestWhatReadersAccept:
-    @pytest.mark.parametrize("end", ["\n", "\r\n", "\r", ""], ids=["LF", "CRLF", "CR", "none"])
+    @with_cases("end", ["\n", "\r\n", "\r", ""], ids=["LF", "CRLF", "CR", "none"])
     def test_one_line_end_at_the_end_adds_no_source(self, end: str) -> None:
         data = f"v1{end or chr(10)}{{}}{end or chr(10)}{orders(7)}{end}".encode()
 
@@ -335,7 +334,7 @@ class TestWhatReadersAccept:
 
 
 class TestASource:
-    @pytest.mark.parametrize("text", ["7", '{"logOffset":3}', '{"reservoirId":"a","index":-1}', OTHER])
+    @with_cases("text", ["7", '{"logOffset":3}', '{"reservoirId":"a","index":-1}', OTHER])
     def test_that_is_not_kafka_is_kept_as_it_is(self, text: str) -> None:
         read = _read(checkpoint({0: f"{orders(1)}\n{text}"}, (0,)))
 
@@ -373,7 +372,7 @@ class TestASource:
         assert _offsets(read, 0) == [(7, 9), (20, 20)]
         assert _offsets(read, 1) == [(3, 8), (4, 20)]
 
-    @pytest.mark.parametrize("line", ["no colon", "bad name!:7", "a:1\na:2"])
+    @with_cases("line", ["no colon", "bad name!:7", "a:1\na:2"])
     def test_line_of_a_v2_log_must_name_each_source_once(self, line: str) -> None:
         assert "offsets/0 is garbled" in _said(_read(checkpoint({0: line}, (0,), version=2)))
 
@@ -388,7 +387,7 @@ class TestASource:
 
 
 class TestInitialOffsets:
-    @pytest.mark.parametrize("lead", [b"\0", b"!", b"\x7f"], ids=["zero", "another", "high"])
+    @with_cases("lead", [b"\0", b"!", b"\x7f"], ids=["zero", "another", "high"])
     def test_have_one_byte_before_the_version_whatever_it_is(self, lead: bytes) -> None:
         read = _read(checkpoint({0: orders(9)}, initial={"0": lead + b'v1\n{"orders":{"0":5,"1":6}}'}))
 
@@ -404,9 +403,7 @@ class TestInitialOffsets:
         assert "the byte before the version is missing, so Spark fails" in _said(read)
         assert _offsets(read)[0] == (5, 9)
 
-    @pytest.mark.parametrize(
-        "data", [b"\0", b"\0v1", b"\0v2\n{}", b'\0v1\n{"orders":{"0":5.5}}', b"\0v1\n7", b"\0v1\n\xff"]
-    )
+    @with_cases("data", [b"\0", b"\0v1", b"\0v2\n{}", b'\0v1\n{"orders":{"0":5.5}}', b"\0v1\n7", b"\0v1\n\xff"])
     def test_that_are_garbled_give_no_position(self, data: bytes) -> None:
         read = _read(checkpoint({0: orders(9)}, initial={"0": data}))
 
@@ -430,10 +427,10 @@ class TestAChecksum:
 
         assert _read(files).problems == ()
 
-    @pytest.mark.parametrize(
+    @with_cases(
         "path", ["offsets/1", "offsets/0", "commits/1", "metadata"], ids=["last", "one before", "commit", "query id"]
     )
-    @pytest.mark.parametrize("checksum", [crc_of(b"other"), b"", b"crc", b"crc\0\0\0\0\0"], ids=str)
+    @with_cases("checksum", [crc_of(b"other"), b"", b"crc", b"crc\0\0\0\0\0"], ids=str)
     def test_that_is_stale_is_a_problem_and_the_numbers_stay(self, path: str, checksum: bytes) -> None:
         files = checkpoint({0: orders(1), 1: orders(2)}, (0, 1))
         folder, slash, name = path.rpartition("/")
@@ -454,14 +451,14 @@ class TestAChecksum:
 
 
 class TestOtherFiles:
-    @pytest.mark.parametrize("name", [".2.crc.tmp", "2.tmp", ".2.a1b2.tmp", ".2.a1b2.TID7.tmp", "_temporary", "2.bak"])
+    @with_cases("name", [".2.crc.tmp", "2.tmp", ".2.a1b2.tmp", ".2.a1b2.TID7.tmp", "_temporary", "2.bak"])
     def test_in_the_logs_are_no_batches(self, name: str) -> None:
         files = checkpoint({0: orders(1), 1: orders(2)}, (0, 1)) | {f"offsets/{name}": b"x", f"commits/{name}": b"x"}
 
         assert _read(files).details.last_planned_batch == 1
         assert _read(files).problems == ()
 
-    @pytest.mark.parametrize("name", ["007", "+7", "-7", "99999999999999999999"])
+    @with_cases("name", ["007", "+7", "-7", "99999999999999999999"])
     def test_named_by_a_number_in_another_spelling_are_damage(self, name: str) -> None:
         read = _read(checkpoint({0: orders(1)}, (0,)) | {f"offsets/{name}": b"x"})
 
@@ -477,13 +474,13 @@ class TestOtherFiles:
         assert "metadata is garbled" in _said(_read(files | {"metadata": b"{}"}))
         assert _offsets(_read(files | {"metadata": b"{}"})) == [(1, None), (20, None)]
 
-    @pytest.mark.parametrize("data", [b"", b"v4\n{}", b"v1\n[", b"v1\n7"])
+    @with_cases("data", [b"", b"v4\n{}", b"v1\n[", b"v1\n7"])
     def test_garbled_commits_are_damage(self, data: bytes) -> None:
         read = _read(checkpoint({0: orders(1)}, (0,)) | {"commits/0": data})
 
         assert "commits/0 is garbled" in _said(read)
 
-    @pytest.mark.parametrize("data", [b"v1", b"v1\n", b'v2\n{"stateUniqueIds":{}}', b'v3\n{"sinkMetadataMap":{}}'])
+    @with_cases("data", [b"v1", b"v1\n", b'v2\n{"stateUniqueIds":{}}', b'v3\n{"sinkMetadataMap":{}}'])
     def test_commits_of_every_version_are_read(self, data: bytes) -> None:
         read = _read(checkpoint({0: orders(1)}, (0,)) | {"commits/0": data})
 

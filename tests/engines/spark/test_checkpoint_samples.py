@@ -19,6 +19,7 @@ from offsetwise.engines.spark.checkpoint import read_checkpoint
 from offsetwise.engines.spark.details import spark_details
 from offsetwise.model import Checkpoint
 from tests.engines.spark.folders import NAMES, SAMPLES
+from tests.with_cases import with_cases
 
 GOLDEN = SAMPLES.parent / "golden-checkpoints"
 RESTARTS = {
@@ -170,7 +171,7 @@ def test_a_checkpoint_survives_its_own_file_format(sample: str) -> None:
     assert files.load(files.dump(checkpoint), "checkpoint", subject="test") == checkpoint
 
 
-@pytest.mark.parametrize("sample_name", ["spark-4.0.0-agg-rocksdb", "spark-4.2.0-agg-rocksdb"])
+@with_cases("sample_name", ["spark-4.0.0-agg-rocksdb", "spark-4.2.0-agg-rocksdb"])
 def test_state_is_counted_in_files_bytes_and_rows(sample_name: str) -> None:
     (state,) = spark_details(read_checkpoint(str(SAMPLES / sample_name))).state
     counted = [
