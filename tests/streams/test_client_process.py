@@ -21,6 +21,7 @@ from offsetwise.streams import client_process
 from offsetwise.streams.client_process import RETAINED, in_a_process
 from offsetwise.streams.kafka import reader
 from tests.streams.loading import loaded_with
+from tests.with_cases import with_cases
 
 ROOT = Path(__file__).parents[2]
 CONFIG = ClusterConfig(name="old", properties={"bootstrap.servers": "broker:9092"})
@@ -81,7 +82,7 @@ def test_it_is_another_process_and_the_next_question_goes_to_the_same() -> None:
     assert first == second != os.getpid()
 
 
-@pytest.mark.parametrize("by", [signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL])
+@with_cases("by", [signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL])
 def test_a_process_that_a_signal_ends_is_an_error_that_names_cluster_and_signal(by: signal.Signals) -> None:
     with pytest.raises(ClusterError, match=f"'old' at broker:9092: .* ended with {by.name}") as error:
         in_a_process(ends)(CONFIG, by)
@@ -103,7 +104,7 @@ def test_one_that_says_nothing_is_waited_for_no_longer(monkeypatch: pytest.Monke
         in_a_process(waits)(CONFIG, 60.0)
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("function", "arguments"),
     [(ends, (signal.SIGSEGV,)), (leaves, ()), (waits, (60.0,)), (makes_no_text, ())],
     ids=["a signal", "it leaves", "silence", "an answer that the library cannot take"],

@@ -10,6 +10,7 @@ from offsetwise.errors import ClusterAuthError, ClusterUnreachableError, ConfigE
 from offsetwise.model import Cluster
 from offsetwise.streams.kafka.client import LOGGER, Deadline, consumer_configuration, diagnose, reason
 from offsetwise.streams.kafka.snapshot import read_cluster
+from tests.with_cases import with_cases
 
 NOWHERE = ClusterConfig(name="old", properties={"bootstrap.servers": "127.0.0.1:1"})
 
@@ -22,7 +23,7 @@ def test_a_broker_that_is_down_is_named_soon_and_nothing_reaches_stderr(capfd: p
     assert capfd.readouterr().err == ""
 
 
-@pytest.mark.parametrize("content", [None, "no certificate"])
+@with_cases("content", [None, "no certificate"])
 def test_a_file_that_librdkafka_cannot_use_is_named_by_its_property_and_nothing_is_contacted(
     content: str | None, tmp_path: Path
 ) -> None:
@@ -42,7 +43,7 @@ def test_what_librdkafka_logs_can_be_had_through_logging(caplog: pytest.LogCaptu
     assert "Connection refused" in caplog.text
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("code", "said"),
     [
         (KafkaError._AUTHENTICATION, "refused to authenticate"),
@@ -64,7 +65,7 @@ def test_silence_is_unreachable_and_says_for_how_long() -> None:
     assert "no answer within 20 s" in error.problem
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("error", "said"),
     [
         (TimeoutError(), "did not answer in time"),

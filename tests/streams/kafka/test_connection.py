@@ -18,6 +18,7 @@ from offsetwise.errors import ClusterError, SecretError
 from offsetwise.streams.access import Step, StepName, StepState
 from offsetwise.streams.kafka.client import LOGGER, Client
 from offsetwise.streams.kafka.connection import try_connection
+from tests.with_cases import with_cases
 
 
 def config(bootstrap: str, **properties: str) -> ClusterConfig:
@@ -133,7 +134,7 @@ def test_one_dead_server_of_two_is_named_and_does_not_end_the_test() -> None:
     assert failed(steps).name is StepName.METADATA
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("properties", "step"),
     [
         ({}, StepName.METADATA),

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, cast
 
-import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
 
 from offsetwise.model import GroupOffset
 from offsetwise.streams.kafka.client import Client, Deadline
 from offsetwise.streams.kafka.groups import place_of, read_groups
+from tests.with_cases import with_cases
 
 
 def answered(value: Any) -> Future[Any]:
@@ -60,7 +60,7 @@ def client(fresh: Fresh, timeout_s: float, coordinators: int = 0) -> Client:
     return cast("Client", made)
 
 
-NOT_YET = pytest.mark.parametrize(
+NOT_YET = with_cases(
     ("code", "words"),
     [
         (KafkaError.COORDINATOR_LOAD_IN_PROGRESS, "its coordinator is still loading"),
@@ -117,7 +117,7 @@ def test_a_group_that_may_not_be_described_speaks_for_no_other() -> None:
     assert (fresh.described, fresh.asked) == ([["c"], ["a"], ["b"]], ["a", "b", "c"])
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("group", "code"),
     [
         ("hello", 99162322),

@@ -1,16 +1,16 @@
 """Questions about many logs: how they are cut, and what is said when nobody answers."""
 
-import pytest
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined] # re-exported without saying so
 
 from offsetwise.config import ClusterConfig
 from offsetwise.streams.kafka.client import Client
 from offsetwise.streams.kafka.logs import CALLS, EARLIEST, LATEST, list_offsets, shares, take_logs
+from tests.with_cases import with_cases
 
 NOWHERE = ClusterConfig(name="old", properties={"bootstrap.servers": "127.0.0.1:1"})
 
 
-@pytest.mark.parametrize("partitions", [0, 1, 60, 500, 501, 3_000, 8_000, 8_001, 10_000, 99_999])
+@with_cases("partitions", [0, 1, 60, 500, 501, 3_000, 8_000, 8_001, 10_000, 99_999])
 def test_a_question_has_a_bounded_number_of_calls_however_many_partitions(partitions: int) -> None:
     keys = [(f"topic-{number % 20}", number) for number in range(partitions)]
     cut = shares(keys)

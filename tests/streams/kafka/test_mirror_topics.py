@@ -1,6 +1,5 @@
 from typing import Any, Final
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from offsetwise.streams.kafka.mirror_topics import (
     recognise,
 )
 from tests.golden import GOLDEN
+from tests.with_cases import with_cases
 
 WIRE: Final[dict[str, Any]] = GOLDEN["wire"]
 
@@ -32,7 +32,7 @@ def test_a_topic_name_is_utf8() -> None:
     assert decode_sync(raw("offset_sync_utf8_topic", "key"), raw("offset_sync", "value")).topic == "é"
 
 
-@pytest.mark.parametrize(("name", "metadata"), [("checkpoint", ""), ("checkpoint_with_metadata_m", "m")])
+@with_cases(("name", "metadata"), [("checkpoint", ""), ("checkpoint_with_metadata_m", "m")])
 def test_a_recorded_checkpoint_is_decoded(name: str, metadata: str) -> None:
     assert decode_checkpoint(raw("checkpoint", "key"), raw(name, "value")) == MirrorCheckpoint(
         group="etl", topic="old.orders", partition=3, upstream=1050, downstream=950, metadata=metadata
@@ -86,7 +86,7 @@ def test_a_truncated_record_is_never_half_read(name: str, part: str, cut: int) -
     assert decode(kinds[name], [(parts["key"], parts["value"])]).records == ()
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("topic", "kind", "alias"),
     [
         ("mm2-offset-syncs.new.internal", MirrorKind.OFFSET_SYNCS, "new"),
@@ -106,6 +106,6 @@ def test_mirrormakers_topics_are_recognised_by_name(topic: str, kind: MirrorKind
     assert (found.kind, found.alias) == (kind, alias)
 
 
-@pytest.mark.parametrize("topic", ["orders", "mm2-offsets.new.internal", "mm2-configs.new.internal", "myheartbeats"])
+@with_cases("topic", ["orders", "mm2-offsets.new.internal", "mm2-configs.new.internal", "myheartbeats"])
 def test_other_topics_are_not(topic: str) -> None:
     assert recognise(topic) is None

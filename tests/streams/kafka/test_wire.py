@@ -15,6 +15,7 @@ from offsetwise.errors import ClusterUnreachableError, ConfigError
 from offsetwise.lab.brokers import free_ports
 from offsetwise.streams.kafka.client import Deadline
 from offsetwise.streams.kafka.wire import Wire, configuration, ssl_context
+from tests.with_cases import with_cases
 
 CLUSTER = ClusterConfig(name="third", properties={"bootstrap.servers": "a.invalid:1"})
 SERVERS = {"bootstrap.servers": "a.invalid:1, b.invalid:2"}
@@ -44,7 +45,7 @@ def test_sasl_has_the_names_of_the_second_client() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("properties", "verified", "named"),
     [
         ({}, True, True),
@@ -85,7 +86,7 @@ def test_a_certificate_of_ones_own_is_taken_as_files_or_as_text_and_its_key_need
             configuration(CLUSTER, wrong)
 
 
-@pytest.mark.parametrize("name", ["ssl.keystore.location", "sasl.oauthbearer.method"])
+@with_cases("name", ["ssl.keystore.location", "sasl.oauthbearer.method"])
 def test_what_the_second_client_cannot_use_is_refused_by_name(name: str) -> None:
     with pytest.raises(ConfigError, match=f"found {name}") as refused:
         configuration(CLUSTER, ClientProperties(SERVERS | {name: "x"}))

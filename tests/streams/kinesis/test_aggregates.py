@@ -22,6 +22,7 @@ from offsetwise.streams.kinesis.spec import after
 from offsetwise.targets.kcl_leases.spec import place_of
 from tests.streams.kinesis.aggregates import aggregate
 from tests.streams.kinesis.streams import STREAM, Stream, lease, stream
+from tests.with_cases import with_cases
 
 __all__ = ["stream"]
 
@@ -41,7 +42,7 @@ def test_anything_else_is_a_plain_record(data: bytes) -> None:
     assert user_records(MAGIC + data) is None
 
 
-@pytest.mark.parametrize("count", [1, 5])
+@with_cases("count", [1, 5])
 def test_a_cut_or_changed_aggregate_is_a_plain_record_as_the_kcl_takes_it(count: int) -> None:
     whole = aggregate([b"%d" % number for number in range(count)])
 
@@ -94,7 +95,7 @@ def planned(plan: ow.Plan | str) -> PlannedPosition:
 CASES = [(count, sub) for count in range(1, 5) for sub in range(count)]
 
 
-@pytest.mark.parametrize("front", [(), (b"plain",)], ids=["packed first", "plain first"])
+@with_cases("front", [(), (b"plain",)], ids=["packed first", "plain first"])
 def test_a_lease_inside_an_aggregate_says_so_and_goes_only_to_what_can_hold_that(
     front: Data, stream: Stream, tmp_path: Path
 ) -> None:
@@ -158,7 +159,7 @@ def test_aggregates_far_behind_the_oldest_record_are_found_at_the_positions(stre
         assert "records at positions of shardId-000000000000" in told.message
 
 
-@pytest.mark.parametrize("count", range(1, 5))
+@with_cases("count", range(1, 5))
 def test_what_has_read_a_whole_aggregate_becomes_a_lease_at_its_last_user_record(
     count: int, stream: Stream, tmp_path: Path
 ) -> None:

@@ -9,8 +9,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 import offsetwise as ow
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.engines.kcl.findings import lease_at_latest
@@ -22,6 +20,7 @@ from offsetwise.streams.kinesis.spec import LATEST, at
 from offsetwise.wording import duration, utc
 from tests.findings.cases import migration, snapshot
 from tests.streams.kinesis.streams import STREAM, Stream, lease, stream
+from tests.with_cases import with_cases
 
 __all__ = ["stream"]
 
@@ -58,7 +57,7 @@ def held(
     return held_by(case, [TopicPartition("s", shard) for shard in asked])
 
 
-@pytest.mark.parametrize("seed", range(30))
+@with_cases("seed", range(30))
 def test_shards_hold_as_much_as_lies_between_their_oldest_record_and_the_look(seed: int) -> None:
     chosen = random.Random(seed)
     ages = {shard: chosen.choice([None, chosen.randrange(8_000_000)]) for shard in range(chosen.randrange(1, 6))}
@@ -78,7 +77,7 @@ def test_nothing_is_said_of_what_nobody_listed() -> None:
     assert held({0: None}, [0], hours=None) == ""
 
 
-@pytest.mark.parametrize("newest_s", [None, 1_700_000_000])
+@with_cases("newest_s", [None, 1_700_000_000])
 def test_a_lease_at_latest_says_until_when_the_application_ran_at_least(newest_s: int | None) -> None:
     (problem,) = lease_at_latest("shardId-000000000000", newest_s)
 
@@ -123,7 +122,7 @@ def test_shards_that_a_query_does_not_name_are_said_with_what_they_hold(stream: 
     assert told.endswith("When the stream was read, the 2 shards hold the records of up to 1 d.")
 
 
-@pytest.mark.parametrize("hours", [0, 30])
+@with_cases("hours", [0, 30])
 def test_an_empty_state_is_said_with_what_came_since_it_was_written(hours: int) -> None:
     read = read_checkpoint(str(DATA / "flink" / "streams-source-5.1.0-positions-lost"))
     written_ms = read.details.written_ms

@@ -23,6 +23,7 @@ from offsetwise.plan.predict import other_stream_unedited
 from offsetwise.streams.kinesis.spec import SHARD_END, TRIM_HORIZON, ShardPlace, in_shards
 from tests.commands import call
 from tests.streams.kinesis.streams import Stream, lease, stream
+from tests.with_cases import with_cases
 
 __all__ = ["stream"]
 
@@ -92,7 +93,7 @@ def read_first(records: Sequence[tuple[str, bytes, bool]]) -> list[tuple[str, by
     return sorted(records, key=lambda each: not each[2])
 
 
-@pytest.mark.parametrize("shards", [1, 3])
+@with_cases("shards", [1, 3])
 def test_every_shard_of_the_new_stream_begins_at_its_first_unread_record(shards: int, copy: Copy) -> None:
     copy.make(shards, read_first(copy.records), before=13)
     made = copy.compare()
@@ -167,7 +168,7 @@ def test_what_cannot_be_told_has_no_place_and_a_reason(copy: Copy) -> None:
     assert "UNTRANSLATED" in {each.code for each in nothing.findings}
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("position", "told"),
     [("LATEST", "LATEST saves no place"), ("AT_TIMESTAMP", "AT_TIMESTAMP saves no place")],
 )
@@ -193,7 +194,7 @@ def test_ended_and_unread_shards_count_for_the_new_ones(copy: Copy) -> None:
 TRAITS = "{stream: chain, stateful: false, tolerates_replay: true}"
 
 
-@pytest.mark.parametrize("target", ["starting-position", "kcl-leases:app-of-copy", "flink-savepoint-from-positions"])
+@with_cases("target", ["starting-position", "kcl-leases:app-of-copy", "flink-savepoint-from-positions"])
 def test_a_plan_for_the_other_stream_has_a_position_and_hash_keys_for_every_open_shard(target: str, copy: Copy) -> None:
     copy.make(3, read_first(copy.records))
     path = copy.migration(job=TRAITS)

@@ -26,6 +26,7 @@ from offsetwise.wording.behind import behind
 from offsetwise.workflow.behind import worst
 from tests.commands import call
 from tests.streams.kinesis.streams import Stream, lease, stream
+from tests.with_cases import with_cases
 
 __all__ = ["stream"]
 
@@ -76,7 +77,7 @@ def asked(
     return made, {(key.partition, place): each for (key, place), each in made.behind.items()}  # type: ignore[misc]
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("answers", "place", "closed", "said"),
     [
         ([(1, 90_000, True)], after(NUMBER), False, "1 min 30 s"),

@@ -16,6 +16,7 @@ from offsetwise.model import Cluster, PartitionState, ShardRange, Snapshot, Sour
 from offsetwise.streams.kinesis.shards import LAST_HASH_KEY
 from offsetwise.streams.kinesis.spec import LATEST, at
 from offsetwise.targets.spark.rewind import rewound
+from tests.with_cases import with_cases
 
 KINESIS = Path(__file__).parents[2] / "data" / "kinesis"
 MIDDLE = 2**127
@@ -32,7 +33,7 @@ def snapshot(*topics: TopicState) -> Snapshot:
     )
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("name", "stated", "stream"),
     [
         ("kcl/2.7.2-two-shards.json", "chain", "chain"),
@@ -88,7 +89,7 @@ def test_a_file_says_of_shards_what_is_known_and_else_nothing() -> None:
     assert '"shards"' not in files.dump(snapshot(replace(topic, shards=())))
 
 
-@pytest.mark.parametrize("key", ["-1", "007", str(2**128), "1e3", ""])
+@with_cases("key", ["-1", "007", str(2**128), "1e3", ""])
 def test_a_hash_key_has_one_spelling_and_128_bits(key: str) -> None:
     text = files.dump(snapshot(TopicState(name="orders", shards=SPLIT)))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,6 +22,7 @@ from offsetwise.streams.kinesis.spec import (
     parse,
     sequence_number,
 )
+from tests.with_cases import with_cases
 
 NUMBERS = st.integers(min_value=0, max_value=10**129 - 1)
 PLACES = st.one_of(
@@ -39,7 +39,7 @@ def test_a_position_is_read_from_its_own_text(place: ShardPlace) -> None:
     assert position(str(place)) == place
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "text",
     [
         *("4968", "seq:007", "seq:1e56", "seq:-1", "seq:", f"seq:1{'0' * 129}", "seq:1/", "seq:1/-1", "at:1/2"),
@@ -78,7 +78,7 @@ def test_the_distance_of_two_positions_is_not_known() -> None:
     assert f"{after(7):,}" == "seq:7"
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("number", "shard", "arrived"),
     [
         (49593949378240586316257100628612811999143984124999500050, 17, "2019-04-09T14:57:12Z"),
@@ -94,9 +94,7 @@ def test_a_number_of_layout_2_tells_shard_and_arrival(number: int, shard: int, a
     assert SPEC.tells(after(number)).startswith(arrived)
 
 
-@pytest.mark.parametrize(
-    "number", [49537979178794861780081237450294896636708704732336619521, 24438822900000000000168706143, 1, 0]
-)
+@with_cases("number", [49537979178794861780081237450294896636708704732336619521, 24438822900000000000168706143, 1, 0])
 def test_a_number_of_another_layout_tells_nothing(number: int) -> None:
     assert evidence_of(number) is None
     assert SPEC.tells(after(number)) == ""

@@ -33,6 +33,7 @@ from offsetwise.streams.kinesis.spec import LATEST, SHARD_END, TRIM_HORIZON, aft
 from offsetwise.streams.reader import read_cluster
 from tests.commands import call
 from tests.streams.kinesis.streams import MIDDLE, STREAM, Stream, lease, stream
+from tests.with_cases import with_cases
 
 __all__ = ["stream"]
 
@@ -246,7 +247,7 @@ class _Answers:
         return refused
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("code", "kind", "fix"),
     [
         ("AccessDeniedException", ClusterAuthError, "Grant kinesis:DescribeStreamSummary"),
@@ -283,7 +284,7 @@ def test_what_cannot_be_asked_with_is_named_before_anything_is_asked(
     assert "offsetwise[kinesis]" in caught.value.fix
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("properties", "said"),
     [
         ("{}", "found no region"),
@@ -462,9 +463,7 @@ def stream_of_kcl(stream: Stream, folder: Path) -> Path:
     return stream.migration(folder / "kcl", lease(0, "1"), lease(1, "9"))
 
 
-@pytest.mark.parametrize(
-    "target", ["spark-checkpoint", "spark-checkpoint-in-place", "flink-savepoint", "flink-savepoint-converted"]
-)
+@with_cases("target", ["spark-checkpoint", "spark-checkpoint-in-place", "flink-savepoint", "flink-savepoint-converted"])
 def test_what_copies_a_checkpoint_leads_a_lease_table_to_what_takes_positions(
     target: str, stream: Stream, tmp_path: Path
 ) -> None:

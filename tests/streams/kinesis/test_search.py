@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import pytest
-
 from offsetwise.config import ContentSettings
 from offsetwise.model import AnyPosition, Exactness, PartitionState, ShardRange, TopicState
 from offsetwise.ports.windows import Wanted, Window
@@ -15,6 +13,7 @@ from offsetwise.streams.kinesis.matching.copies import StreamCopies
 from offsetwise.streams.kinesis.matching.search import Search, Streams
 from offsetwise.streams.kinesis.matching.telling import why_not
 from offsetwise.streams.kinesis.spec import after
+from tests.with_cases import with_cases
 
 COUNT, READ = 400, 200
 KEYS = 2**128
@@ -64,7 +63,7 @@ class Topic:
         return windows[number].numbers[index]
 
 
-@pytest.mark.parametrize(("own_times", "found"), [(False, Exactness.POSITION_EXACT), (True, Exactness.UNKNOWN)])
+@with_cases(("own_times", "found"), [(False, Exactness.POSITION_EXACT), (True, Exactness.UNKNOWN)])
 def test_where_times_are_the_writers_own_a_partition_that_lacks_copies_is_read_from_its_start(
     own_times: bool, found: Exactness
 ) -> None:

@@ -8,13 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import md5
 
-import pytest
-
 from offsetwise.model import Exactness, ShardRange
 from offsetwise.streams.kinesis.matching.hash_keys import ShardWindow, is_explicit
 from offsetwise.streams.kinesis.matching.shards import ShardCut, match
 from offsetwise.translation.content import decide
 from offsetwise.translation.windows import LogWindow, Reason
+from tests.with_cases import with_cases
 
 KEYS = 2**128
 PROVEN = (Exactness.EXACT, Exactness.POSITION_EXACT)
@@ -223,7 +222,7 @@ def check(pair: Pair, cut: ShardCut, place: int, seed: int) -> None:
         assert replay <= cut.replay, seed
 
 
-@pytest.mark.parametrize("seeds", [range(at, at + 150) for at in (0, 150, 300)], ids=str)
+@with_cases("seeds", [range(at, at + 150) for at in (0, 150, 300)], ids=str)
 def test_no_proven_place_is_wrong_and_no_bound_misses_a_record(seeds: Sequence[int]) -> None:
     found: Counter[Exactness | None] = Counter()
     for seed in seeds:
@@ -297,7 +296,7 @@ def swapped(records: list[tuple[str, str]]) -> list[tuple[str, str]]:
     return [*records[:29], records[30], records[29], *records[31:]]
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("change", "exactness", "replay"),
     [
         (swapped, Exactness.BOUNDED, 1),
@@ -339,7 +338,7 @@ def test_several_shards_in_one_are_bounded_where_their_records_lie_interleaved()
     assert cut.replay == sum(each in read for each in RECORDS[first:])
 
 
-@pytest.mark.parametrize("seed", range(40))
+@with_cases("seed", range(40))
 def test_records_of_others_between_copies_are_counted_as_in_a_partition(seed: int) -> None:
     rng = random.Random(seed)
     old = stream(*RECORDS, shards=rng.choice((2, 3)), read=[rng.randint(1, 12) for _ in range(3)])

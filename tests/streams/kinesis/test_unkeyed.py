@@ -7,13 +7,12 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
-import pytest
-
 from offsetwise.model import Exactness, ShardRange
 from offsetwise.streams.kinesis.matching.hash_keys import ShardWindow
 from offsetwise.streams.kinesis.matching.shards import ShardCut, match
 from offsetwise.translation.windows import Reason
 from tests.streams.kinesis.test_shards import KEYS, PROVEN, Log, Pair, generated, stream, window
+from tests.with_cases import with_cases
 
 EVERY = 10_000
 """More than any generated shard holds."""
@@ -67,8 +66,8 @@ def wrong(pair: Pair, topic: Log, places: dict[int, int], cuts: dict[int, ShardC
             yield f"{number}: {cut.exactness} at {place} repeats {replay}, and says {cut.replay}"
 
 
-@pytest.mark.parametrize(("reach", "seeds"), [(4, 250), (16, 250), (EVERY, 250)], ids=str)
-@pytest.mark.parametrize("explicit", [False, True], ids=["partitions", "hash keys of producers"])
+@with_cases(("reach", "seeds"), [(4, 250), (16, 250), (EVERY, 250)], ids=str)
+@with_cases("explicit", [False, True], ids=["partitions", "hash keys of producers"])
 def test_no_proven_place_is_wrong_where_keys_lead_to_no_shard(explicit: bool, reach: int, seeds: int) -> None:
     found: Counter[Exactness | None] = Counter()
     failures = []
