@@ -29,13 +29,14 @@ from offsetwise.targets.kcl.spec import read_leases
 from offsetwise.targets.kcl.table import LeaseTable
 from offsetwise.workflow import inspect
 from tests.engines.test_kinesis import COMMITTER, DATA, EXPECTED, TABLE, rows
+from tests.with_cases import with_cases
 
 LEASES = DATA / "kcl" / "2.7.2-two-shards.json"
 PAGE = 5
 """How many items the server gives in a page."""
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("text", "why"),
     [
         ("", "no such dump"),
@@ -64,7 +65,7 @@ def test_what_is_no_whole_dump_is_refused(text: str, why: str, tmp_path: Path) -
     assert "No position was read." in refused.value.problem
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "uri",
     [
         *(
@@ -136,7 +137,7 @@ def live(moto: str, table: str) -> str:
     return f"dynamodb://{table}?region=us-east-1&endpoint={moto}"
 
 
-@pytest.mark.parametrize("name", ["2.7.2-two-shards.json", "3.5.1-single-table-split.json", "2.7.2-merged.json"])
+@with_cases("name", ["2.7.2-two-shards.json", "3.5.1-single-table-split.json", "2.7.2-merged.json"])
 def test_a_live_table_is_read_as_its_dump(name: str, dynamodb: Any, moto: str) -> None:
     ((table, body),) = json.loads((DATA / "kcl" / name).read_text()).items()
     put(dynamodb, table, body)
@@ -208,7 +209,7 @@ def test_a_table_of_many_pages_is_read_whole_and_in_order(dynamodb: Any, moto: s
     assert tables_at(uri) == tables_at(uri)
 
 
-@pytest.mark.parametrize("pages", [0, 1, 6, 30])
+@with_cases("pages", [0, 1, 6, 30])
 def test_what_is_written_to_is_read_as_it_was_inspected(
     pages: int, dynamodb: Any, moto: str, scans: list[Scan]
 ) -> None:
@@ -232,7 +233,7 @@ def test_a_table_that_is_not_there_is_said(dynamodb: Any, moto: str) -> None:  #
         read_checkpoint(live(moto, "nobody"))
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("code", "words"),
     [
         ("AccessDeniedException", "found access refused.*Nothing was used"),
@@ -286,10 +287,8 @@ def test_an_address_where_nobody_answers_is_said(monkeypatch: pytest.MonkeyPatch
     assert time.monotonic() - begun < 60
 
 
-@pytest.mark.parametrize(
-    "table", ["dynamodb://orders-app", "DynamoDB://orders-app?region=us-east-1&endpoint=http://h:1"]
-)
-@pytest.mark.parametrize("first", [True, False])
+@with_cases("table", ["dynamodb://orders-app", "DynamoDB://orders-app?region=us-east-1&endpoint=http://h:1"])
+@with_cases("first", [True, False])
 def test_a_table_among_the_roots_keeps_nobody_from_reading_a_folder(table: str, tmp_path: Path, *, first: bool) -> None:
     (tmp_path / "inside").mkdir()
     roots = (table, str(tmp_path)) if first else (str(tmp_path), table)

@@ -19,6 +19,7 @@ from offsetwise.errors import NotACheckpointError, OffsetwiseError
 from tests.commands import call
 from tests.engines.test_kinesis import DATA, codes, rows
 from tests.engines.test_lease_tables import leases
+from tests.with_cases import with_cases
 
 CASES = DATA / "cases"
 EXPORT = CASES / "kcl-s3-export" / "export"
@@ -31,7 +32,7 @@ def positions(path: Path) -> list[str]:
     return [str(row[2]) for row in rows(read_checkpoint(str(path)))]
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "path",
     [
         "s3-export.json",
@@ -60,7 +61,7 @@ def export(folder: Path, **summary: Any) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("summary", "why"),
     [
         ({"itemCount": 3}, "says 3 items, and its files have 2"),
@@ -88,9 +89,9 @@ SCAN = json.dumps({"Items": leases(), "Count": 2}).encode()
 LINES = "\n".join(json.dumps({"Item": each}) for each in leases()).encode()
 
 
-@pytest.mark.parametrize("text", [SCAN, LINES], ids=["scan", "export"])
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be"])
-@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
+@with_cases("text", [SCAN, LINES], ids=["scan", "export"])
+@with_cases("encoding", ["utf-8-sig", "utf-16", "utf-16-be"])
+@with_cases("packed", [False, True], ids=["plain", "gzip"])
 def test_a_byte_order_mark_and_gzip_change_nothing(text: bytes, encoding: str, packed: bool, tmp_path: Path) -> None:
     mark = "\ufeff" if encoding == "utf-16-be" else ""
     data = (mark + text.decode()).encode(encoding)
@@ -144,9 +145,9 @@ TABLES = [
 ]
 
 
-@pytest.mark.parametrize("typed", [True, False])
-@pytest.mark.parametrize("sets", SETS)
-@pytest.mark.parametrize(("dump", "name", "items"), TABLES, ids=[f"{dump}#{name}" for dump, name, _ in TABLES])
+@with_cases("typed", [True, False])
+@with_cases("sets", SETS)
+@with_cases(("dump", "name", "items"), TABLES, ids=[f"{dump}#{name}" for dump, name, _ in TABLES])
 def test_what_the_console_downloads_is_read_as_the_dump_of_the_same_table(
     dump: str, name: str, items: list[dict[str, Any]], sets: str, tmp_path: Path, *, typed: bool
 ) -> None:
@@ -158,7 +159,7 @@ def test_what_the_console_downloads_is_read_as_the_dump_of_the_same_table(
     assert downloaded == replace(scanned, uri=downloaded.uri), dump
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("text", "why"),
     [
         ("leaseKey,checkpoint\nshardId-000000000000", "line 2 has 1 cells, and the first one names 2 columns"),
@@ -212,8 +213,8 @@ OTHERS: dict[str, dict[str, str]] = {
 """An item of the table in which another client of Kinesis keeps its positions."""
 
 
-@pytest.mark.parametrize("form", ["scan", "export", "csv"])
-@pytest.mark.parametrize("client", OTHERS)
+@with_cases("form", ["scan", "export", "csv"])
+@with_cases("client", OTHERS)
 def test_a_table_of_another_client_is_named_by_what_it_has_and_is_no_damage(
     client: str, form: str, tmp_path: Path
 ) -> None:
@@ -235,7 +236,7 @@ def test_a_table_of_another_client_is_named_by_what_it_has_and_is_no_damage(
     assert "--committer-table" not in refused["fix"]
 
 
-@pytest.mark.parametrize("lost", [0, 1])
+@with_cases("lost", [0, 1])
 def test_the_ends_of_a_batch_that_are_lost_are_damage_and_the_batch_is_read_again(lost: int, tmp_path: Path) -> None:
     folder = CASES / "qubole-57-shard-commit-lost" / "qub1"
     if lost:  # one of awslabs

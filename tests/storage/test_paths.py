@@ -12,6 +12,7 @@ from offsetwise.errors import OutsideRootsError, StorageError
 from offsetwise.storage.folders import open_tree
 from offsetwise.storage.location import READING, locate
 from tests.engines.spark.folders import checkpoint, orders, write
+from tests.with_cases import with_cases
 
 SECRETS = ("etc/passwd", "secret", "data/other", "root/.ssh")
 CLIMBS = ("..", "../..", "../../../../../../..", "./..", "a/..", "a/../..", "a/b/../../..", "../data/ckpt/../..")
@@ -153,21 +154,19 @@ def test_there_are_enough_payloads() -> None:
     assert len(PAYLOADS) + len(S3_PAYLOADS) >= 200
 
 
-@pytest.mark.parametrize("payload", PAYLOADS, ids=ascii)
+@with_cases("payload", PAYLOADS, ids=ascii)
 def test_a_local_path_outside_the_roots_is_refused_however_it_is_spelled(payload: str, root: Path) -> None:
     with pytest.raises(OutsideRootsError, match=r"expected .*found|expected .*Nothing was read"):
         read_checkpoint(payload.format(root=root), roots=(str(root),))
 
 
-@pytest.mark.parametrize("payload", S3_PAYLOADS, ids=ascii)
+@with_cases("payload", S3_PAYLOADS, ids=ascii)
 def test_an_object_store_path_outside_the_roots_is_refused_however_it_is_spelled(payload: str) -> None:
     with pytest.raises(OutsideRootsError):
         open_tree(payload, roots=(S3_ROOT,))
 
 
-@pytest.mark.parametrize(
-    "spelling", ["{root}/a", "{root}/a/", "{root}//a", "file:{root}/a", "file://{root}/a", "{root}/inner"]
-)
+@with_cases("spelling", ["{root}/a", "{root}/a/", "{root}//a", "file:{root}/a", "file://{root}/a", "{root}/inner"])
 def test_a_path_inside_the_roots_is_read(spelling: str, root: Path) -> None:
     assert read_checkpoint(spelling.format(root=root), roots=("/nowhere", str(root))).details.last_committed_batch == 0
 
@@ -176,9 +175,7 @@ def test_the_root_itself_is_inside(root: Path) -> None:
     assert read_checkpoint(str(root / "a"), roots=(str(root / "a"),)).details.last_committed_batch == 0
 
 
-@pytest.mark.parametrize(
-    "uri", ["s3://bucket/ckpt", "s3://bucket/ckpt/", "s3a://bucket/ckpt/a", "S3N://bucket/ckpt/a/b"]
-)
+@with_cases("uri", ["s3://bucket/ckpt", "s3://bucket/ckpt/", "s3a://bucket/ckpt/a", "S3N://bucket/ckpt/a/b"])
 def test_a_key_below_the_root_is_inside(uri: str) -> None:
     assert locate(uri, bound=READING).inside(locate(S3_ROOT))
 
@@ -213,7 +210,7 @@ def test_a_link_to_a_folder_of_state_is_not_followed(root: Path, tmp_path: Path)
     assert spark_details(read_checkpoint(str(root / "a"), roots=(str(root),))).state == ()
 
 
-@pytest.mark.parametrize("uri", ["", "  ", "a\0b", "http://host/a", "x::s3://b/a", "s3://", "file://host/a", "C:\\a"])
+@with_cases("uri", ["", "  ", "a\0b", "http://host/a", "x::s3://b/a", "s3://", "file://host/a", "C:\\a"])
 def test_on_the_command_line_what_cannot_be_a_path_is_an_error_too(uri: str) -> None:
     with pytest.raises(StorageError) as caught:
         read_checkpoint(uri)

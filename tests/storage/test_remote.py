@@ -29,6 +29,7 @@ from tests.engines.flink.files import (
 )
 from tests.engines.spark.folders import NAMES, checkpoint, orders, sample_files
 from tests.stores import BUCKET, S3, Store
+from tests.with_cases import with_cases
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -55,7 +56,7 @@ def test_the_raw_files_and_the_times_of_a_checkpoint_on_a_store_are_those_on_dis
     assert raw.commit.problem == "commits/6 is not there."
 
 
-@pytest.mark.parametrize("scheme", ["s3", "s3a", "s3n", "S3A"])
+@with_cases("scheme", ["s3", "s3a", "s3n", "S3A"])
 def test_sparks_own_spellings_of_the_scheme_are_read(scheme: str, s3: S3) -> None:
     uri = s3.put("orders", checkpoint({0: orders(7)}, (0,)))
 
@@ -162,7 +163,7 @@ def test_a_folder_whose_name_looks_like_a_glob_is_read_under_its_name(name: str,
     assert read_checkpoint(only).sources[0].positions[0].offset == 2
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("uri", "module", "extra"),
     [
         ("s3://bucket/x", "s3fs", "offsetwise[s3]"),
