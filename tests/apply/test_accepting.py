@@ -19,6 +19,7 @@ from offsetwise.position import offset_of
 from tests.apply.plans import SHIFT
 from tests.apply.test_recheck import DRIFT, GONE, UNREADABLE
 from tests.apply.worlds import NOW, REVIEWER, TO_GROUP, Stage, stage
+from tests.with_cases import with_cases
 
 REASON = "compared by hand"
 SECOND = keygen(subject="second@example.net")
@@ -54,7 +55,7 @@ def one_lost(staged: Stage, number: int = 0) -> TopicPartition:
     return one.topic_partition
 
 
-@pytest.mark.parametrize("what", GONE)
+@with_cases("what", GONE)
 def test_what_every_reviewer_accepted_is_applied_and_the_receipt_says_so(tmp_path: Path, what: str) -> None:
     staged = stage(tmp_path, TO_GROUP)
     GONE[what](staged)
@@ -85,7 +86,7 @@ def test_a_dry_run_names_what_is_unproven_and_who_accepted_it(tmp_path: Path) ->
     assert f"{REVIEWER.public.subject} accepted it as unproven: {REASON}." in told
 
 
-@pytest.mark.parametrize("number", [0, 1])
+@with_cases("number", [0, 1])
 def test_only_the_positions_that_were_named_are_let_pass(tmp_path: Path, number: int) -> None:
     staged = stage(tmp_path, TO_GROUP)
     lost = [one_lost(staged, each) for each in (0, 1)]
@@ -97,7 +98,7 @@ def test_only_the_positions_that_were_named_are_let_pass(tmp_path: Path, number:
     assert staged.groups.commits == []
 
 
-@pytest.mark.parametrize("lost", [0, 1], ids=["none lost", "one lost"])
+@with_cases("lost", [0, 1], ids=["none lost", "one lost"])
 def test_an_acceptance_of_a_position_that_is_proven_is_refused(tmp_path: Path, lost: int) -> None:
     staged = stage(tmp_path, TO_GROUP)
     gone = [one_lost(staged, each) for each in range(lost)]
@@ -132,7 +133,7 @@ DIFFERENT: dict[str, Callable[[Stage], None]] = {
 }
 
 
-@pytest.mark.parametrize("what", DIFFERENT)
+@with_cases("what", DIFFERENT)
 def test_what_differs_is_refused_whatever_was_accepted(tmp_path: Path, what: str) -> None:
     staged = stage(tmp_path, TO_GROUP)
     for number in range(len(staged.plan.positions)):
@@ -143,7 +144,7 @@ def test_what_differs_is_refused_whatever_was_accepted(tmp_path: Path, what: str
         applied(staged, signed(staged, places(staged)))
 
 
-@pytest.mark.parametrize("what", [*UNREADABLE, "an old log without a start"])
+@with_cases("what", [*UNREADABLE, "an old log without a start"])
 def test_what_cannot_be_read_is_refused_whatever_was_accepted(tmp_path: Path, what: str) -> None:
     staged = stage(tmp_path, TO_GROUP)
     if what in UNREADABLE:

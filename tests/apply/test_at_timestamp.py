@@ -6,8 +6,6 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from offsetwise.apply.verification.eyes import LiveEyes
 from offsetwise.apply.writers import writer_module
 from offsetwise.apply.writing import Standing
@@ -22,6 +20,7 @@ from tests.apply.kinesis_plans import CHAIN, shard_plan
 from tests.apply.plans import MIGRATION, context, journal
 from tests.engines.test_kinesis import DATA
 from tests.plan.scene import comparison
+from tests.with_cases import with_cases
 
 TARGET = AtTimestamp()
 MODULE = writer_module(TARGET.kind)
@@ -52,7 +51,7 @@ def test_a_shard_that_is_read_to_its_end_does_not_count() -> None:
     assert [*json.loads(text)["replay_seconds"]] == ["shardId-000000000000", "shardId-000000000002"]
 
 
-@pytest.mark.parametrize("place", [TRIM_HORIZON, LATEST, after(7)], ids=str)
+@with_cases("place", [TRIM_HORIZON, LATEST, after(7)], ids=str)
 def test_a_place_that_tells_no_time_is_refused(place: Position) -> None:
     plan = shard_plan(DATA / CHAIN, TARGET, stream="chain", move=lambda one: place if one.partition == 1 else None)
 
@@ -67,7 +66,7 @@ def test_a_shard_that_begins_at_its_oldest_record_is_refused() -> None:
     assert [each.code for each in target_type(TARGET.kind).unfit(plan)] == ["PLACE_NOT_HELD"]
 
 
-@pytest.mark.parametrize(("tolerates", "wanted"), [(None, ["REPLAY_NOT_TOLERATED"]), (True, [])])
+@with_cases(("tolerates", "wanted"), [(None, ["REPLAY_NOT_TOLERATED"]), (True, [])])
 def test_a_job_has_to_tolerate_replay(tolerates: bool | None, wanted: list[str]) -> None:
     job = JobTraits(tolerates_replay=tolerates)
 

@@ -38,6 +38,7 @@ from tests.gates import FULL
 from tests.review.people import ADA, RITA, Scene, access_with_key
 from tests.stores import S3
 from tests.streams.kafka.test_connection import listening
+from tests.with_cases import with_cases
 
 SASL = {"security.protocol": "sasl_plaintext", "sasl.mechanism": "PLAIN", "sasl.username": "user"}
 TLS = {"security.protocol": "ssl"}
@@ -223,8 +224,8 @@ def some_of(slot: str, way: str) -> tuple[str, ...]:
     return COMMANDS[at % len(COMMANDS)], COMMANDS[(at + 3) % len(COMMANDS)]
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("slot", BESIDE)
+@with_cases("way", WAYS)
+@with_cases("slot", BESIDE)
 def test_a_secret_of_a_cluster_is_told_nowhere(
     slot: str, way: str, desk: Desk, monkeypatch: pytest.MonkeyPatch, figure: Callable[[str], None]
 ) -> None:
@@ -241,7 +242,7 @@ def test_a_secret_of_a_cluster_is_told_nowhere(
     figure(f"canaries, {slot} by {way}: {len(codes)} commands, 0 leaks")
 
 
-@pytest.mark.parametrize("name", sorted(ALLOWED.keys() - {"bootstrap.servers"}))
+@with_cases("name", sorted(ALLOWED.keys() - {"bootstrap.servers"}))
 def test_a_secret_that_a_wrong_property_refers_to_is_told_nowhere(
     name: str, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -271,7 +272,7 @@ def test_the_password_of_a_store_is_told_nowhere(desk: Desk, monkeypatch: pytest
         assert desk.call("watch", "--count", "1", "--migration", migration, "--store", told).code == 1
 
 
-@pytest.mark.parametrize("out", ["gone/x", "n" * 300, "rea"], ids=["no folder", "too long", "taken"])
+@with_cases("out", ["gone/x", "n" * 300, "rea"], ids=["no folder", "too long", "taken"])
 def test_a_key_that_cannot_be_written_or_read_is_told_nowhere(out: str, desk: Desk) -> None:
     assert desk.call("keygen", "--out", desk.folder / out, "--as", "x").code == 1
     key = desk.folder / "rea"

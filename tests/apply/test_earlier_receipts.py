@@ -27,6 +27,7 @@ from offsetwise.position import offset_of
 from tests.apply.plans import PENDING, SEEDED, STARTING
 from tests.apply.worlds import BEFORE, GROUP, TO_GROUP, Stage, stage
 from tests.test_verify import Eyes
+from tests.with_cases import with_cases
 
 KEPT = Path(__file__).parent.parent / "data" / "receipts"
 NAMES = ("fresh", "copy", "in-place", "savepoint")
@@ -61,7 +62,7 @@ def signed(order: back.BackOrder) -> back.BackOrder:
     )
 
 
-@pytest.mark.parametrize("name", NAMES)
+@with_cases("name", NAMES)
 def test_each_agrees_with_its_plan(name: str) -> None:
     receipt = read_receipt(str(KEPT / name / "receipt.json")) if name != "fresh" else None
     plan_bytes = (KEPT / name / "plan.json").read_bytes()
@@ -71,7 +72,7 @@ def test_each_agrees_with_its_plan(name: str) -> None:
     assert receipt is None or (receipt.plan_digest, receipt.envelopes) == (digest(plan_bytes), ())
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "fresh"])
+@with_cases("name", [name for name in NAMES if name != "fresh"])
 def test_each_journal_agrees_with_its_plan(name: str, tmp_path: Path) -> None:
     plan_bytes = (KEPT / name / "plan.json").read_bytes()
     path = tmp_path / "receipt.json.journal"
@@ -84,7 +85,7 @@ def test_each_journal_agrees_with_its_plan(name: str, tmp_path: Path) -> None:
     assert [record.whole for record in recorded.steps.values()] == [True]
 
 
-@pytest.mark.parametrize("journal", [False, True], ids=["receipt", "journal"])
+@with_cases("journal", [False, True], ids=["receipt", "journal"])
 def test_it_is_looked_at_and_taken_back_with_the_approval_of_then(applied: Stage, journal: bool) -> None:
     order = applied.back(journal=journal, approved=False)
     if journal:
@@ -113,7 +114,7 @@ def cut_off(lines: list[str]) -> list[str]:
     return lines[:4]
 
 
-@pytest.mark.parametrize("left", [cut_off, lambda lines: lines], ids=["an interrupted one", "a whole one"])
+@with_cases("left", [cut_off, lambda lines: lines], ids=["an interrupted one", "a whole one"])
 def test_applying_goes_on_from_a_journal_of_then(applied: Stage, left: Callable[[list[str]], list[str]]) -> None:
     Path(applied.receipt).unlink()
     journal = Path(f"{applied.receipt}.journal")

@@ -13,6 +13,7 @@ from offsetwise.errors import ApplyError
 from offsetwise.targets.moves import Move
 from offsetwise.targets.spark.edit import Edited, edit_initial, edit_offsets
 from tests.engines.spark.folders import NAMES, sample_files
+from tests.with_cases import with_cases
 
 HEAD = b'v1\n{"batchWatermarkMs":0,"a key of its own":1}\n'
 RECORDED = {
@@ -39,7 +40,7 @@ def _edit(data: bytes, *moves: Move, source: str = "0") -> Edited:
     return edit_offsets(data, {source: moves}, subject="offsets/7")
 
 
-@pytest.mark.parametrize(("path", "data"), FILES, ids=IDS)
+@with_cases(("path", "data"), FILES, ids=IDS)
 def test_in_every_recorded_file_only_the_numbers_change(path: str, data: bytes) -> None:
     edited = edit_offsets(data, _moves(data, 7), subject=path).data
 
@@ -50,7 +51,7 @@ def test_in_every_recorded_file_only_the_numbers_change(path: str, data: bytes) 
     assert not edited.endswith(b"\n")
 
 
-@pytest.mark.parametrize(("path", "data"), FILES, ids=IDS)
+@with_cases(("path", "data"), FILES, ids=IDS)
 def test_nothing_to_change_changes_nothing(path: str, data: bytes) -> None:
     assert edit_offsets(data, _moves(data, 0), subject=path).data == data
 
@@ -65,7 +66,7 @@ def test_a_topic_is_renamed_by_an_edit_of_its_key_and_the_order_of_keys_stays() 
     assert (first.topic, first.before, first.new_topic, first.after) == ("orders", 509, "old.orders", 510)
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("before", "after"),
     [
         (b'{"orders":{"0":1}}', b'{"orders":{"0":8}}'),
@@ -110,7 +111,7 @@ def test_in_a_v2_log_a_source_is_found_by_its_name() -> None:
 GOOD = Move(topic="orders", partition=0, old=1, new_topic="orders", new=8)
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("line", "moves", "said"),
     [
         (b'{"orders":{"0":2}}', [GOOD], "orders-0 at 1 as in the plan, found 2"),
@@ -152,7 +153,7 @@ def test_a_garbled_file_is_refused() -> None:
         _edit(b"v3\n{}\n-", GOOD)
 
 
-@pytest.mark.parametrize("byte", [b"\0", b"x", b"\xff"], ids=["as Spark writes it", "a letter", "no UTF-8"])
+@with_cases("byte", [b"\0", b"x", b"\xff"], ids=["as Spark writes it", "a letter", "no UTF-8"])
 def test_initial_offsets_keep_the_byte_before_the_version(byte: bytes) -> None:
     data = byte + b'v1\n{"orders":{"1":50,"0":100}}'
     moves = [

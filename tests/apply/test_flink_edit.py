@@ -25,6 +25,7 @@ from tests.engines.flink import files as flink
 from tests.engines.flink.files import Op, positions
 from tests.engines.spark.folders import FLINK_NAMES, SAMPLES
 from tests.gates import PART
+from tests.with_cases import with_cases
 
 READER = "SourceReaderState"
 SEED = 20261121
@@ -78,12 +79,12 @@ def _differing(one: bytes, other: bytes) -> set[int]:
     return {at for at, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1]}
 
 
-@pytest.mark.parametrize("name", FLINK_NAMES)
+@with_cases("name", FLINK_NAMES)
 def test_an_edit_to_the_same_offsets_gives_the_same_bytes(name: str) -> None:
     assert _edit({"_metadata": _sample(name)}).files == {"_metadata": _sample(name)}
 
 
-@pytest.mark.parametrize("name", FLINK_NAMES)
+@with_cases("name", FLINK_NAMES)
 def test_only_eight_bytes_per_partition_change_and_the_length_stays(name: str) -> None:
     data = _sample(name)
     before = positions(_read({"_metadata": data}))
@@ -104,8 +105,8 @@ def test_only_eight_bytes_per_partition_change_and_the_length_stays(name: str) -
     assert len(edited.changes["_metadata"]) == len(before)
 
 
-@pytest.mark.parametrize("name", [name for name in FLINK_NAMES if "legacy" not in name])
-@pytest.mark.parametrize("new_name", ["x", "a.much-longer_name.of.the.same.topic"])
+@with_cases("name", [name for name in FLINK_NAMES if "legacy" not in name])
+@with_cases("new_name", ["x", "a.much-longer_name.of.the.same.topic"])
 def test_a_renamed_topic_moves_all_that_stands_behind_it(name: str, new_name: str) -> None:
     data = _sample(name)
     read = _read({"_metadata": data})
@@ -170,7 +171,7 @@ class TestPlaces:
             Op(uid="next", subtasks=[flink.subtask(0, flink.state("theirs", [b"kept"]))]),
         )
 
-    @pytest.mark.parametrize(
+    @with_cases(
         "keyed",
         [
             b"\x03" + flink.integer(0) + flink.integer(0) + flink.absolute("file:/job/shared/a", 20),
@@ -238,7 +239,7 @@ class TestEnumerators:
                 )
             )
 
-    @pytest.mark.parametrize(("finished", "refused"), [(b"\x01", False), (b"\x00", True)])
+    @with_cases(("finished", "refused"), [(b"\x01", False), (b"\x00", True)])
     def test_a_new_partition_is_left_to_flink_only_where_it_begins_at_earliest(
         self, finished: bytes, refused: bool
     ) -> None:
@@ -263,8 +264,8 @@ class TestStartsThatAreChosenLater:
         chosen = Move(topic=at.topic, partition=at.partition, old=old, new_topic=at.topic, new=new, added=old is None)
         return {source.id: (*_moves(_read({"_metadata": data}))[source.id], chosen)}
 
-    @pytest.mark.parametrize("marker", [-1, -2, -3, -(2**63)])
-    @pytest.mark.parametrize("old", [None, 500], ids=["decided", "of a log without records"])
+    @with_cases("marker", [-1, -2, -3, -(2**63)])
+    @with_cases("old", [None, 500], ids=["decided", "of a log without records"])
     def test_the_planned_offset_stands_in_their_place(self, marker: int, old: int | None) -> None:
         for new in (0, 7, 2**62):
             before, after = (flink.metadata(flink.kafka_source({0: 1050, 1: start})) for start in (marker, new))
@@ -299,8 +300,8 @@ class TestStartsThatAreChosenLater:
         with pytest.raises(ApplyError, match="orders-1 unassigned, of which this coordinator keeps no offset"):
             edit_savepoint({"_metadata": data}, self._moves(data, 9, None), uri="savepoint-1")
 
-    @pytest.mark.parametrize("name", [name for name in FLINK_NAMES if "legacy" in name])
-    @pytest.mark.parametrize("marker", [-915623761776, -915623761775, -915623761774, -915623761773])
+    @with_cases("name", [name for name in FLINK_NAMES if "legacy" in name])
+    @with_cases("marker", [-915623761776, -915623761775, -915623761774, -915623761773])
     def test_the_legacy_consumer_likewise(self, name: str, marker: int) -> None:
         data, at = _sample(name), max(positions(_read({"_metadata": _sample(name)})).items())
         marked = data.replace((at[1] - 1).to_bytes(8, "big"), marker.to_bytes(8, "big", signed=True))
@@ -348,7 +349,7 @@ class TestSnappy:
 
 
 class TestRefusals:
-    @pytest.mark.parametrize(
+    @with_cases(
         ("data", "told"),
         [
             (
@@ -431,7 +432,7 @@ class TestDropped:
         Op(uid="other source", subtasks=[flink.subtask(0, flink.state(READER, [flink.versioned(b"pulsar://a/b")]))]),
     )
 
-    @pytest.mark.parametrize("version", [4, 5, 6])
+    @with_cases("version", [4, 5, 6])
     def test_exactly_the_operators_of_kafka_sources_are_gone(self, version: int) -> None:
         sources = [flink.kafka_source({0: 5}, uid=uid) for uid in ("one", "two")]
         held = {"_metadata": flink.metadata(sources[0], *self.OTHERS, sources[1], version=version)}

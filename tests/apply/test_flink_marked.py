@@ -22,6 +22,7 @@ from tests.apply.worlds import Stage, stage
 from tests.plan.test_sinks import HELD, OTHER, said
 from tests.plan.test_sinks import plan as drafted_anew
 from tests.plan.test_sinks import row as marked
+from tests.with_cases import with_cases
 
 SAMPLE = "flink-2.3-pending-transaction"
 WITHOUT = Target(kind="flink-savepoint-without-sources")
@@ -81,7 +82,7 @@ def staged(
     return made
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@with_cases("target", TARGETS)
 def test_29_the_copy_differs_in_the_state_alone_from_one_that_is_not_marked(tmp_path: Path, target: Target) -> None:
     plain = stage(tmp_path / "plain", target, sample=SAMPLE)
     unmarked = Path(apply(plain.order(), plain.receipt, plain.tools()).receipt.steps[0].place)
@@ -110,7 +111,7 @@ def test_29_the_copy_differs_in_the_state_alone_from_one_that_is_not_marked(tmp_
     assert tree_hash(made.source) == before
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("now", "cluster_id", "told"),
     [
         (row(Decision.UNKNOWN, "Ongoing"), "id-sink", "reviewed CompleteCommit (SETTLED), now Ongoing (UNKNOWN)"),
@@ -138,8 +139,8 @@ def later(decision: Decision, *, held: bool) -> SinkTransaction:
     return replace(row(decision, "Ongoing"), **changes)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("held", [False, True], ids=["not held", "held"])
-@pytest.mark.parametrize("decision", Decision)
+@with_cases("held", [False, True], ids=["not held", "held"])
+@with_cases("decision", Decision)
 def test_what_a_draft_of_the_same_marks_is_refused_for_makes_a_signed_plan_stale(
     tmp_path: Path, decision: Decision, held: bool
 ) -> None:
@@ -163,7 +164,7 @@ def test_what_a_draft_of_the_same_marks_is_refused_for_makes_a_signed_plan_stale
     assert tree_hash(tmp_path) == before
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@with_cases("target", TARGETS)
 def test_a_copy_that_lost_its_mark_is_not_the_one_that_was_written(tmp_path: Path, target: Target) -> None:
     made = staged(tmp_path, target)
     receipt = apply(made.order(), made.receipt, made.tools()).receipt

@@ -31,6 +31,7 @@ from tests.engines.flink.files import (
     versioned,
 )
 from tests.transactions.recorded import DATA, SAVEPOINTS
+from tests.with_cases import with_cases
 
 COMMITTER = "streaming_committer_raw_states"
 PENDING = [name for name in SAVEPOINTS if not name.endswith("marked-committed")]
@@ -94,7 +95,7 @@ def differing(before: bytes, after: bytes) -> list[int]:
     return [at for at, pair in enumerate(zip(before, after, strict=True)) if pair[0] != pair[1]]
 
 
-@pytest.mark.parametrize("name", PENDING)
+@with_cases("name", PENDING)
 def test_a_recorded_savepoint_changes_in_the_last_byte_of_the_states_of_exactly_the_marked(name: str) -> None:
     files = {"_metadata": (DATA / name / "_metadata").read_bytes()}
     first, second = held(files)
@@ -110,7 +111,7 @@ def test_a_recorded_savepoint_changes_in_the_last_byte_of_the_states_of_exactly_
         assert both[: at - 7].endswith(each.transactional_id.encode())
 
 
-@pytest.mark.parametrize("case", ["c50-incrementing", "c50-pooling"])
+@with_cases("case", ["c50-incrementing", "c50-pooling"])
 def test_marking_makes_the_bytes_that_real_jobs_were_restored_from(case: str) -> None:
     files = {"_metadata": (DATA / case / "savepoint-3-pending" / "_metadata").read_bytes()}
 
@@ -119,9 +120,9 @@ def test_marking_makes_the_bytes_that_real_jobs_were_restored_from(case: str) ->
     }
 
 
-@pytest.mark.parametrize("collector", [0, 1, 2])
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("number", [0, 1])
+@with_cases("collector", [0, 1, 2])
+@with_cases("layout", LAYOUTS)
+@with_cases("number", [0, 1])
 def test_every_layout_of_a_committable_is_marked(layout: str, collector: int, number: int) -> None:
     version, body = LAYOUTS[layout]
     files = job(committer((version, body, number), layout=collector))

@@ -48,6 +48,7 @@ from tests.engines.flink.files import (
     subtask,
 )
 from tests.engines.spark.folders import FLINK_NAMES, write
+from tests.with_cases import with_cases
 
 WITHOUT = Target(kind="flink-savepoint-without-sources")
 BLOB, PLACES = blob({"SourceReaderState": [reader_element("orders", 0, 1050), reader_element("orders", 1, 20)]})
@@ -68,7 +69,7 @@ def _laid_out(folder: Path) -> Path:
     return aged(folder / "savepoint")
 
 
-@pytest.mark.parametrize("name", FLINK_NAMES)
+@with_cases("name", FLINK_NAMES)
 def test_a_recorded_savepoint_goes_the_whole_way_and_back(tmp_path: Path, name: str) -> None:
     staged = stage(tmp_path, SAVEPOINT, sample=name)
     before, old = tree_hash(staged.source), positions(read_checkpoint(str(staged.source)))
@@ -95,7 +96,7 @@ def test_a_recorded_savepoint_goes_the_whole_way_and_back(tmp_path: Path, name: 
     assert tree_hash(staged.source) == before
 
 
-@pytest.mark.parametrize("name", [name for name in FLINK_NAMES if "legacy" not in name])
+@with_cases("name", [name for name in FLINK_NAMES if "legacy" not in name])
 def test_a_source_dropped_from_a_savepoint_goes_the_whole_way_and_back(tmp_path: Path, name: str) -> None:
     staged = stage(tmp_path, WITHOUT, sample=name)
     before, read = tree_hash(staged.source), read_checkpoint(str(staged.source))
@@ -154,7 +155,7 @@ UNALIGNED = Op(uid="map", subtasks=[subtask(0, incoming=[integer(0) * 3 + intege
 SHARED = Op(uid="window", subtasks=[subtask(0, keyed=b"\x07" + integer(0) + integer(0) + absolute("file:/job/a", 20))])
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("data", "told"),
     [
         (metadata(kafka_source({0: 1050, 1: -2})), "orders-1, for which the plan has no position"),
@@ -220,7 +221,7 @@ def test_a_changed_copy_is_said_and_not_removed(tmp_path: Path) -> None:
     assert place.exists()
 
 
-@pytest.mark.parametrize("name", ["_metadata", "5e2c"])
+@with_cases("name", ["_metadata", "5e2c"])
 def test_a_savepoint_that_is_not_the_reviewed_one_is_refused(tmp_path: Path, name: str) -> None:
     source = _laid_out(tmp_path)
     plan = drafted(str(source))

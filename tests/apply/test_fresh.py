@@ -26,6 +26,7 @@ from tests.apply.plans import (
     tree_hash,
 )
 from tests.engines.spark.folders import checkpoint, orders, write
+from tests.with_cases import with_cases
 
 WRITERS = [pytest.param(starting_offsets, STARTING, id="startingOffsets"), pytest.param(seeded, SEEDED, id="seeded")]
 
@@ -74,7 +75,7 @@ def test_two_seeded_checkpoints_are_two_queries(tmp_path: Path) -> None:
     assert len(ids) == 2
 
 
-@pytest.mark.parametrize(("writer", "target"), WRITERS)
+@with_cases(("writer", "target"), WRITERS)
 def test_a_dry_run_shows_the_numbers_and_writes_nothing(writer: Writer, target: Target, tmp_path: Path) -> None:
     plan = drafted(str(recorded(PENDING, tmp_path)))
     before = tree_hash(tmp_path)
@@ -110,8 +111,8 @@ def _twice(plan: Plan) -> Plan:
     return replace(plan, positions=(*plan.positions, plan.positions[0]))
 
 
-@pytest.mark.parametrize(("writer", "target"), WRITERS)
-@pytest.mark.parametrize("change", [_without, _grown, _unknown_topic, _negative, _twice])
+@with_cases(("writer", "target"), WRITERS)
+@with_cases("change", [_without, _grown, _unknown_topic, _negative, _twice])
 def test_not_exactly_all_partitions_is_refused(
     change: Callable[[Plan], Plan], writer: Writer, target: Target, tmp_path: Path
 ) -> None:
@@ -124,7 +125,7 @@ def test_not_exactly_all_partitions_is_refused(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(("writer", "target"), WRITERS)
+@with_cases(("writer", "target"), WRITERS)
 def test_several_sources_are_refused(writer: Writer, target: Target, tmp_path: Path) -> None:
     plan = drafted(str(recorded("spark-4.0.0-multi", tmp_path)))
 
@@ -141,7 +142,7 @@ def test_a_source_beside_the_kafka_one_is_no_reason_against_a_file_and_one_again
         seeded.prepare(plan, SEEDED, context(tmp_path))
 
 
-@pytest.mark.parametrize(("writer", "target"), WRITERS)
+@with_cases(("writer", "target"), WRITERS)
 def test_what_stands_there_is_not_written_over(writer: Writer, target: Target, tmp_path: Path) -> None:
     plan = drafted(str(recorded(PENDING, tmp_path)))
     (tmp_path / "out").mkdir()
@@ -153,7 +154,7 @@ def test_what_stands_there_is_not_written_over(writer: Writer, target: Target, t
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["copy"]
 
 
-@pytest.mark.parametrize(("writer", "target"), WRITERS)
+@with_cases(("writer", "target"), WRITERS)
 def test_outside_the_write_roots_nothing_is_written(writer: Writer, target: Target, tmp_path: Path) -> None:
     plan = drafted(str(recorded(PENDING, tmp_path / "in")))
 
@@ -164,7 +165,7 @@ def test_outside_the_write_roots_nothing_is_written(writer: Writer, target: Targ
         writer.prepare(plan, target, replace(context(tmp_path), output=None))
 
 
-@pytest.mark.parametrize(("writer", "target"), WRITERS)
+@with_cases(("writer", "target"), WRITERS)
 def test_an_object_store_is_refused_in_words(writer: Writer, target: Target, tmp_path: Path) -> None:
     plan = drafted(str(recorded(PENDING, tmp_path)))
 
@@ -172,7 +173,7 @@ def test_an_object_store_is_refused_in_words(writer: Writer, target: Target, tmp
         writer.prepare(plan, target, replace(context(tmp_path, output="s3://b/x/y"), write_roots=("s3://b/x",)))
 
 
-@pytest.mark.parametrize(("writer", "target"), WRITERS)
+@with_cases(("writer", "target"), WRITERS)
 def test_undoing_removes_it_unless_it_was_changed(writer: Writer, target: Target, tmp_path: Path) -> None:
     plan = drafted(str(recorded(PENDING, tmp_path)))
     step = _written(writer, target, plan, tmp_path)

@@ -25,6 +25,7 @@ from tests.apply.faults import Fault, FaultyDisk, FullDisk, UnsyncedDisk
 from tests.apply.plans import files_of
 from tests.apply.scenarios import SCENARIOS, Stage
 from tests.gates import FULL, PART
+from tests.with_cases import with_cases
 
 LIB = Path(__file__).parent.parent.parent / "lib"
 KILLED = {
@@ -198,7 +199,7 @@ def _small(folder: Path) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
-@pytest.mark.parametrize("name", ["copy", "in place", "seeded", "Flink savepoint", "startingOffsets"])
+@with_cases("name", ["copy", "in place", "seeded", "Flink savepoint", "startingOffsets"])
 def test_a_small_file_system_at_20_levels_of_fill_leaves_nothing_partial(
     name: str, tmp_path: Path, figure: Callable[[str], None]
 ) -> None:
@@ -226,8 +227,8 @@ def _fill(path: Path, *, leave_bytes: int) -> None:
         stream.truncate(max(0, stream.tell() - leave_bytes))
 
 
-@pytest.mark.parametrize("name", ["copy", "in place", "seeded", "Flink savepoint", "startingOffsets"])
-@pytest.mark.parametrize("shared", [True, False], ids=["one journal", "a journal each"])
+@with_cases("name", ["copy", "in place", "seeded", "Flink savepoint", "startingOffsets"])
+@with_cases("shared", [True, False], ids=["one journal", "a journal each"])
 def test_of_20_appliers_at_once_exactly_one_wins(
     name: str, shared: bool, quick_path: Path, figure: Callable[[str], None]
 ) -> None:

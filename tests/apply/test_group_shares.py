@@ -14,6 +14,7 @@ from offsetwise.errors import ApplyError, LostReplyError, OffsetwiseError, Stale
 from offsetwise.model import GroupOffset, StepState, TopicPartition
 from offsetwise.targets.group.writer import AT_ONCE
 from tests.apply.worlds import BEFORE, TO_GROUP, Groups, Stage, stage
+from tests.with_cases import with_cases
 
 COUNT = AT_ONCE + 2
 """A whole share, and two groups more."""
@@ -85,8 +86,8 @@ def test_every_group_of_a_share_is_in_the_journal_before_the_first_request(stage
     assert begun[AT_ONCE] == set(range(COUNT))
 
 
-@pytest.mark.parametrize("arrives", [True, False], ids=["arrived", "did not arrive"])
-@pytest.mark.parametrize("number", [0, AT_ONCE // 2, AT_ONCE - 1, AT_ONCE, COUNT - 1], ids=lambda k: f"commit {k}")
+@with_cases("arrives", [True, False], ids=["arrived", "did not arrive"])
+@with_cases("number", [0, AT_ONCE // 2, AT_ONCE - 1, AT_ONCE, COUNT - 1], ids=lambda k: f"commit {k}")
 def test_a_lost_reply_to_the_kth_commit_is_judged_by_what_is_read_again(
     staged: Stage, number: int, arrives: bool
 ) -> None:

@@ -15,6 +15,7 @@ from offsetwise.model import GroupOffset, ReceiptStep, StepState, Target, TopicP
 from offsetwise.position import offset_of
 from offsetwise.targets.group.writer import GroupWriter
 from tests.apply.worlds import BEFORE, GROUP, TO_GROUP, Groups, Stage, stage
+from tests.with_cases import with_cases
 
 
 class Run:
@@ -84,7 +85,7 @@ class TestWriting:
         }
         assert run.staged.groups.commits == []
 
-    @pytest.mark.parametrize("state", ["Stable", "PreparingRebalance", "Assigning", None])
+    @with_cases("state", ["Stable", "PreparingRebalance", "Assigning", None])
     def test_refuses_a_group_that_has_members_or_may_have(self, run: Run, state: str) -> None:
         run.staged.groups.state = state
 
@@ -104,7 +105,7 @@ class TestWriting:
 
         assert run.write().state is StepState.DONE
 
-    @pytest.mark.parametrize("kind", ["Share", "Streams"])
+    @with_cases("kind", ["Share", "Streams"])
     def test_refuses_other_kinds_of_group(self, run: Run, kind: str) -> None:
         run.staged.groups.type = kind
 
@@ -277,7 +278,7 @@ class TestAnErrorOfOnePartition:
 
 
 class TestALostReply:
-    @pytest.mark.parametrize("arrived", range(4))
+    @with_cases("arrived", range(4))
     def test_after_the_kth_commit_is_told_by_what_was_read_again(self, run: Run, arrived: int) -> None:
         count = len(run.planned)
         run.staged.groups.lose, run.staged.groups.arrives = (lambda: None), min(arrived, count)
@@ -471,7 +472,7 @@ class TestLooking:
         assert run.look(step) is Standing.ABSENT
 
 
-@pytest.mark.parametrize("name", ["=cmd()", "<img src=x>", "\x1b[31m", "or\u202eders", "a\nb"])
+@with_cases("name", ["=cmd()", "<img src=x>", "\x1b[31m", "or\u202eders", "a\nb"])
 def test_a_hostile_name_is_told_in_quotes(tmp_path: Path, name: str) -> None:
     target = Target(kind="consumer-group", group=name)
     run = Run(stage(tmp_path, target), target)

@@ -27,6 +27,7 @@ from tests.apply.worlds import stage
 from tests.commands import call
 from tests.plan.scene import ETL, drafted
 from tests.review.people import ADA, Scene, access_with_key
+from tests.with_cases import with_cases
 
 HOSTILE = {
     "HTML": "<img src=x onerror=alert(1)><script>alert(1)</script>",
@@ -52,7 +53,7 @@ def plain(words: str) -> str:
     return "".join(marked(words).split())
 
 
-@pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)
+@with_cases("name", HOSTILE.values(), ids=HOSTILE)
 def test_a_plan_shows_every_name_as_text_and_keeps_it_whole_in_its_file(name: str) -> None:
     standard = drafted(None, ETL)
     decided = Override(offset=standard.positions[0].new_offset, by=name, reason=f"{name} ")
@@ -81,7 +82,7 @@ def test_a_plan_shows_every_name_as_text_and_keeps_it_whole_in_its_file(name: st
         assert "\x1b" not in caught.value.problem, "a topic is quoted"
 
 
-@pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)
+@with_cases("name", HOSTILE.values(), ids=HOSTILE)
 def test_applying_verifying_and_taking_back_show_a_group_as_text(name: str, tmp_path: Path) -> None:
     staged = stage(tmp_path, COPY, Target(kind="consumer-group", group=name))
     out = io.StringIO()
@@ -98,8 +99,8 @@ def test_applying_verifying_and_taking_back_show_a_group_as_text(name: str, tmp_
     assert "\x1b" not in Path(f"{staged.receipt}.journal").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)
-@pytest.mark.parametrize("command", ["keygen", "sign", "export", "draft", "drift"])
+@with_cases("name", HOSTILE.values(), ids=HOSTILE)
+@with_cases("command", ["keygen", "sign", "export", "draft", "drift"])
 def test_an_error_repeats_a_name_as_text(command: str, name: str, tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
     plan.write_text(files.dump(drafted(None, ETL)), encoding="utf-8")
@@ -121,7 +122,7 @@ def test_an_error_repeats_a_name_as_text(command: str, name: str, tmp_path: Path
             assert json.loads(ran.out)["format"] == "offsetwise/error"
 
 
-@pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)
+@with_cases("name", HOSTILE.values(), ids=HOSTILE)
 def test_no_group_of_such_a_name_stands_in_a_csv(name: str) -> None:
     hostile = Target(kind="consumer-group", group=name)
     try:
@@ -134,7 +135,7 @@ def test_no_group_of_such_a_name_stands_in_a_csv(name: str) -> None:
         assert not {row[0][0] for row in csv.reader(io.StringIO(text))} & set("=+-@\t\r")
 
 
-@pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)
+@with_cases("name", HOSTILE.values(), ids=HOSTILE)
 def test_the_audit_log_keeps_a_reason_and_a_name_whole_and_its_chain_intact(name: str, tmp_path: Path) -> None:
     with open_store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
         scene = Scene(store.reviews, access_with_key(tmp_path))

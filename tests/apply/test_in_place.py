@@ -29,6 +29,7 @@ from tests.apply.plans import (
 from tests.apply.test_spark_checkpoint import SAMPLE, _expected, _positions
 from tests.engines.spark.folders import NAMES
 from tests.plans import plan_of
+from tests.with_cases import with_cases
 
 
 def _edited(plan: Plan, folder: Path, *, disk: Disk | None = None, name: str = "receipt.json.journal") -> ReceiptStep:
@@ -36,7 +37,7 @@ def _edited(plan: Plan, folder: Path, *, disk: Disk | None = None, name: str = "
         return in_place.write(plan, IN_PLACE, context(folder, journal=one, disk=disk))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@with_cases("name", NAMES)
 def test_it_restarts_at_the_planned_positions_and_undoing_restores_every_byte_and_time(
     name: str, tmp_path: Path
 ) -> None:
@@ -142,7 +143,7 @@ def test_a_second_application_of_the_plan_is_refused(tmp_path: Path) -> None:
     assert tree_hash(source) == before
 
 
-@pytest.mark.parametrize("ran", ["offsets/4", "commits/3", "offsets/3"])
+@with_cases("ran", ["offsets/4", "commits/3", "offsets/3"])
 def test_a_checkpoint_on_which_a_query_has_run_is_kept(ran: str, tmp_path: Path) -> None:
     source = recorded(PENDING, tmp_path)
     plan = drafted(str(source))

@@ -15,6 +15,7 @@ from offsetwise.errors import ApplyError, FileError, VersionError
 from offsetwise.model import ReceiptStep, StepState, WrittenFile, WrittenOffset
 from tests.apply.faults import Fault, FaultyDisk, UnsyncedDisk
 from tests.apply.plans import COPY, DIGEST, journal
+from tests.with_cases import with_cases
 
 STEP = ReceiptStep(
     target=COPY,
@@ -86,7 +87,7 @@ def test_only_one_process_holds_it(tmp_path: Path) -> None:
     journal(tmp_path).close()
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "line",
     [
         b"not json",
@@ -106,7 +107,7 @@ def test_damage_before_the_last_line_is_refused(line: bytes, tmp_path: Path) -> 
         journal(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["plan", "begun_at"])
+@with_cases("name", ["plan", "begun_at"])
 def test_a_first_line_that_says_no_text_is_refused(name: str, tmp_path: Path) -> None:
     journal(tmp_path).close()
     path = tmp_path / "receipt.json.journal"
@@ -135,7 +136,7 @@ def test_without_a_journal_there_is_nothing_to_go_by(tmp_path: Path) -> None:
         read_journal(str(tmp_path / "empty"))
 
 
-@pytest.mark.parametrize("fault", list(Fault))
+@with_cases("fault", list(Fault))
 def test_a_line_that_could_not_be_written_spoils_no_later_one(fault: Fault, tmp_path: Path) -> None:
     counting = FaultyDisk()
     with journal(tmp_path, disk=counting) as one:

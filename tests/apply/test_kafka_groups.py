@@ -15,6 +15,7 @@ from offsetwise.model import GroupOffset, TopicPartition
 from offsetwise.streams.kafka.client import Deadline
 from offsetwise.targets.group import brokers
 from offsetwise.targets.group.port import Reply
+from tests.with_cases import with_cases
 
 WANTED = (
     GroupOffset(topic="orders", partition=0, offset=950, metadata="mine", leader_epoch=4),
@@ -105,7 +106,7 @@ def failing(code: int) -> KafkaException:
     return KafkaException(KafkaError(code))
 
 
-@pytest.mark.parametrize("why", MAY_HAVE_ARRIVED)
+@with_cases("why", MAY_HAVE_ARRIVED)
 def test_what_may_have_arrived_is_neither_done_nor_refused(why: str, client: type[Answering]) -> None:
     client.outcome = failing(MAY_HAVE_ARRIVED[why])
 
@@ -124,7 +125,7 @@ def test_no_answer_in_time_is_neither(client: type[Answering]) -> None:
         removed()
 
 
-@pytest.mark.parametrize("why", NOTHING_COMMITTED)
+@with_cases("why", NOTHING_COMMITTED)
 def test_what_was_refused_as_a_whole_is_told_as_that(why: str, client: type[Answering]) -> None:
     client.outcome = failing(NOTHING_COMMITTED[why])
 
@@ -165,7 +166,7 @@ def test_a_group_that_is_gone_already_is_deleted(client: type[Answering]) -> Non
     assert removed() is None
 
 
-@pytest.mark.parametrize("led_to", ["another", None])
+@with_cases("led_to", ["another", None])
 def test_a_change_behind_which_the_address_leads_elsewhere_is_neither_done_nor_refused(
     led_to: str | None, client: type[Answering]
 ) -> None:

@@ -46,6 +46,7 @@ from tests.apply.kinesis_plans import CHAIN, back, shard_plan
 from tests.apply.plans import DIGEST, MIGRATION, context, journal
 from tests.engines.test_kinesis import DATA
 from tests.storage.test_dynamodb import dynamodb, live, put
+from tests.with_cases import with_cases
 
 __all__ = ["dynamodb"]
 
@@ -430,14 +431,14 @@ def test_a_table_that_is_not_there_is_said(dynamodb: Any, moto: str, tmp_path: P
         apply(app, plan, tmp_path)
 
 
-@pytest.mark.parametrize("place", [LATEST, at(7), at_time(1)], ids=str)
+@with_cases("place", [LATEST, at(7), at_time(1)], ids=str)
 def test_a_place_that_no_lease_can_hold_is_refused(place: Position) -> None:
     plan = rewound(move=lambda one: place if one.partition == 1 else None)
 
     assert [each.code for each in target_type(TARGET.kind).unfit(plan)] == ["PLACE_NOT_HELD"]
 
 
-@pytest.mark.parametrize("place", [TRIM_HORIZON, SHARD_END, after(7), after(7, 2)], ids=str)
+@with_cases("place", [TRIM_HORIZON, SHARD_END, after(7), after(7, 2)], ids=str)
 def test_a_place_that_a_lease_can_hold_is_read_again_as_it_was_written(
     app: Application, place: Position, tmp_path: Path
 ) -> None:
@@ -450,7 +451,7 @@ def test_a_place_that_a_lease_can_hold_is_read_again_as_it_was_written(
     assert [each.position for each in read.sources[0].shards if each.shard.endswith("1")] == [place]
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("change", "wrong"),
     [
         ({"key": "shardId-000000000009"}, "its leases are not the plan's"),
@@ -495,8 +496,8 @@ LATER: Final = (1 << 148) + (1 << 36)
 """One second, added to when a number's shard was made and to when its record arrived."""
 
 
-@pytest.mark.parametrize("seconds", [-86_400, -1, 1, 3_600])
-@pytest.mark.parametrize("shard", range(3))
+@with_cases("seconds", [-86_400, -1, 1, 3_600])
+@with_cases("shard", range(3))
 def test_the_application_of_another_stream_with_the_same_shards_is_refused(
     seconds: int, shard: int, app: Application, tmp_path: Path
 ) -> None:

@@ -29,6 +29,7 @@ from tests.apply.test_kcl_leases import Application, KilledError, apply, config,
 from tests.apply.test_kcl_leases import application as existing
 from tests.engines.test_kinesis import DATA
 from tests.storage.test_dynamodb import dynamodb
+from tests.with_cases import with_cases
 
 __all__ = ["dynamodb"]
 
@@ -59,8 +60,8 @@ def tables(app: Application) -> list[str]:
     return [name for name in app.client.list_tables()["TableNames"] if name == NEW]
 
 
-@pytest.mark.parametrize("dump", [CHAIN, SPLIT, "kcl/2.7.2-two-shards.json"])
-@pytest.mark.parametrize("kcl", ["2", "3"])
+@with_cases("dump", [CHAIN, SPLIT, "kcl/2.7.2-two-shards.json"])
+@with_cases("kcl", ["2", "3"])
 def test_a_table_is_created_as_that_version_lays_it_out_and_deleted_again(
     kcl: str, dump: str, app: Application, tmp_path: Path
 ) -> None:
@@ -227,7 +228,7 @@ def test_a_table_created_between_the_look_and_the_request_is_not_touched(app: Ap
     assert not app.rows()
 
 
-@pytest.mark.parametrize("row", ["LEADER", "LEASE", None])
+@with_cases("row", ["LEADER", "LEASE", None])
 def test_a_table_on_which_an_application_has_begun_is_not_deleted(
     row: str | None, app: Application, tmp_path: Path
 ) -> None:
@@ -267,7 +268,7 @@ def losing(table: LeaseTable, verb: str, *, done: bool) -> LeaseTable:
     return table
 
 
-@pytest.mark.parametrize("done", [True, False])
+@with_cases("done", [True, False])
 def test_a_reply_that_is_lost_is_looked_at_again(app: Application, tmp_path: Path, *, done: bool) -> None:
     plan = creating()
 
@@ -312,7 +313,7 @@ def test_apply_says_how_a_table_comes_to_be_where_the_plan_creates_none(app: App
     assert "--set create_table=true --set kcl=2" in error.value.fix
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("settings", "table", "told"),
     [
         ((), {"absent": True}, "there is none in this region and account, and the plan creates none"),

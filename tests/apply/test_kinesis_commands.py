@@ -18,6 +18,7 @@ from tests.apply.test_kinesis_state import LEGACY, data_of, source_of
 from tests.commands import Ran, call
 from tests.engines.test_kinesis import DATA
 from tests.storage.test_dynamodb import dynamodb, live
+from tests.with_cases import with_cases
 
 __all__ = ["app", "dynamodb"]
 
@@ -119,7 +120,7 @@ def test_a_lease_table_that_has_moved_on_since_the_review_is_stale(tmp_path: Pat
 
 
 @pytest.mark.usefixtures("without_credentials")
-@pytest.mark.parametrize(
+@with_cases(
     ("recorded", "target"),
     [
         ("spark/awslabs-2.0.0-committed", "spark-checkpoint"),
@@ -277,8 +278,8 @@ def test_a_file_beside_a_live_table_is_verified_though_the_table_is_a_root(
 
 
 @pytest.mark.usefixtures("without_credentials")
-@pytest.mark.parametrize("dump", sorted((DATA / "kcl").glob("2.7.2-t*.json")), ids=lambda dump: dump.stem)
-@pytest.mark.parametrize(
+@with_cases("dump", sorted((DATA / "kcl").glob("2.7.2-t*.json")), ids=lambda dump: dump.stem)
+@with_cases(
     ("target", "instead"),
     [
         ("flink-savepoint", ("flink-savepoint-from-positions", *JOB)),

@@ -23,6 +23,7 @@ from tests.apply.kinesis_plans import ARN, shard_plan
 from tests.apply.plans import MIGRATION, aged, context, journal
 from tests.apply.test_kinesis_state import LEGACY, data_of, source_of, with_legacy_position
 from tests.engines.test_kinesis import DATA, rows
+from tests.with_cases import with_cases
 
 TARGET = FlinkSavepointConverted()
 MODULE = writer_module(TARGET.kind)
@@ -81,7 +82,7 @@ def test_a_savepoint_that_is_another_one_since_is_stale(savepoint: Path, tmp_pat
         WRITER.prepare(plan, TARGET, context(tmp_path))
 
 
-@pytest.mark.parametrize(("text", "sub"), [("LATEST_SEQUENCE_NUM", -1), ("77", 4)])
+@with_cases(("text", "sub"), [("LATEST_SEQUENCE_NUM", -1), ("77", 4)])
 def test_a_place_that_the_new_source_cannot_hold_is_refused(
     savepoint: Path, text: str, sub: int, tmp_path: Path
 ) -> None:
@@ -104,7 +105,7 @@ def test_a_stream_that_was_not_asked_has_no_arn_and_is_refused(savepoint: Path, 
         WRITER.prepare(other, TARGET, context(tmp_path))
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("said", "id_", "wanted"),
     [
         ({}, None, []),

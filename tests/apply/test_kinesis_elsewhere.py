@@ -18,6 +18,7 @@ from tests.apply.plans import MIGRATION, context, files_of
 from tests.apply.test_kcl_leases import TABLE, Application, app, apply
 from tests.engines.test_kinesis import DATA
 from tests.storage.test_dynamodb import dynamodb
+from tests.with_cases import with_cases
 
 __all__ = ["app", "dynamodb"]
 
@@ -34,7 +35,7 @@ def elsewhere(plan: Plan) -> Plan:
     )
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("source", "target"),
     [
         ("flink/legacy-consumer-4.3.0-two-shards", FlinkSavepointConverted()),

@@ -26,6 +26,7 @@ from offsetwise.targets.flink.output import flag, int32, sized, text
 from tests.apply.test_kinesis_state import ARN, LEGACY, data_of, elements, opened, read, split, with_legacy_position
 from tests.engines.flink.files import Op, codes, inline, integer, metadata, state, subtask
 from tests.engines.test_kinesis import rows
+from tests.with_cases import with_cases
 
 NUMBER = 49680454714650741066610729840426625636287947098176880642
 UID = "kinesis-src"
@@ -49,7 +50,7 @@ def fields_of(chosen: random.Random) -> SplitFields:
     )
 
 
-@pytest.mark.parametrize("seed", range(100))
+@with_cases("seed", range(100))
 def test_a_split_is_at_the_end_of_its_shard_exactly_where_it_is_finished(seed: int) -> None:
     fields = fields_of(random.Random(seed))
     data = split_element(fields)
@@ -62,7 +63,7 @@ def test_a_split_is_at_the_end_of_its_shard_exactly_where_it_is_finished(seed: i
     assert (data[-1:] == b"\1") == fields.finished or fields.version == 1
 
 
-@pytest.mark.parametrize("seed", range(40))
+@with_cases("seed", range(40))
 def test_whether_it_is_finished_is_said_in_version_2_and_in_no_other(seed: int) -> None:
     fields = fields_of(random.Random(seed))
     body = split_element(fields)[12:]
@@ -72,8 +73,8 @@ def test_whether_it_is_finished_is_said_in_version_2_and_in_no_other(seed: int) 
         read_split(Cursor(sized(int32(fields.version) + sized(wrong))))
 
 
-@pytest.mark.parametrize("version", [0, 1, 2])
-@pytest.mark.parametrize("finished", [False, True])
+@with_cases("version", [0, 1, 2])
+@with_cases("finished", [False, True])
 def test_a_shard_of_a_table_is_at_its_end_exactly_where_it_is_finished(version: int, *, finished: bool) -> None:
     body = text("arn:aws:dynamodb:us-east-1:000000000000:table/t/stream/2026-01-01T00:00:00.000")
     body += text("shardId-00000001550840986131-382ec8f8")
@@ -106,7 +107,7 @@ def data_tail() -> bytes:
 HALVES = (0, 2**127 - 1), (2**127, 2**128 - 1)
 
 
-@pytest.mark.parametrize("finished", [0, 1])
+@with_cases("finished", [0, 1])
 def test_a_split_that_its_coordinator_has_finished_is_not_lost(finished: int) -> None:
     """A reader keeps no split that it has finished, and one that it does not keep otherwise is lost."""
     kept, other = (split(shard_id(number), after(NUMBER + number), *HALVES[number]) for number in (0, 1))
@@ -115,7 +116,7 @@ def test_a_split_that_its_coordinator_has_finished_is_not_lost(finished: int) ->
     assert ("NO_POSITION" in codes(read(savepoint([kept], known)))) == (not finished)
 
 
-@pytest.mark.parametrize("finished", [0, 1])
+@with_cases("finished", [0, 1])
 def test_what_a_finished_subtask_had_is_not_called_lost(finished: int) -> None:
     kept, other = (split(shard_id(number), after(NUMBER + number), *HALVES[number]) for number in (0, 1))
     more = integer(-2) if finished else subtask(1)
@@ -136,7 +137,7 @@ def test_a_finished_operator_has_no_source_whatever_its_coordinator_knows() -> N
     assert "NO_POSITION" in codes(running)
 
 
-@pytest.mark.parametrize("ended", [(), (0,), (1,), (0, 1)], ids=str)
+@with_cases("ended", [(), (0,), (1,), (0, 1)], ids=str)
 def test_an_operator_is_finished_where_all_its_subtasks_are(ended: tuple[int, ...]) -> None:
     subtasks = [integer(-index - 1) if index in ended else subtask(index) for index in (0, 1)]
     kept = split(shard_id(0), after(NUMBER))
@@ -147,7 +148,7 @@ def test_an_operator_is_finished_where_all_its_subtasks_are(ended: tuple[int, ..
     assert [one.finished for one in flink_details(found).operators] == [len(ended) == 2, False]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@with_cases("seed", range(20))
 def test_an_edited_savepoint_keeps_what_is_finished_and_moves_the_rest(seed: int) -> None:
     """A move within the stream: other numbers for the shards that are read on."""
     chosen = random.Random(seed)
@@ -193,7 +194,7 @@ class TestConverted:
         assert [each.shard.id for each in known.splits] == ["shardId-000000000001"]
         assert known.last == "shardId-000000000001"
 
-    @pytest.mark.parametrize("finished", [0, 1])
+    @with_cases("finished", [0, 1])
     def test_a_consumer_with_a_finished_subtask_is_not_converted(self, finished: int) -> None:
         held = [element for name, element in elements(data_of(LEGACY)) if name == LEGACY_STATE]
         subtasks = [subtask(0, state(LEGACY_STATE, held, mode=2)), integer(-2) if finished else subtask(1)]

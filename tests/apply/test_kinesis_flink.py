@@ -40,6 +40,7 @@ from tests.apply.plans import MIGRATION, SAVEPOINT, aged, context, flink_savepoi
 from tests.apply.test_kinesis_state import LEGACY, coordinators, data_of, fields_of, opened, source_of
 from tests.engines.flink.files import codes
 from tests.engines.test_kinesis import rows
+from tests.with_cases import with_cases
 
 MODULE: Final = writer_module(SAVEPOINT.kind)
 TWO: Final = "streams-source-5.1.0-two-shards"
@@ -101,7 +102,7 @@ def with_listed(plan: Plan, shard: ShardRange) -> Plan:
     return replace(made, requirements=replace(plan.requirements, new=replace(new, topics=topics)))
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "data",
     [data_of(TWO), of_version(0), of_version(1), data_of(WAITING), data_of(LEGACY)],
     ids=["splits 2", "splits 0", "splits 1", "waiting children", "legacy consumer"],
@@ -120,7 +121,7 @@ def test_a_copy_with_the_same_positions_has_the_same_bytes(data: bytes, tmp_path
     assert not Path(step.place).exists()
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("data", "place"),
     [
         (data_of(TWO), after(77)),
@@ -227,7 +228,7 @@ def test_on_another_stream_the_legacy_consumer_has_its_name_and_places(tmp_path:
     assert seen(plan, step, tmp_path) == [Turnout.CONFIRMED] * 2
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("data", "shards", "why"),
     [
         (LEGACY, (*halves(), ShardRange(partition=2, low=0, high=0)), "lg-2 at .* as in the plan, found no such shard"),
@@ -244,7 +245,7 @@ def test_on_another_stream_the_legacy_consumer_has_no_other_shards(
         flink_savepoint.prepare(plan, SAVEPOINT, context(tmp_path))
 
 
-@pytest.mark.parametrize("name", [TWO, LEGACY])
+@with_cases("name", [TWO, LEGACY])
 def test_a_savepoint_that_stands_elsewhere_is_led_to_no_other_stream(name: str, tmp_path: Path) -> None:
     plan = on_another(shard_plan(laid(data_of(name), tmp_path), SAVEPOINT), *halves())
     moved = in_shards({0: after(5), 1: after(6)})
@@ -254,7 +255,7 @@ def test_a_savepoint_that_stands_elsewhere_is_led_to_no_other_stream(name: str, 
         flink_savepoint.prepare(plan, SAVEPOINT, context(tmp_path))
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("change", "why"),
     [
         (lambda plan: replace(plan, positions=plan.positions[:1]), "a position for fl-1 in the plan, found none"),

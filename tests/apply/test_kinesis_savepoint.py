@@ -23,6 +23,7 @@ from tests.apply.kinesis_plans import ARN, ASKED, CHAIN, shard_plan
 from tests.apply.plans import MIGRATION, context, journal
 from tests.apply.test_kinesis_state import data_of, source_of
 from tests.engines.test_kinesis import DATA, rows
+from tests.with_cases import with_cases
 
 TARGET = FlinkSavepointFromPositions()
 WRITER = writer_module(TARGET.kind).writer(MIGRATION)
@@ -84,7 +85,7 @@ def test_a_place_where_something_stands_is_refused(tmp_path: Path) -> None:
         WRITER.prepare(plan(), TARGET, context(tmp_path))
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("turnout", "place"),
     [
         (Turnout.CONFIRMED, None),
@@ -112,7 +113,7 @@ def test_a_checkpoint_of_the_restored_job_tells_where_it_stands(
     assert {each.turnout for each in seen} == {turnout}
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("place", "why"),
     [
         (LATEST, "is at LATEST, which a split of KinesisStreamsSource cannot hold: that names no record and no time"),
@@ -134,12 +135,12 @@ def test_a_position_that_no_split_can_hold_is_refused_before_anything_is_written
     assert message in refused.value.problem
 
 
-@pytest.mark.parametrize("place", [TRIM_HORIZON, SHARD_END, at_time(1795335840604)], ids=str)
+@with_cases("place", [TRIM_HORIZON, SHARD_END, at_time(1795335840604)], ids=str)
 def test_other_places_are_held(place: Position) -> None:
     assert reasons(only(1, place)) == []
 
 
-@pytest.mark.parametrize("ended", [{0}, {1}, {2}, {0, 1}, {0, 2}, {1, 2}], ids=str)
+@with_cases("ended", [{0}, {1}, {2}, {0, 1}, {0, 2}, {1, 2}], ids=str)
 def test_shards_that_are_read_to_their_end_are_in_no_split_and_all_others_are(ended: set[int], tmp_path: Path) -> None:
     made = plan(move=lambda one: SHARD_END if one.partition in ended else None)
     with journal(tmp_path) as one:
@@ -181,7 +182,7 @@ def test_shards_of_which_too_little_is_known_are_refused() -> None:
     assert (code, message.partition(",")[0]) == ("SHARDS_UNKNOWN", "shardId-000000000000 of 'chain' is open")
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("change", "found"),
     [
         ({"uid": "/checkpoints/job"}, "found '/checkpoints/job', which is a path"),

@@ -36,6 +36,7 @@ from offsetwise.streams.kinesis.spec import LATEST, SHARD_END, after, at_time, i
 from tests.apply.kinesis_plans import halves, on_another, shard_plan, with_child
 from tests.apply.plans import COPY, DIGEST, MIGRATION, aged, context, files_of, journal, spark_checkpoint
 from tests.engines.test_kinesis import AWSLABS, DATA, NUMBER, PENDING, codes, rows
+from tests.with_cases import with_cases
 
 MODULE: Final = writer_module(COPY.kind)
 AGGREGATED: Final = DATA / "spark" / "awslabs-2.0.0-aggregated"
@@ -73,7 +74,7 @@ def only(shard: int, place: Position) -> Callable[[SourcePosition], Position | N
     return lambda one: place if one.partition == shard else None
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("recorded", "lay"),
     [(AWSLABS, laid), (PENDING, laid), (AGGREGATED, laid), (QUBOLE, laid), (QUBOLE, unfinished)],
     ids=["awslabs", "awslabs, pending", "awslabs, aggregated", "qubole", "qubole, pending"],
@@ -101,7 +102,7 @@ def test_a_copy_with_the_same_positions_has_the_same_bytes(
     assert not copy.exists()
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("place", "file", "line"),
     [
         (
@@ -168,7 +169,7 @@ def test_of_a_pending_batch_both_ends_are_written(tmp_path: Path) -> None:
     assert not (Path(step.place) / "commits" / "3").exists()
 
 
-@pytest.mark.parametrize("recorded", [AWSLABS, QUBOLE], ids=["awslabs", "qubole"])
+@with_cases("recorded", [AWSLABS, QUBOLE], ids=["awslabs", "qubole"])
 def test_a_shard_that_the_checkpoint_does_not_name_is_named_at_its_oldest_record(
     recorded: Path, tmp_path: Path
 ) -> None:
@@ -187,7 +188,7 @@ def test_a_shard_that_the_checkpoint_does_not_name_is_named_at_its_oldest_record
         assert spark_checkpoint.undo(plan, step, context(tmp_path, journal=one)).state is StepState.UNDONE
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("batch", "committed", "number", "turnout"),
     [
         (1, False, NUMBER, Turnout.CONFIRMED),
@@ -231,7 +232,7 @@ UNREAD: Final = Finding(
 )
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("recorded", "move", "closed", "findings", "wanted"),
     [
         (AWSLABS, None, True, (), []),
@@ -273,7 +274,7 @@ def test_a_pending_batch_and_a_shard_that_it_does_not_name_do_not_go_together(tm
     assert [each.code for each in target_type(COPY.kind).unfit(plan)] == ["PENDING_BATCH_DIFFERS"]
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("recorded", "shards"),
     [
         (AWSLABS, halves()),
@@ -327,7 +328,7 @@ def elsewhere(plan: Plan) -> tuple[PlannedPosition, ...]:
     return (replace(first, old_offset=after(5), restart=(point,)), *rest)
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("change", "why"),
     [
         (lambda plan: replace(plan, positions=plan.positions[1:]), "a position for spk-0 in the plan, found none"),

@@ -32,6 +32,7 @@ from offsetwise.targets.flink.kinesis.savepoint import Splits, made_savepoint
 from offsetwise.targets.flink.kinesis.states import enumerator_state, legacy_element, split_element
 from tests.engines.flink.files import codes
 from tests.engines.test_kinesis import DATA, rows
+from tests.with_cases import with_cases
 
 SAVEPOINTS: Final = tuple(sorted(path.name for path in (DATA / "flink").iterdir()))
 ARN: Final = "arn:aws:kinesis:us-east-1:000000000000:stream/"
@@ -102,11 +103,9 @@ def read_or_none(data: bytes) -> Split | None:
         return None
 
 
-@pytest.mark.parametrize("version", [1, 2])
-@pytest.mark.parametrize(
-    "parents", [(), ("shardId-000000000003",), ("shardId-000000000003", "shardId-000000000008")], ids=len
-)
-@pytest.mark.parametrize("position", [TRIM_HORIZON, after(2**185 + 7)], ids=["oldest", "number"])
+@with_cases("version", [1, 2])
+@with_cases("parents", [(), ("shardId-000000000003",), ("shardId-000000000003", "shardId-000000000008")], ids=len)
+@with_cases("position", [TRIM_HORIZON, after(2**185 + 7)], ids=["oldest", "number"])
 def test_a_split_is_read_at_once_as_field_by_field_whatever_byte_is_damaged(
     position: ShardPlace, parents: tuple[str, ...], version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,7 +128,7 @@ def test_a_split_is_read_at_once_as_field_by_field_whatever_byte_is_damaged(
     assert at_once == [read_or_none(each) for each in mutants]
 
 
-@pytest.mark.parametrize("name", SAVEPOINTS)
+@with_cases("name", SAVEPOINTS)
 def test_what_is_read_and_written_unchanged_is_the_same_byte_for_byte(name: str) -> None:
     found, known = source_of(data_of(name))
 
@@ -142,7 +141,7 @@ def test_what_is_read_and_written_unchanged_is_the_same_byte_for_byte(name: str)
     assert found or known
 
 
-@pytest.mark.parametrize("name", SAVEPOINTS)
+@with_cases("name", SAVEPOINTS)
 def test_a_damaged_byte_is_refused_or_written_as_it_was_read(name: str) -> None:
     """Whatever an edit would take for unchanged it does not change."""
     for state, element in elements(data_of(name)):
@@ -214,7 +213,7 @@ def test_a_child_waits_for_its_parent_as_in_a_savepoint_of_flinks_own() -> None:
     assert (rows(read(made)), codes(read(made))) == (rows(read(wanted)), codes(read(wanted)))
 
 
-@pytest.mark.parametrize("position", [LATEST, after(5, 2), SHARD_END], ids=str)
+@with_cases("position", [LATEST, after(5, 2), SHARD_END], ids=str)
 def test_a_position_that_a_split_cannot_hold_is_refused(position: ShardPlace) -> None:
     with pytest.raises(NotEditableError, match="which a split of KinesisStreamsSource cannot hold"):
         split_element(split("shardId-000000000000", position))
@@ -249,7 +248,7 @@ class TestConverted:
                 assert made[each.at : each.end] == data[was.at : was.end]
         assert made[now[-1].end :] == data[before[-1].end :]
 
-    @pytest.mark.parametrize(
+    @with_cases(
         ("text", "sub", "found"),
         [
             ("LATEST_SEQUENCE_NUM", -1, "at LATEST"),
@@ -301,7 +300,7 @@ def edited(data: bytes, moves: Mapping[int, int], *, stream: str, to: str, legac
     return making.files({"_metadata": data})["_metadata"]
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("name", "wanted", "stream", "moves"),
     [
         (
@@ -333,7 +332,7 @@ def test_a_savepoint_on_another_stream_is_the_one_that_flink_was_restarted_from(
     assert edited(data_of(name), moves, stream=stream, to=MOVED, legacy=legacy) == data_of(wanted)
 
 
-@pytest.mark.parametrize(("name", "stream"), [("streams-source-5.1.0-two-shards", "fl"), (LEGACY, "lg")])
+@with_cases(("name", "stream"), [("streams-source-5.1.0-two-shards", "fl"), (LEGACY, "lg")])
 def test_the_same_number_moves_nothing_and_another_one_of_56_digits_only_itself(name: str, stream: str) -> None:
     data = data_of(name)
     now = [int((row[2] or "").removeprefix("seq:")) for row in rows(read(data))]

@@ -38,6 +38,7 @@ from tests.commands import call
 from tests.gates import FULL, PART
 from tests.storage.test_paths import PAYLOADS as READ_PAYLOADS
 from tests.storage.test_paths import S3_PAYLOADS, S3_ROOT
+from tests.with_cases import with_cases
 
 LONG = "n" * 300
 OWN = (
@@ -149,7 +150,7 @@ def test_there_are_enough_payloads(figure: Callable[[str], None]) -> None:
     assert len(OUTSIDE) >= 200
 
 
-@pytest.mark.parametrize("writer", WRITERS)
+@with_cases("writer", WRITERS)
 def test_no_output_outside_the_write_roots_is_written_however_it_is_spelled(
     writer: str, site: Path, plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,14 +167,14 @@ def test_no_output_outside_the_write_roots_is_written_however_it_is_spelled(
     assert tree_hash(site) == before
 
 
-@pytest.mark.parametrize("payload", S3_PAYLOADS, ids=ascii)
+@with_cases("payload", S3_PAYLOADS, ids=ascii)
 def test_no_bucket_outside_the_write_roots_is_a_place(payload: str) -> None:
     with pytest.raises(OutsideRootsError) as caught:
         place_to_write(payload, (S3_ROOT,))
     refused_in_words(caught.value)
 
 
-@pytest.mark.parametrize("payload", INSIDE, ids=lambda text: ascii(text)[:40])
+@with_cases("payload", INSIDE, ids=lambda text: ascii(text)[:40])
 def test_a_place_inside_is_written_there_or_refused_in_words(payload: str, plan: Plan, tmp_path: Path) -> None:
     root = tmp_path / "data" / "ckpt"
     (root / "a").mkdir(parents=True)
@@ -203,7 +204,7 @@ def tried(staged: Stage) -> object:
     return dry_run(staged.order(), staged.tools(), staged.receipt)
 
 
-@pytest.mark.parametrize("execute", [False, True], ids=["dry run", "execute"])
+@with_cases("execute", [False, True], ids=["dry run", "execute"])
 def test_the_whole_of_apply_refuses_them_before_any_target_begins(
     *, execute: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -244,7 +245,7 @@ def test_the_checkpoint_of_a_plan_is_edited_inside_the_write_roots_only(
     assert tree_hash(site) == before
 
 
-@pytest.mark.parametrize("payload", [*OUTSIDE[:: 1 if FULL else 10], *S3_PAYLOADS[::5]], ids=lambda t: ascii(t)[:60])
+@with_cases("payload", [*OUTSIDE[:: 1 if FULL else 10], *S3_PAYLOADS[::5]], ids=lambda t: ascii(t)[:60])
 def test_a_write_root_of_any_spelling_lets_nothing_out_that_it_does_not_hold(payload: str, tmp_path: Path) -> None:
     root = tmp_path / "data" / "ckpt"
     (root / "a").mkdir(parents=True)
@@ -269,7 +270,7 @@ def test_a_write_root_of_any_spelling_lets_nothing_out_that_it_does_not_hold(pay
         assert found.path == str(place)
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "spelling",
     [
         "{source}/r",
@@ -300,7 +301,7 @@ def test_a_receipt_stands_outside_of_what_is_read_and_written_however_it_is_spel
     assert staged.groups.commits == []
 
 
-@pytest.mark.parametrize("name", ["receipt.json", "receipt.json.journal"])
+@with_cases("name", ["receipt.json", "receipt.json.journal"])
 def test_a_link_in_the_place_of_a_receipt_or_journal_is_not_written_through(name: str, tmp_path: Path) -> None:
     staged = stage(tmp_path)
     victim = tmp_path / "victim"
@@ -324,10 +325,10 @@ def test_a_journal_that_leads_to_no_file_yet_makes_none_there(tmp_path: Path) ->
     assert not (tmp_path / "elsewhere").exists()
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "name", [LONG, "gone/x", "\u202ex\x1b[31m/y", "file/x"], ids=["too long", "no folder", "escapes", "below a file"]
 )
-@pytest.mark.parametrize("command", ["keygen", "sign", "draft"])
+@with_cases("command", ["keygen", "sign", "draft"])
 def test_an_output_that_cannot_be_written_is_told_and_leaves_nothing(command: str, name: str, tmp_path: Path) -> None:
     from tests.approval.signed import FILE  # noqa: PLC0415 - keys are made when it is imported
     from tests.plan.test_commands import RECORDED  # noqa: PLC0415 - as above

@@ -43,6 +43,7 @@ from tests.apply.plans import POLLUTED, SHIFT, drafted
 from tests.apply.worlds import MADE_OF, SALT, Stage, identity, proof, record, stage
 from tests.commands import call
 from tests.engines.spark.folders import SAMPLES
+from tests.with_cases import with_cases
 
 RECORDED = Path(offsetwise.__file__).parent / "sample"
 PROVEN = (Exactness.EXACT, Exactness.POSITION_EXACT, Exactness.PRESERVED)
@@ -73,8 +74,8 @@ def failing(staged: Stage) -> str:
     return refused.value.problem
 
 
-@pytest.mark.parametrize("exactness", PROVEN)
-@pytest.mark.parametrize("how", ["no proof", "a proof without records"])
+@with_cases("exactness", PROVEN)
+@with_cases("how", ["no proof", "a proof without records"])
 def test_a_proven_position_without_records_is_refused(tmp_path: Path, exactness: Exactness, how: str) -> None:
     staged = stage(tmp_path)
     first = staged.plan.positions[0]
@@ -86,8 +87,8 @@ def test_a_proven_position_without_records_is_refused(tmp_path: Path, exactness:
     assert without_proof(staged.plan.positions[0]) is not None
 
 
-@pytest.mark.parametrize("shape", ["both records", "none above", "none below"])
-@pytest.mark.parametrize("skipped", [1, 2, 100, 999])
+@with_cases("shape", ["both records", "none above", "none below"])
+@with_cases("skipped", [1, 2, 100, 999])
 def test_two_genuine_pairs_apart_that_skip_what_lies_between_are_refused(
     tmp_path: Path, skipped: int, shape: str
 ) -> None:
@@ -103,7 +104,7 @@ def test_two_genuine_pairs_apart_that_skip_what_lies_between_are_refused(
     assert "that the job has not read" in failing(staged)
 
 
-@pytest.mark.parametrize("again", [1, 100])
+@with_cases("again", [1, 100])
 def test_a_position_below_records_that_were_read_is_refused_where_the_plan_says_that_none_comes_twice(
     tmp_path: Path, again: int
 ) -> None:

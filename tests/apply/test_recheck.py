@@ -26,6 +26,7 @@ from offsetwise.model import (
 from offsetwise.position import offset_of
 from tests.apply.plans import COPY, IN_PLACE, PENDING, SHIFT
 from tests.apply.worlds import GROUP, TO_GROUP, Stage, proof, stage
+from tests.with_cases import with_cases
 
 
 def held(staged: Stage) -> tuple[Held, ...]:
@@ -142,7 +143,7 @@ def test_growth_of_log_ends_and_retention_below_the_records_is_no_change(tmp_pat
     assert not_passed(staged) == []
 
 
-@pytest.mark.parametrize("drift", DRIFT)
+@with_cases("drift", DRIFT)
 def test_what_changed_makes_the_plan_stale(tmp_path: Path, drift: str) -> None:
     staged = stage(tmp_path)
     DRIFT[drift](staged)
@@ -151,7 +152,7 @@ def test_what_changed_makes_the_plan_stale(tmp_path: Path, drift: str) -> None:
         required(staged)
 
 
-@pytest.mark.parametrize("what", UNREADABLE)
+@with_cases("what", UNREADABLE)
 def test_what_cannot_be_read_is_refused_and_not_called_stale(tmp_path: Path, what: str) -> None:
     staged = stage(tmp_path)
     UNREADABLE[what](staged)
@@ -161,7 +162,7 @@ def test_what_cannot_be_read_is_refused_and_not_called_stale(tmp_path: Path, wha
     assert {outcome for outcome, _ in not_passed(staged)} == {Outcome.UNKNOWN}
 
 
-@pytest.mark.parametrize("what", GONE)
+@with_cases("what", GONE)
 def test_a_proof_that_cannot_be_made_again_is_refused_by_its_code(tmp_path: Path, what: str) -> None:
     staged = stage(tmp_path)
     GONE[what](staged)
@@ -223,8 +224,8 @@ def test_of_a_pending_batch_both_ends_are_read_again_on_both_sides_and_both_clus
                     assert (side, (at, offset_of(point.old) - 1 + shift)) in staged.world.asked
 
 
-@pytest.mark.parametrize("side", Cluster)
-@pytest.mark.parametrize("below", [0, 1], ids=["at the end", "below the end"])
+@with_cases("side", Cluster)
+@with_cases("below", [0, 1], ids=["at the end", "below the end"])
 def test_another_record_at_the_end_of_a_pending_batch_makes_the_plan_stale(
     tmp_path: Path, side: Cluster, below: int
 ) -> None:
@@ -336,7 +337,7 @@ def test_a_young_file_is_told_as_a_running_query(tmp_path: Path) -> None:
     assert not_passed(staged) == [], "an old one is a leftover"
 
 
-@pytest.mark.parametrize("drift", ["a query is running", "the group has members"])
+@with_cases("drift", ["a query is running", "the group has members"])
 def test_somebody_at_work_is_to_be_stopped_and_the_plan_stays_good(tmp_path: Path, drift: str) -> None:
     staged = stage(tmp_path)
     DRIFT[drift](staged)

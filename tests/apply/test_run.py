@@ -35,6 +35,7 @@ from tests.apply.plans import COPY, IN_PLACE, STARTING, files_of, tree_hash
 from tests.apply.test_recheck import DRIFT, GONE, UNREADABLE
 from tests.apply.worlds import GROUP, NOW, TO_GROUP, Stage, stage
 from tests.gates import FULL
+from tests.with_cases import with_cases
 
 KINDS = {
     "copy and group": (COPY, TO_GROUP),
@@ -59,7 +60,7 @@ def world(staged: Stage) -> tuple[str, object]:
 
 
 class TestApplying:
-    @pytest.mark.parametrize("kind", KINDS)
+    @with_cases("kind", KINDS)
     def test_writes_every_target_and_a_receipt(self, tmp_path: Path, kind: str) -> None:
         staged = stage(tmp_path, *KINDS[kind])
 
@@ -87,7 +88,7 @@ class TestApplying:
             apply(staged.order(approved=False), staged.receipt, staged.tools())
         assert world(staged) == before
 
-    @pytest.mark.parametrize("drift", DRIFT)
+    @with_cases("drift", DRIFT)
     def test_a_stale_plan_writes_nothing_at_all(self, tmp_path: Path, drift: str) -> None:
         staged = stage(tmp_path)
         DRIFT[drift](staged)
@@ -98,7 +99,7 @@ class TestApplying:
         assert world(staged) == before
         assert staged.groups.commits == []
 
-    @pytest.mark.parametrize("what", UNREADABLE)
+    @with_cases("what", UNREADABLE)
     def test_what_cannot_be_read_again_writes_nothing_at_all(self, tmp_path: Path, what: str) -> None:
         staged = stage(tmp_path)
         UNREADABLE[what](staged)
@@ -108,7 +109,7 @@ class TestApplying:
             run(staged)
         assert world(staged) == before
 
-    @pytest.mark.parametrize("what", GONE)
+    @with_cases("what", GONE)
     def test_a_proof_that_cannot_be_made_again_writes_nothing_at_all(self, tmp_path: Path, what: str) -> None:
         staged = stage(tmp_path)
         GONE[what](staged)
@@ -125,7 +126,7 @@ class TestApplying:
         with pytest.raises(PlanError, match="'other'"):
             run(staged)
 
-    @pytest.mark.parametrize("inside", ["source", "out/copy"])
+    @with_cases("inside", ["source", "out/copy"])
     def test_a_receipt_inside_what_is_read_or_written_is_refused(self, tmp_path: Path, inside: str) -> None:
         staged = stage(tmp_path)
         place = tmp_path / inside / "receipt.json"
@@ -217,7 +218,7 @@ class TestARefusalToGoOn:
         tells_of_earlier(staged, caught.value)
         assert world(staged) == before
 
-    @pytest.mark.parametrize("drift", ["another new cluster", "log start passed the place"])
+    @with_cases("drift", ["another new cluster", "log start passed the place"])
     def test_after_the_world_changed(self, tmp_path: Path, drift: str) -> None:
         staged = stage(tmp_path)
         half_applied(staged)
@@ -328,7 +329,7 @@ class _StopError(BaseException):
     """As a signal would."""
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@with_cases("kind", KINDS)
 def test_any_prefix_is_gone_on_from_to_the_same_end(tmp_path: Path, kind: str) -> None:
     """Every call to the disk fails once, and every commit before and after it was done."""
     (tmp_path / "whole").mkdir()
@@ -362,7 +363,7 @@ def _shape(steps: tuple[ReceiptStep, ...], staged: Stage) -> list[object]:
     ]
 
 
-@pytest.mark.parametrize("arrived", [0, 1, None])
+@with_cases("arrived", [0, 1, None])
 def test_a_run_that_dies_in_a_commit_is_gone_on_from(tmp_path: Path, arrived: int | None) -> None:
     staged = stage(tmp_path)
 
@@ -437,7 +438,7 @@ class TestTheSameCallAgain:
 
 
 class TestARollback:
-    @pytest.mark.parametrize("kind", KINDS)
+    @with_cases("kind", KINDS)
     def test_leaves_everything_as_it_was_and_twice_is_once(self, tmp_path: Path, kind: str) -> None:
         staged = stage(tmp_path, *KINDS[kind])
         source, group = tree_hash(staged.source), dict(staged.groups.offsets[GROUP])
@@ -465,7 +466,7 @@ class TestARollback:
         assert staged.groups.offsets[GROUP] == reviewed
         assert "Without metadata: only the journal of the application has it." in steps[1].told
 
-    @pytest.mark.parametrize("kind", KINDS)
+    @with_cases("kind", KINDS)
     def test_is_gone_on_from_any_prefix(self, tmp_path: Path, kind: str) -> None:
         (tmp_path / "whole").mkdir()
         whole = stage(tmp_path / "whole", *KINDS[kind])
@@ -493,7 +494,7 @@ class TestARollback:
         with pytest.raises(ApplyError, match=r"Target 1 of 2.*Taken back before it: .*is gone"):
             rollback(staged)
 
-    @pytest.mark.parametrize("kind", [COPY, IN_PLACE, TO_GROUP], ids=str)
+    @with_cases("kind", [COPY, IN_PLACE, TO_GROUP], ids=str)
     def test_is_looked_at_again_and_not_believed(self, tmp_path: Path, kind: Target) -> None:
         """Somebody else writes there right after it was put back."""
         staged = stage(tmp_path, kind)
@@ -589,7 +590,7 @@ class TestARollback:
         assert tree_hash(tmp_path) == torn_tree, "nor does it mend a torn line"
 
 
-@pytest.mark.parametrize("kind", ["copy and group", "in place and group"])
+@with_cases("kind", ["copy and group", "in place and group"])
 def test_of_many_that_apply_one_plan_one_writes(tmp_path: Path, kind: str) -> None:
     for round_ in range(4):
         folder = tmp_path / str(round_)

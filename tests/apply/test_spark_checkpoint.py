@@ -46,6 +46,7 @@ from tests.apply.plans import (
 )
 from tests.engines.spark.folders import NAMES, checkpoint, orders, write
 from tests.storage.test_paths import PAYLOADS
+from tests.with_cases import with_cases
 
 SAMPLE = Path(offsetwise.__file__).parent / "sample" / "checkpoints" / "orders"
 
@@ -78,8 +79,8 @@ def _expected(plan: Plan) -> dict[tuple[str, str, int], tuple[AnyPosition, AnyPo
     }
 
 
-@pytest.mark.parametrize("renamed", [False, True], ids=["same names", "renamed topics"])
-@pytest.mark.parametrize("name", NAMES)
+@with_cases("renamed", [False, True], ids=["same names", "renamed topics"])
+@with_cases("name", NAMES)
 def test_the_copy_restarts_at_the_planned_positions_and_keeps_the_rest(
     name: str, renamed: bool, tmp_path: Path
 ) -> None:
@@ -117,7 +118,7 @@ def test_state_is_linked_and_everything_else_is_a_file_of_its_own(tmp_path: Path
         assert same == path.startswith("state/"), path
 
 
-@pytest.mark.parametrize("cannot", ["link", "link and clone"])
+@with_cases("cannot", ["link", "link and clone"])
 def test_where_no_link_can_be_made_state_is_copied(cannot: str, tmp_path: Path) -> None:
     class Without(Disk):
         def link(self, source: str, path: str) -> bool:  # noqa: ARG002 - as Disk declares it
@@ -241,7 +242,7 @@ def test_in_a_pending_batch_an_added_partition_has_no_records(tmp_path: Path) ->
     assert _positions(str(tmp_path / "out/copy"))["0", "orders", 2] == (40, 40)
 
 
-@pytest.mark.parametrize("write", [_copied, _edited], ids=["copy", "in place"])
+@with_cases("write", [_copied, _edited], ids=["copy", "in place"])
 def test_a_state_file_that_is_missing_is_refused_and_nothing_is_written(
     write: Callable[[Plan, Path], ReceiptStep], tmp_path: Path
 ) -> None:
@@ -280,7 +281,7 @@ class TestRewind:
         assert not [path for path in copy.rglob(".*.delta.crc") if int(path.name.split(".")[1]) > 4]
         assert {one.path for one in step.files if one.sha256 is None} == set(files_of(source)) - set(files_of(copy))
 
-    @pytest.mark.parametrize("version", [2, 4], ids=["on the way", "the last one"])
+    @with_cases("version", [2, 4], ids=["on the way", "the last one"])
     def test_a_state_that_is_gone_is_refused(self, version: int, source: Path, tmp_path: Path) -> None:
         (source / f"state/0/1/{version}.delta").unlink()
 
@@ -305,7 +306,7 @@ class TestRewind:
         assert _positions(str(tmp_path / "out/copy")) == _expected(plan)
         assert not list((tmp_path / "out/copy/state").rglob("[67]_*.zip"))
 
-    @pytest.mark.parametrize("batch", [99, 7])
+    @with_cases("batch", [99, 7])
     def test_a_batch_that_is_not_committed_or_not_retained_is_refused(
         self, batch: int, source: Path, tmp_path: Path
     ) -> None:
@@ -343,8 +344,8 @@ def _gone(source: Path) -> None:
     (source / "offsets/2").unlink()
 
 
-@pytest.mark.parametrize("change", [_grow, _commit, _other_bytes, _other_query, _gone])
-@pytest.mark.parametrize("write", [_copied, _edited])
+@with_cases("change", [_grow, _commit, _other_bytes, _other_query, _gone])
+@with_cases("write", [_copied, _edited])
 def test_a_checkpoint_that_moved_on_is_refused(
     write: Callable[[Plan, Path], ReceiptStep], change: Callable[[Path], None], tmp_path: Path
 ) -> None:
@@ -360,8 +361,8 @@ def test_a_checkpoint_that_moved_on_is_refused(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("write", [_copied, _edited])
-@pytest.mark.parametrize("leftover", ["offsets/.4.x.tmp", "state/0/0/.5.delta.x.TID3.tmp"])
+@with_cases("write", [_copied, _edited])
+@with_cases("leftover", ["offsets/.4.x.tmp", "state/0/0/.5.delta.x.TID3.tmp"])
 def test_a_running_query_is_refused(leftover: str, write: Callable[[Plan, Path], ReceiptStep], tmp_path: Path) -> None:
     source = recorded(STATE, tmp_path)
     plan = drafted(str(source))
@@ -376,7 +377,7 @@ def test_a_running_query_is_refused(leftover: str, write: Callable[[Plan, Path],
     assert write(plan, tmp_path).state is StepState.DONE
 
 
-@pytest.mark.parametrize("write", [_copied, _edited])
+@with_cases("write", [_copied, _edited])
 def test_a_pending_batch_that_was_planned_just_now_may_be_running(
     write: Callable[[Plan, Path], ReceiptStep], tmp_path: Path
 ) -> None:
@@ -387,7 +388,7 @@ def test_a_pending_batch_that_was_planned_just_now_may_be_running(
         write(drafted(str(source)), tmp_path)
 
 
-@pytest.mark.parametrize("path", ["offsets/7", "state/0/0/8_x.zip", "commits/7"])
+@with_cases("path", ["offsets/7", "state/0/0/8_x.zip", "commits/7"])
 def test_a_source_that_changes_during_the_copy_is_refused_and_nothing_is_left(path: str, tmp_path: Path) -> None:
     class Meanwhile(Disk):
         def link(self, source: str, path_: str) -> bool:
@@ -401,7 +402,7 @@ def test_a_source_that_changes_during_the_copy_is_refused_and_nothing_is_left(pa
     assert list((tmp_path / "out").iterdir()) == []
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "taken",
     [
         lambda path: (path.mkdir(parents=True), (path / "x").touch()),
@@ -427,7 +428,7 @@ def test_an_empty_folder_is_free(tmp_path: Path) -> None:
     assert _copied(drafted(str(recorded(PENDING, tmp_path))), tmp_path).state is StepState.DONE
 
 
-@pytest.mark.parametrize("inside", ["source/copy", "source", "source/state/copy"])
+@with_cases("inside", ["source/copy", "source", "source/state/copy"])
 def test_an_output_inside_the_source_is_refused(inside: str, tmp_path: Path) -> None:
     source = recorded(PENDING, tmp_path)
     before = tree_hash(source)
@@ -446,7 +447,7 @@ def test_an_output_around_the_source_is_refused(tmp_path: Path) -> None:
         spark_checkpoint.prepare(drafted(str(source)), COPY, context(tmp_path, output=str(tmp_path / "a")))
 
 
-@pytest.mark.parametrize("payload", PAYLOADS, ids=ascii)
+@with_cases("payload", PAYLOADS, ids=ascii)
 def test_no_spelling_of_the_output_leaves_the_write_roots(payload: str, tmp_path: Path) -> None:
     root = tmp_path / "data" / "ckpt"
     root.mkdir(parents=True)
@@ -489,7 +490,7 @@ def test_a_link_inside_the_checkpoint_is_not_followed(tmp_path: Path) -> None:
         spark_checkpoint.prepare(plan, COPY, context(tmp_path))
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("made", "said"),
     [
         (lambda plan: replace(plan, positions=plan.positions[:1]), "only partitions of the plan"),
@@ -517,7 +518,7 @@ def test_a_plan_that_does_not_fit_is_refused(made: Callable[[Plan], Plan], said:
         spark_checkpoint.prepare(plan, COPY, context(tmp_path))
 
 
-@pytest.mark.parametrize("writer", [spark_checkpoint, in_place], ids=["copy", "in place"])
+@with_cases("writer", [spark_checkpoint, in_place], ids=["copy", "in place"])
 def test_a_dry_run_shows_every_number_and_writes_nothing(writer: Writer, tmp_path: Path) -> None:
     source = recorded(PENDING, tmp_path)
     before = tree_hash(tmp_path)
@@ -581,7 +582,7 @@ class TestAfterwards:
 
         assert list((tmp_path / "out").iterdir()) == []
 
-    @pytest.mark.parametrize(
+    @with_cases(
         ("ran", "said"),
         [
             (lambda copy: shutil.copy(copy / "offsets/3", copy / "offsets/4"), "offsets/4 is there"),

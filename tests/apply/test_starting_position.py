@@ -21,6 +21,7 @@ from offsetwise.targets import StartingPosition
 from tests.apply.kinesis_plans import CHAIN, shard_plan
 from tests.apply.plans import MIGRATION, context, journal
 from tests.engines.test_kinesis import DATA
+from tests.with_cases import with_cases
 
 TARGET = StartingPosition()
 MODULE = writer_module(TARGET.kind)
@@ -52,7 +53,7 @@ def test_it_is_written_verified_and_taken_back(tmp_path: Path) -> None:
     assert not file.exists()
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("place", "kind", "position"),
     [
         (TRIM_HORIZON, "TRIM_HORIZON", ""),
@@ -70,7 +71,7 @@ def test_every_place_has_the_connectors_own_word(place: Position, kind: str | No
     assert (found.get("iteratorType"), found.get("iteratorPosition")) == (kind, position)
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("place", "why"),
     [
         (LATEST, "is at LATEST, which .* cannot hold: that names no record and no time"),

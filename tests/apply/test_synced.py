@@ -7,17 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-import pytest
-
 from offsetwise.apply import back
 from offsetwise.apply.disk import Disk
 from offsetwise.apply.run import apply
 from offsetwise.model import Target
 from tests.apply.plans import COPY, IN_PLACE, SEEDED, STARTING, STATE
 from tests.apply.worlds import Stage, stage
+from tests.with_cases import with_cases
 
 _T = TypeVar("_T")
-TARGETS = pytest.mark.parametrize("target", [COPY, IN_PLACE, SEEDED, STARTING], ids=str)
+TARGETS = with_cases("target", [COPY, IN_PLACE, SEEDED, STARTING], ids=str)
 
 
 class Remembering(Disk):

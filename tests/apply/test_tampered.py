@@ -17,6 +17,7 @@ from offsetwise.apply.run import apply
 from offsetwise.errors import ApplyError, FileError, OffsetwiseError, OutsideRootsError
 from tests.apply.plans import COPY, IN_PLACE, STARTING, tree_hash
 from tests.apply.worlds import Stage, stage
+from tests.with_cases import with_cases
 
 
 def of_receipt(staged: Stage, change: Callable[[dict[str, Any]], object]) -> None:
@@ -77,7 +78,7 @@ TAMPERED: dict[str, tuple[Any, Callable[..., None], Callable[[dict[str, Any]], o
 }
 
 
-@pytest.mark.parametrize("kind", TAMPERED)
+@with_cases("kind", TAMPERED)
 def test_a_receipt_or_journal_that_somebody_changed_moves_and_removes_nothing(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
