@@ -17,6 +17,7 @@ from offsetwise.translation.preserved import Probe
 from offsetwise.translation.search import Span
 from offsetwise.translation.windows import Cut, Reason
 from offsetwise.translation.worker import Answer, Question, Task, written
+from tests.with_cases import with_cases
 
 RANGES = {side: {0: OffsetRange(topic="orders", partition=0, start=0, end=100)} for side in Cluster}
 WHOLE = Span(start=0, end=10_000)
@@ -44,7 +45,7 @@ def test_an_answer_is_read_as_it_was_written() -> None:
     assert read_answer(written(ANSWER, "a"), "a", TASK) == ANSWER
 
 
-@pytest.mark.parametrize("lie", LIES)
+@with_cases("lie", LIES)
 def test_what_does_not_answer_the_question_is_refused_in_words(lie: str) -> None:
     body = json.loads(written(ANSWER, "a"))
     LIES[lie](body)
@@ -54,7 +55,7 @@ def test_what_does_not_answer_the_question_is_refused_in_words(lie: str) -> None
     assert "spark.master" in refused.value.fix
 
 
-@pytest.mark.parametrize("text", [None, 7, b"", "", "null", "[]", "{", '{"token": "a"}'])
+@with_cases("text", [None, 7, b"", "", "null", "[]", "{", '{"token": "a"}'])
 def test_what_is_no_answer_is_refused_in_words(text: object) -> None:
     with pytest.raises(WorkerError):
         read_answer(text, "a", TASK)
@@ -109,7 +110,7 @@ def test_sums_of_a_reconciliation_are_read_as_they_were_counted() -> None:
     assert [each.records for each in range_sums([SUM], RANGES, range_offsets=100)] == [5]
 
 
-@pytest.mark.parametrize("lie", FALSE_SUMS)
+@with_cases("lie", FALSE_SUMS)
 def test_sums_that_no_records_have_are_refused_in_words(lie: str) -> None:
     with pytest.raises(WorkerError, match="Nothing was used from them"):
         range_sums(FALSE_SUMS[lie], RANGES, range_offsets=100)

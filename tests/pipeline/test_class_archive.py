@@ -22,6 +22,7 @@ from offsetwise.pipeline import class_archive
 from offsetwise.pipeline.class_archive import archive_for, archive_options, make, usable
 from tests.pipeline.test_session import OPEN
 from tests.quick_spark import OPTIONS
+from tests.with_cases import with_cases
 
 MAPPED = "shared objects file (top)"
 """What a JVM says of a class that it took from an archive of ours; Java's own one is not on top."""
@@ -166,7 +167,7 @@ def put(archive: Path) -> None:
     archive.chmod(0o600)
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "let_in",
     [
         lambda archive: archive.chmod(0o606),

@@ -27,6 +27,7 @@ from offsetwise.pipeline.session import open_session
 from offsetwise.pipeline.shipping import keep_archive
 from offsetwise.storage.patterns import expand
 from tests.engines.spark.folders import NAMES, SAMPLES, checkpoint, orders, write
+from tests.with_cases import with_cases
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +35,7 @@ def spark() -> SparkSession:
     return open_session(SparkSettings(), kafka=False)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@with_cases("name", NAMES)
 def test_a_row_carries_a_checkpoint_whole(name: str) -> None:
     read = read_checkpoint(str(SAMPLES / name))
 
@@ -59,7 +60,7 @@ def test_a_row_carries_every_field() -> None:
     assert [decode(encode(one), subject="it") for one in both] == both
 
 
-@pytest.mark.parametrize("batches", [0, 100])
+@with_cases("batches", [0, 100])
 def test_checkpoints_read_on_spark_are_those_read_here(batches: int, spark: SparkSession) -> None:
     uris = [str(SAMPLES / name) for name in NAMES]
 
@@ -138,7 +139,7 @@ class TestExpand:
             "orders-2",
         ]
 
-    @pytest.mark.parametrize("name", ["a[1]", "a*", "a?", "[", "*"])
+    @with_cases("name", ["a[1]", "a*", "a?", "[", "*"])
     def test_takes_a_folder_of_exactly_this_name_before_what_the_pattern_matches(
         self, name: str, tmp_path: Path
     ) -> None:
@@ -166,7 +167,7 @@ class TestExpand:
         with pytest.raises(StorageError, match="matches folders, found none"):
             expand([f"{tmp_path}/*"])
 
-    @pytest.mark.parametrize("pattern", ["/etc/*", "{root}/../*", "{root}-evil/*", "{root}/*/../../x", "http://x/*"])
+    @with_cases("pattern", ["/etc/*", "{root}/../*", "{root}-evil/*", "{root}/*/../../x", "http://x/*"])
     def test_stays_inside_the_roots(self, pattern: str, tmp_path: Path) -> None:
         (tmp_path / "root").mkdir()
 

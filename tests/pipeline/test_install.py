@@ -18,6 +18,7 @@ from offsetwise.pipeline import start
 from offsetwise.pipeline.start import INSTALL_STEP, can_be_installed, install_pyspark
 from offsetwise.progress import unheard
 from tests.docs_pages import ROOT
+from tests.with_cases import with_cases
 
 INSTALLED = "module_of_this_test"
 """Stands for PySpark, which is installed where tests run."""
@@ -102,7 +103,7 @@ def test_who_stops_waiting_ends_what_installs(checkout: Path) -> None:
     assert can_be_installed()
 
 
-@pytest.mark.parametrize("absent", [".venv/.console", "locks/spark.txt"])
+@with_cases("absent", [".venv/.console", "locks/spark.txt"])
 def test_elsewhere_nothing_is_installed(checkout: Path, absent: str) -> None:
     (checkout / absent).unlink()
 

@@ -30,6 +30,7 @@ from offsetwise.translation.identity import (
     record_size,
     schema_id,
 )
+from tests.with_cases import with_cases
 
 SALT = b"\0 a salt, with a leading zero"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -186,7 +187,7 @@ def test_ranges_become_the_offset_json_of_sparks_source() -> None:
     }
 
 
-@pytest.mark.parametrize(("start", "end"), [(-2, 5), (-1, -1), (6, 5)], ids=["earliest", "latest", "backwards"])
+@with_cases(("start", "end"), [(-2, 5), (-1, -1), (6, 5)], ids=["earliest", "latest", "backwards"])
 def test_words_for_offsets_and_backward_ranges_are_refused(start: int, end: int) -> None:
     with pytest.raises(ValueError, match="expected 0 <= start <= end"):
         OffsetRange(topic="orders", partition=0, start=start, end=end)

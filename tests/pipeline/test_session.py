@@ -23,6 +23,7 @@ from offsetwise.errors import (
 )
 from offsetwise.pipeline.session import open_session
 from offsetwise.pipeline.spark_errors import translate_spark_error
+from tests.with_cases import with_cases
 
 OPEN = """
 import json, sys
@@ -134,7 +135,7 @@ def test_a_java_process_that_dies_is_said_in_words_and_the_next_work_gets_a_new_
     assert child.stderr == ""
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("settings", "environment", "error", "said"),
     [
         (
@@ -171,7 +172,7 @@ def test_java_on_the_path_that_is_missing_is_said(tmp_path: Path) -> None:
     assert child.stdout.startswith("SparkError Spark needs Java 17 or newer, and PATH has none.")
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("text", "error"),
     [
         (

@@ -19,6 +19,7 @@ from offsetwise.pipeline.state_path import spark_path
 from offsetwise.workflow import sample, state_rows
 from tests.checkpoints import changed
 from tests.engines.spark.folders import SAMPLES
+from tests.with_cases import with_cases
 
 KEYS = 7
 RECORDS = 50
@@ -69,7 +70,7 @@ def _read(spark: SparkSession, folder: Path) -> StateRows:
     return read_state_rows(spark, spark_path(str(folder)), read_checkpoint(str(folder)))
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("provider", "kind"), [("RocksDBStateStoreProvider", "RocksDB"), ("HDFSBackedStateStoreProvider", "HDFS-backed")]
 )
 @pytest.mark.usefixtures("two_partitions")
@@ -124,7 +125,7 @@ def test_the_sample_holds_one_row_per_window_and_topic_it_read() -> None:
     assert list(dict.fromkeys(steps)) == ["read the checkpoint", "start Spark", "list the state stores", "count rows"]
 
 
-@pytest.mark.parametrize("name", ["spark-4.0.0-agg-rocksdb", "spark-4.2.0-agg-rocksdb"])
+@with_cases("name", ["spark-4.0.0-agg-rocksdb", "spark-4.2.0-agg-rocksdb"])
 def test_state_of_a_newer_format_says_which_spark_could_not_read_it(spark: SparkSession, name: str) -> None:
     """Spark 4.0.0's statestore reader fails on state format 2, also on what 4.0.0 itself wrote."""
     (store,) = _read(spark, SAMPLES / name).stores
@@ -134,7 +135,7 @@ def test_state_of_a_newer_format_says_which_spark_could_not_read_it(spark: Spark
     assert spark.conf.get(FORMAT, None) in (None, "1")
 
 
-@pytest.mark.parametrize("harm", ["garbled", "gone"])
+@with_cases("harm", ["garbled", "gone"])
 def test_a_broken_store_is_that_stores_problem(spark: SparkSession, tmp_path: Path, harm: str) -> None:
     folder = shutil.copytree(Path(sample().checkpoint("orders").uri), tmp_path / "copy")
     for path in (folder / "state" / "0" / "1").glob("[0-9]*.delta"):
