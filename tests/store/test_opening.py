@@ -25,6 +25,7 @@ from offsetwise.store.store import Store, open_store
 from tests.lag_samples import growing, sample
 from tests.store.postgres import PASSWORD_VARIABLE, Server
 from tests.store.test_store import ORDERS
+from tests.with_cases import with_cases
 
 OPEN_AND_WRITE = """
 import sys
@@ -140,7 +141,7 @@ def test_without_a_url_the_store_is_in_the_state_folder(tmp_path: Path, monkeypa
     assert address().file == tmp_path / "named.sqlite"
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "told",
     [
         "postgresql://me:canary-secret@127.0.0.1/db",
