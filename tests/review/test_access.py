@@ -19,6 +19,7 @@ from offsetwise.review.people import person_of
 from offsetwise.store.audit import AuditFilter
 from tests.approval.signed import FILE as FILE_OF_PLAN
 from tests.review.people import ADA, ISSUER, RITA, Scene, person
+from tests.with_cases import with_cases
 
 FILE = """
 sign_in: required
@@ -50,7 +51,7 @@ def test_paths_are_relative_to_the_file(path: Path) -> None:
     assert rules.separation_of_duties
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("text", "told"),
     [
         (FILE.replace("required: 2", "required: 0"), "required"),
@@ -139,7 +140,7 @@ def test_a_person_is_made_of_claims_and_of_nothing_else() -> None:
     assert without.signed_in_at == datetime.fromtimestamp(1_772_366_460, UTC)
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "claims",
     [{}, {"iss": ISSUER}, {"sub": "42"}, {"iss": "", "sub": "42"}, {"iss": ISSUER, "sub": 42}, {"iss": [], "sub": "x"}],
 )
@@ -147,7 +148,7 @@ def test_claims_that_name_nobody_are_nobody(claims: dict[str, object]) -> None:
     assert person_of(claims, groups_claim="groups") is None
 
 
-@pytest.mark.parametrize("at", ["yesterday", True, float("nan"), float("inf"), 10**30, None])
+@with_cases("at", ["yesterday", True, float("nan"), float("inf"), 10**30, None])
 def test_a_time_that_is_none_is_not_known_and_nobody_decides_with_it(scene: Scene, at: object) -> None:
     made = person_of({"iss": ISSUER, "sub": "rita", "auth_time": at}, groups_claim="groups")
     assert made is not None
@@ -156,7 +157,7 @@ def test_a_time_that_is_none_is_not_known_and_nobody_decides_with_it(scene: Scen
     assert isinstance(scene.approve(made, saved), NotAllowed)
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "claims", [{"idtyp": "app"}, {"preferred_username": "service-account-billing"}], ids=["Entra ID", "Keycloak"]
 )
 def test_a_program_is_known_by_its_claims(claims: dict[str, object]) -> None:

@@ -33,6 +33,7 @@ from tests.plan.scene import observed
 from tests.review.people import ADA, BOTH, ISSUER, NOW, RALPH, RITA, Scene, access_with_key
 from tests.review.test_roads import refused
 from tests.subjects import checkpoint
+from tests.with_cases import with_cases
 
 HOSTILE = "=cmd() <b> \u202e \x00"
 
@@ -242,7 +243,7 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], type[OffsetwiseErro
 }
 
 
-@pytest.mark.parametrize("what", CHANGES)
+@with_cases("what", CHANGES)
 def test_a_bundle_that_was_changed_is_refused(scene: Scene, what: str) -> None:
     _, data = packed(scene)
     body = json.loads(gzip.decompress(data))

@@ -22,6 +22,7 @@ from offsetwise.review.exports import ExportKind
 from offsetwise.store.audit import AuditFilter
 from tests.plans import steps_of
 from tests.review.people import ADA, ISSUER, NOW, Scene, person
+from tests.with_cases import with_cases
 
 ROLE_SETS = ((), (Role.VIEWER,), (Role.AUTHOR,), (Role.REVIEWER,), (Role.AUTHOR, Role.REVIEWER))
 WHOSE = ("a stranger's", "their own", "one they edited")
@@ -129,8 +130,8 @@ def test_every_operation_has_its_cells() -> None:
     assert len(CELLS) == len(ROLE_SETS) * len(OPERATIONS) * len(WHOSE)
 
 
-@pytest.mark.parametrize("verb", OPERATIONS)
-@pytest.mark.parametrize("roles", ROLE_SETS, ids=lambda roles: "+".join(roles) or "no role")
+@with_cases("verb", OPERATIONS)
+@with_cases("roles", ROLE_SETS, ids=lambda roles: "+".join(roles) or "no role")
 def test_who_may(scene: Scene, tmp_path: Path, roles: tuple[Role, ...], verb: Verb) -> None:
     given(scene, tmp_path, roles)
     for whose in WHOSE:
@@ -148,7 +149,7 @@ def test_who_may(scene: Scene, tmp_path: Path, roles: tuple[Role, ...], verb: Ve
         assert (row.record.issuer, row.record.subject) == (ISSUER, "somebody")
 
 
-@pytest.mark.parametrize("roles", ROLE_SETS, ids=lambda roles: "+".join(roles) or "no role")
+@with_cases("roles", ROLE_SETS, ids=lambda roles: "+".join(roles) or "no role")
 def test_who_may_look(scene: Scene, tmp_path: Path, roles: tuple[Role, ...]) -> None:
     given(scene, tmp_path, roles)
     saved = plan_of(scene, "a stranger's")

@@ -17,6 +17,7 @@ from offsetwise.review.risk import Facts
 from offsetwise.store.review_rows import State
 from tests.approval.signed import PLAN
 from tests.review.people import ADA, ISSUER, NOW, RITA, Scene
+from tests.with_cases import with_cases
 
 
 def test_what_a_reviewer_approves_is_what_apply_accepts(anywhere: Scene, tmp_path: Path) -> None:
@@ -43,8 +44,8 @@ def test_what_a_reviewer_approves_is_what_apply_accepts(anywhere: Scene, tmp_pat
     assert chain.rows == 3
 
 
-@pytest.mark.parametrize("release", ["of this release", "of an earlier one"])
-@pytest.mark.parametrize("proven", [True, False], ids=["with proofs", "without"])
+@with_cases("release", ["of this release", "of an earlier one"])
+@with_cases("proven", [True, False], ids=["with proofs", "without"])
 def test_a_version_whose_positions_have_no_proof_is_not_approved_whichever_release_kept_it(
     anywhere: Scene, monkeypatch: pytest.MonkeyPatch, release: str, *, proven: bool
 ) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-import pytest
-
 from offsetwise import files
 from offsetwise.model import Receipt
 from offsetwise.plan.reading import read_plan
@@ -15,6 +13,7 @@ from offsetwise.review.exports import ExportKind
 from offsetwise.store.review_rows import State
 from tests.plans import steps_of
 from tests.review.people import ADA, RITA, Scene
+from tests.with_cases import with_cases
 
 AT = "2026-03-01T12:00:00Z"
 CHANGED: dict[str, Callable[[Receipt], Receipt]] = {
@@ -32,7 +31,7 @@ def receipt(scene: Scene, saved: Saved) -> Receipt:
     return Receipt(plan_digest=saved.digest, plan=plan, approvers=(), begun_at=AT, ended_at=AT, steps=steps)
 
 
-@pytest.mark.parametrize("what", CHANGED)
+@with_cases("what", CHANGED)
 def test_a_receipt_that_does_not_agree_with_the_plan_is_not_kept(scene: Scene, what: str) -> None:
     saved = scene.submitted()
     scene.approve(RITA, saved)

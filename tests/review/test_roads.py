@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
-import pytest
-
 from offsetwise.approval import Verdict
 from offsetwise.config import TrustedKey
 from offsetwise.model import Override, PlannedPosition
@@ -46,6 +44,7 @@ from tests.review.people import (
     Scene,
     person,
 )
+from tests.with_cases import with_cases
 
 
 def state_of(scene: Scene, plan: int) -> State:
@@ -110,7 +109,7 @@ ROADS: dict[str, tuple[Callable[[Scene], Person], str]] = {
 }
 
 
-@pytest.mark.parametrize("road", ROADS)
+@with_cases("road", ROADS)
 def test_nobody_approves_by(scene: Scene, road: str) -> None:
     saved = scene.submitted(BOTH)
     who, told = ROADS[road]
