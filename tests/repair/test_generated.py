@@ -10,14 +10,13 @@ from random import Random
 from types import MappingProxyType
 from uuid import UUID
 
-import pytest
-
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.engines.spark.restart import WHOLE
 from offsetwise.model import Checkpoint
 from offsetwise.workflow.repairing import fitting_repairs, repaired_checkpoint
 from tests.engines.spark.folders import checkpoint, write
 from tests.gates import PART
+from tests.with_cases import with_cases
 
 Offsets = Mapping[str, Mapping[str, int]]
 """By topic and partition, as Spark writes them."""
@@ -84,7 +83,7 @@ def copied(files: dict[str, bytes], folder: Path, kind: str, **values: str) -> C
     return read_checkpoint(str(write(kept, folder / "copy")))
 
 
-@pytest.mark.parametrize("seed", range(CASES))
+@with_cases("seed", range(CASES))
 def test_a_pending_batch_is_dropped_and_the_copy_is_where_the_one_before_ended(seed: int, tmp_path: Path) -> None:
     random = Random(seed)
     made = query(random)
@@ -97,7 +96,7 @@ def test_a_pending_batch_is_dropped_and_the_copy_is_where_the_one_before_ended(s
     assert read.problems == ()
 
 
-@pytest.mark.parametrize("seed", range(CASES))
+@with_cases("seed", range(CASES))
 def test_a_commit_cut_anywhere_is_removed_and_its_batch_runs_again(seed: int, tmp_path: Path) -> None:
     random = Random(seed)
     made = query(random)
@@ -111,7 +110,7 @@ def test_a_commit_cut_anywhere_is_removed_and_its_batch_runs_again(seed: int, tm
     assert planned_ends(read) == flat(made.ends[-1])
 
 
-@pytest.mark.parametrize("seed", range(CASES))
+@with_cases("seed", range(CASES))
 def test_what_lies_behind_a_hole_is_dropped_and_the_copy_is_where_the_last_batch_before_it_ended(
     seed: int, tmp_path: Path
 ) -> None:
@@ -127,7 +126,7 @@ def test_what_lies_behind_a_hole_is_dropped_and_the_copy_is_where_the_last_batch
     assert read.problems == ()
 
 
-@pytest.mark.parametrize("seed", range(CASES))
+@with_cases("seed", range(CASES))
 def test_a_topic_that_left_is_put_back_where_the_batch_before_ended(seed: int, tmp_path: Path) -> None:
     random = Random(seed)
     made = query(random)
@@ -141,7 +140,7 @@ def test_a_topic_that_left_is_put_back_where_the_batch_before_ended(seed: int, t
     assert planned_ends(read) == flat({**planned, gone: made.ends[-1][gone]})
 
 
-@pytest.mark.parametrize("seed", range(CASES))
+@with_cases("seed", range(CASES))
 def test_lost_or_damaged_metadata_is_written_anew_with_the_id_that_a_person_gives(seed: int, tmp_path: Path) -> None:
     random = Random(seed)
     made = query(random)
@@ -156,7 +155,7 @@ def test_lost_or_damaged_metadata_is_written_anew_with_the_id_that_a_person_give
     assert read.problems == ()
 
 
-@pytest.mark.parametrize("seed", range(CASES))
+@with_cases("seed", range(CASES))
 def test_ends_of_shards_that_were_lost_are_written_anew_where_the_batch_began(seed: int, tmp_path: Path) -> None:
     random = Random(seed)
     shards = [f"shardId-{number:012}" for number in range(random.randint(1, 5))]

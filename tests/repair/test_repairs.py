@@ -26,6 +26,7 @@ from tests.apply.plans import drafted as moved
 from tests.commands import call
 from tests.engines.spark.folders import SAMPLES, checkpoint, orders, write
 from tests.repair.flow import aged, drafted, repaired, taken_back
+from tests.with_cases import with_cases
 
 CASES = SAMPLES.parent / "cases"
 ID = "d188985a-ef29-47bf-937e-53c1c76305fe"
@@ -78,7 +79,7 @@ def _said(error: str) -> str:
     return " ".join(error.split())
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@with_cases("kind", KINDS)
 def test_a_repair_changes_what_it_says_and_nothing_else(kind: str, tmp_path: Path) -> None:
     folder = aged(write(DAMAGED[kind], tmp_path / "source"))
     before = tree_hash(folder)
@@ -101,7 +102,7 @@ def test_a_repair_changes_what_it_says_and_nothing_else(kind: str, tmp_path: Pat
     assert tree_hash(folder) == before
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@with_cases("kind", KINDS)
 def test_a_repair_of_a_whole_checkpoint_is_refused(kind: str, tmp_path: Path) -> None:
     folder = write(checkpoint({3: orders(100), 4: orders(150)}, (3, 4)), tmp_path / "source")
     ran = drafted(folder, kind, tmp_path / "plan.json", *SETTINGS.get(kind, ()))
@@ -111,7 +112,7 @@ def test_a_repair_of_a_whole_checkpoint_is_refused(kind: str, tmp_path: Path) ->
     assert not (tmp_path / "plan.json").exists()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@with_cases("kind", KINDS)
 def test_a_copy_whose_query_has_run_is_not_taken_back(kind: str, tmp_path: Path) -> None:
     folder = aged(write(DAMAGED[kind], tmp_path / "source"))
     copy, _ = repaired(folder, kind, tmp_path / "work", *SETTINGS.get(kind, ()))
@@ -122,7 +123,7 @@ def test_a_copy_whose_query_has_run_is_not_taken_back(kind: str, tmp_path: Path)
     assert copy.exists()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@with_cases("kind", KINDS)
 def test_a_checkpoint_that_has_moved_on_makes_the_plan_stale(kind: str, tmp_path: Path) -> None:
     folder = aged(write(DAMAGED[kind], tmp_path / "source"))
     plan = offsetwise.repair(
@@ -163,7 +164,7 @@ def _stateful(versions: tuple[int, ...]) -> dict[str, bytes]:
     return {f"state/0/0/{version}.delta": b"x" for version in versions}
 
 
-@pytest.mark.parametrize("kind", ["drop-pending-batch", "remove-damaged-commit"])
+@with_cases("kind", ["drop-pending-batch", "remove-damaged-commit"])
 def test_a_repair_is_refused_where_the_state_is_gone_and_drops_what_is_later(kind: str, tmp_path: Path) -> None:
     whole = DAMAGED[kind] | _stateful((1, 2, 3, 4, 5, 6))
     lost = write(_without(whole, "state/0/0/5.delta"), tmp_path / "lost")
@@ -187,7 +188,7 @@ def test_the_first_batch_pending_begins_again_at_the_initial_offsets(tmp_path: P
     assert taken_back(tmp_path / "work").code == 0
 
 
-@pytest.mark.parametrize("data", [b"", b"v", b"v1\n{", b'v1\n{"nextBatchWatermarkMs":0', b"v1\n[]"])
+@with_cases("data", [b"", b"v", b"v1\n{", b'v1\n{"nextBatchWatermarkMs":0', b"v1\n[]"])
 def test_every_half_written_commit_is_removed(data: bytes, tmp_path: Path) -> None:
     folder = aged(write(DAMAGED["remove-damaged-commit"] | {"commits/5": data}, tmp_path / "source"))
     copy, plan = repaired(folder, "remove-damaged-commit", tmp_path / "work")
@@ -206,8 +207,8 @@ def test_a_topic_that_left_a_committed_batch_is_put_back_as_well(tmp_path: Path)
     assert "legacy-0 at 155, where batch 2 ended" in plan["repair"]["costs"][0]
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-@pytest.mark.parametrize("last", ['{"orders":{"0":200}}', "-"])
+@with_cases("end", ["\n", "\r\n"])
+@with_cases("last", ['{"orders":{"0":200}}', "-"])
 def test_a_topic_is_put_back_into_the_line_of_its_source_wherever_that_is(last: str, end: str, tmp_path: Path) -> None:
     """The lines of version 2 name their sources, and more than four come in the order of their hashes."""
     before = ["1:" + '{"clicks":{"0":7}}', "0:" + '{"legacy":{"0":155}}']
@@ -220,7 +221,7 @@ def test_a_topic_is_put_back_into_the_line_of_its_source_wherever_that_is(last: 
     assert (copy / "offsets/3").read_bytes().endswith(f"{now[0]}{end}{line}".encode())
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("kind", "given", "found"),
     [
         ("restore-topic", (), "no topic"),
@@ -246,9 +247,7 @@ def test_a_checkpoint_of_another_engine_is_refused(tmp_path: Path) -> None:
     assert "REPAIR_REFUSED" in ran.out
 
 
-@pytest.mark.parametrize(
-    "kind", ["drop-pending-batch", "drop-batch-after-gap", "restore-metadata", "remove-damaged-commit"]
-)
+@with_cases("kind", ["drop-pending-batch", "drop-batch-after-gap", "restore-metadata", "remove-damaged-commit"])
 def test_one_copy_has_the_repair_and_the_new_positions(kind: str, tmp_path: Path) -> None:
     folder = aged(write(DAMAGED[kind], tmp_path / "source"))
     values = dict(text.split("=") for text in SETTINGS.get(kind, ())[1:])
