@@ -29,6 +29,7 @@ from tests.commands import call
 from tests.review.conftest import scene
 from tests.review.people import RITA as REVIEWER
 from tests.review.people import Scene
+from tests.with_cases import with_cases
 
 __all__ = ["scene"]
 
@@ -117,7 +118,7 @@ OTHER_PAYLOADS: Final[dict[str, tuple[Callable[[], ApprovalFile], str]]] = {
     before=Verdict.HELD,
     without="the digest's comparison in `judging._verified`; the payload type's in `envelope.opened`",
 )
-@pytest.mark.parametrize("what", OTHER_PAYLOADS)
+@with_cases("what", OTHER_PAYLOADS)
 def test_what_was_signed_is_exactly_this_plan_as_an_approval(tmp_path: Path, what: str) -> None:
     made, told = OTHER_PAYLOADS[what]
     refused(made(), told=told)
@@ -150,7 +151,7 @@ SIGNATURES: Final[dict[str, tuple[ApprovalFile, str]]] = {
     before=Verdict.HELD,
     without="the checks of `envelope.opened` and `PublicKey.verifies`",
 )
-@pytest.mark.parametrize("what", SIGNATURES)
+@with_cases("what", SIGNATURES)
 def test_a_signature_is_one_and_is_right(what: str) -> None:
     approval, told = SIGNATURES[what]
     refused(approval, told=told)
@@ -193,7 +194,7 @@ KEYS: Final[dict[str, tuple[ApprovalFile, str]]] = {
     before=Verdict.HELD,
     without="the comparison of key ids and of the approver with the key's entry in `judging._verified`",
 )
-@pytest.mark.parametrize("who", KEYS)
+@with_cases("who", KEYS)
 def test_nobody_signs_with_a_key_that_is_not_theirs(who: str) -> None:
     approval, told = KEYS[who]
     refused(approval, told=told)
@@ -226,7 +227,7 @@ STATEMENTS: Final[dict[str, tuple[ApprovalFile, str]]] = {
     before=Verdict.HELD,
     without='`strict.Shape`\'s `extra="forbid"`, `Hex32`, `envelope._TIME_SHAPE`',
 )
-@pytest.mark.parametrize("what", STATEMENTS)
+@with_cases("what", STATEMENTS)
 def test_a_statement_is_read_strictly(what: str) -> None:
     approval, told = STATEMENTS[what]
     refused(approval, told=told)
@@ -250,7 +251,7 @@ TIMES: Final[dict[str, tuple[ApprovalFile, str]]] = {
     before=Verdict.HELD,
     without="`judging._check_times`",
 )
-@pytest.mark.parametrize("when", TIMES)
+@with_cases("when", TIMES)
 def test_an_approval_holds_in_its_time_only(tmp_path: Path, when: str) -> None:
     approval, told = TIMES[when]
     refused(approval, told=told)
@@ -314,7 +315,7 @@ VOUCHED: Final[dict[str, tuple[Callable[[], ApprovalFile], str]]] = {
     before=Verdict.HELD,
     without="`judging._check_vouched`",
 )
-@pytest.mark.parametrize("whom", VOUCHED)
+@with_cases("whom", VOUCHED)
 def test_a_console_vouches_for_those_it_was_named_with(tmp_path: Path, whom: str) -> None:
     made, told = VOUCHED[whom]
     refused(made(), told=told, policy=believing(CONSOLE, RALPH))

@@ -46,6 +46,7 @@ from tests.plan.scene import comparison, drafted, rows
 from tests.review.conftest import scene
 from tests.review.people import ADA, NOW, RITA, Scene
 from tests.review.test_bundle import away, packed
+from tests.with_cases import with_cases
 
 __all__ = ["away", "scene"]
 
@@ -89,13 +90,13 @@ HOSTILE: Final[dict[str, tuple[Callable[[str], str], str]]] = {
     without="`strict_json.parse`: plain `json.loads`; the digest in `approved`",
 )
 class TestPlansThatAreChanged:
-    @pytest.mark.parametrize("what", HOSTILE)
+    @with_cases("what", HOSTILE)
     def test_what_two_readers_could_take_otherwise_is_refused(self, what: str) -> None:
         change, why = HOSTILE[what]
         assert change(TEXT) != TEXT
         assert why in refused(change(TEXT).encode("utf-8", "surrogatepass"))
 
-    @pytest.mark.parametrize("change", [lambda text: text + " ", lambda text: text.replace('"950"', '"951"')])
+    @with_cases("change", [lambda text: text + " ", lambda text: text.replace('"950"', '"951"')])
     def test_a_blank_or_a_digit_makes_it_a_plan_that_nobody_approved(self, change: Callable[[str], str]) -> None:
         judged(said())
         with pytest.raises(NotApprovedError):
@@ -112,17 +113,17 @@ SPELLINGS: Final = ("true", '"0"', "0.0", "1e0", "-0", "null")
     without="`files._strictly`, the pattern of `DecimalString`, the encodings in `strict_json._text`",
 )
 class TestPlansInAnotherSpelling:
-    @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-8-sig", "latin-1"])
+    @with_cases("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-8-sig", "latin-1"])
     def test_only_utf_8_without_a_byte_order_mark_is_read(self, encoding: str) -> None:
         text = TEXT.replace('"author": "ada"', '"author": "é"')
         assert "UTF-8" in refused(text.encode(encoding))
         assert read_plan(text.encode(), subject="plan.json").author == "é"
 
-    @pytest.mark.parametrize("spelled", SPELLINGS)
+    @with_cases("spelled", SPELLINGS)
     def test_an_integer_is_an_integer(self, spelled: str) -> None:
         refused(TEXT.replace('"partition": 0', f'"partition": {spelled}', 1).encode())
 
-    @pytest.mark.parametrize(
+    @with_cases(
         "spelled", ['"0950"', '"+950"', '" 950"', '"950 "', '"9_50"', '"٩٥٠"', '"950.0"', '"-0"', '""', "950", "true"]
     )
     def test_an_offset_is_spelled_as_the_tool_does(self, spelled: str) -> None:
@@ -319,7 +320,7 @@ class TestBundleBombs:
         assert isinstance(refusal, NotAllowed)
         assert "only one is at a time" in refusal.why
 
-    @pytest.mark.parametrize("partitions", [1, 100])
+    @with_cases("partitions", [1, 100])
     def test_bundles_of_real_plans_stay_far_inside_the_ratio(self, partitions: int) -> None:
         data = bundled(written(partitions))
         assert len(gzip.decompress(data)) < 100 * len(data)
@@ -438,7 +439,7 @@ class TestOffsetFiles:
         assert len(found.sources) == 256
         assert Counted.compared < 10 * 256
 
-    @pytest.mark.parametrize("line", ["[" * 100_000, '{"a":' + "[]," * 600_000 + "0}", "9" * 1_000_000])
+    @with_cases("line", ["[" * 100_000, '{"a":' + "[]," * 600_000 + "0}", "9" * 1_000_000])
     def test_a_line_that_is_a_bomb_is_damage_of_its_source(self, tmp_path: Path, line: str) -> None:
         folder = checkpoint_with(tmp_path, 1)
         (folder / "offsets/0").write_text(f"v1\n{{}}\n{line}\n", encoding="utf-8")
@@ -511,7 +512,7 @@ YAML: Final = {
     before=Verdict.HELD,
     without="`_Loader.compose_node`, `construct_mapping`, `MAX_BYTES` and `SafeLoader` in `strict_yaml`",
 )
-@pytest.mark.parametrize("what", YAML)
+@with_cases("what", YAML)
 def test_yaml_that_is_more_than_keys_and_values_is_refused(tmp_path: Path, what: str) -> None:
     more, why = YAML[what]
     with pytest.raises(ConfigError, match=why):
@@ -525,7 +526,7 @@ def test_yaml_that_is_more_than_keys_and_values_is_refused(tmp_path: Path, what:
     without="`strict_yaml._number`; `config.fields.repeated` and `TopicSettings._old_names`",
 )
 class TestTimeInYaml:
-    @pytest.mark.parametrize("number", ["1" + ":59" * 200_000, "1" + ":59" * 200_000 + ".5", "-1:30", "9" * 100])
+    @with_cases("number", ["1" + ":59" * 200_000, "1" + ":59" * 200_000 + ".5", "-1:30", "9" * 100])
     def test_a_number_of_base_60_is_refused_unread(self, tmp_path: Path, number: str) -> None:
         with pytest.raises(ConfigError, match="in quotes if a text is meant"):
             load_migration(migration(tmp_path, f"content: {{window_records: {number}}}"))

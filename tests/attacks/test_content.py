@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from rich.console import Console
 from streamlit.testing.v1 import AppTest
 
@@ -41,6 +40,7 @@ from tests.console.conftest import OpenPage, _no_store_of_anybody, empty_reviews
 from tests.engines.spark.folders import checkpoint, orders, write
 from tests.lag_samples import row, sample
 from tests.test_watch import scraped, taken
+from tests.with_cases import with_cases
 
 __all__ = ["_no_store_of_anybody", "empty_reviews", "here", "open_page"]
 
@@ -86,7 +86,7 @@ def test_no_cell_is_a_formula_and_no_label_of_a_chart_is_html(open_page: OpenPag
     assert counted >= 4
 
 
-@pytest.mark.parametrize("address", SEEN)
+@with_cases("address", SEEN)
 def test_no_label_help_or_text_of_a_page_has_an_address_that_markdown_would_link(
     open_page: OpenPage, address: str
 ) -> None:
@@ -126,7 +126,7 @@ def test_no_cell_of_a_download_is_a_formula(open_page: OpenPage) -> None:
     before=Verdict.HELD,
     without="`shlex.quote` in `exporting.sentences`, the quotes in `lag.sentences`",
 )
-@pytest.mark.parametrize("name", SHELL)
+@with_cases("name", SHELL)
 def test_a_name_is_one_word_of_a_command_or_in_none(name: str) -> None:
     plan = grouped(name)
     file = Export(name="groups.csv", content=b"", mime="text/csv", digest="0" * 64, mark=Mark.APPROVED)
@@ -179,7 +179,7 @@ def test_no_name_reaches_a_terminal_raw(tmp_path: Path) -> None:
     left="names in letters of one script only that look alike: `l` and `1`, a word that is all Cyrillic",
 )
 class TestLookalikes:
-    @pytest.mark.parametrize("name", MIXED, ids=ascii)
+    @with_cases("name", MIXED, ids=ascii)
     def test_is_marked_on_screen_and_heads_the_checklist(self, here: Stage, name: str) -> None:
         target = Target(kind="consumer-group", group=name)
         positions = (replace(PLAN.positions[0], topic=name, new_topic=name),)
@@ -195,7 +195,7 @@ class TestLookalikes:
         assert "every name is what it looks like" in checked[0]
         assert marked(name) in checked[0].replace("\\", "")
 
-    @pytest.mark.parametrize("name", MIXED, ids=ascii)
+    @with_cases("name", MIXED, ids=ascii)
     def test_is_marked_in_a_terminal_and_named_before_it_is_signed(self, name: str, tmp_path: Path) -> None:
         out, plan, key = io.StringIO(), tmp_path / "plan.json", tmp_path / "rita.key"
         made = grouped(name)
@@ -213,7 +213,7 @@ class TestLookalikes:
         assert all("⟨" in marked(name) for name in MIXED)
         assert marked(marked(MIXED[1])) != marked(MIXED[1]), "a name cannot pretend to be marked"
 
-    @pytest.mark.parametrize("name", [*ORDINARY, "支払いdata", "한국-orders", "/data/платежи/orders", "Δ 5 ≤ 7 µs é"])
+    @with_cases("name", [*ORDINARY, "支払いdata", "한국-orders", "/data/платежи/orders", "Δ 5 ≤ 7 µs é"])
     def test_an_ordinary_name_of_any_language_is_not_marked(self, name: str) -> None:
         assert marked(name) == name
         assert marked_names(grouped(name)) == ()

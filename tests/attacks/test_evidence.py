@@ -29,6 +29,7 @@ from tests.apply.worlds import BEFORE, GROUP, NOW, TO_GROUP, Stage, stage
 from tests.attacks.rows import Verdict, attack
 from tests.engines.spark.folders import SAMPLES
 from tests.test_cli_plans import Desk
+from tests.with_cases import with_cases
 
 OTHERS = "victims"
 Change = Callable[[dict[str, Any]], object]
@@ -94,7 +95,7 @@ FORGED: dict[str, Callable[[Stage], ReceiptStep]] = {
     without="`require_agreeing_records` in `apply.run`",
     left="somebody who writes as this very user, mode 0600, can say that what the plan says has begun",
 )
-@pytest.mark.parametrize("forged", FORGED)
+@with_cases("forged", FORGED)
 def test_a_planted_journal_makes_apply_write_nothing_that_the_plan_does_not_say(tmp_path: Path, forged: str) -> None:
     staged = stage(tmp_path, TO_GROUP)
     plant(staged, FORGED[forged](staged), done=False)
@@ -126,7 +127,7 @@ def test_a_step_beyond_the_plan_is_refused(tmp_path: Path) -> None:
     before=Verdict.BROKEN,
     without="`_require_standing` in `apply.run`",
 )
-@pytest.mark.parametrize("target", [TO_GROUP, COPY, STARTING, IN_PLACE, SEEDED], ids=str)
+@with_cases("target", [TO_GROUP, COPY, STARTING, IN_PLACE, SEEDED], ids=str)
 def test_a_step_that_is_done_by_its_journal_is_looked_at_before_it_is_believed(tmp_path: Path, target: Target) -> None:
     """Even where every word of the journal agrees with the plan."""
     staged = stage(tmp_path, target, sample="spark-3.5.1-planned" if target == SEEDED else "spark-4.0.0-agg-rocksdb")
@@ -169,7 +170,7 @@ def test_a_copy_of_something_else_is_not_believed_because_its_digests_are_right(
         apply(staged.order(), staged.receipt, staged.tools())
 
 
-@pytest.mark.parametrize("mode", [0o644, 0o660, 0o602])
+@with_cases("mode", [0o644, 0o660, 0o602])
 def test_a_journal_that_others_may_write_or_read_is_not_gone_on_from(tmp_path: Path, mode: int) -> None:
     staged = stage(tmp_path, TO_GROUP)
     plant(staged, group_step(staged), done=False)
@@ -273,7 +274,7 @@ EDITED: dict[str, Change] = {
     left="an approval of a plan that was good at the time that the receipt says still takes that plan back",
 )
 class TestAReceiptThatIsNotWhatWasApplied:
-    @pytest.mark.parametrize("what", EDITED)
+    @with_cases("what", EDITED)
     def test_takes_back_nothing(self, tmp_path: Path, what: str) -> None:
         staged = stage(tmp_path, TO_GROUP)
         staged.groups.offsets[OTHERS] = dict(staged.groups.offsets[GROUP])
@@ -317,7 +318,7 @@ class TestAReceiptThatIsNotWhatWasApplied:
         assert "Not approved as far as was shown" in back.preview(staged.back(), staged.tools()).approval
         assert world(staged) == before
 
-    @pytest.mark.parametrize("began", ["2099-01-01T00:00:00Z", "2026-11-21T12:00:00"])
+    @with_cases("began", ["2099-01-01T00:00:00Z", "2026-11-21T12:00:00"])
     def test_that_began_at_no_time_in_the_past_is_refused(self, tmp_path: Path, began: str) -> None:
         staged = stage(tmp_path, TO_GROUP)
         apply(staged.order(), staged.receipt, staged.tools())
@@ -384,8 +385,8 @@ def savepoint(place: Path) -> Path:
     left="another copy that the same plan made can be removed, as long as no query has run on it",
 )
 class TestAFolderOfSomebodyElse:
-    @pytest.mark.parametrize("listed", ["nothing", "its true digests", "the digests that the plan makes"])
-    @pytest.mark.parametrize("target", [COPY, SAVEPOINT, SEEDED, STARTING], ids=str)
+    @with_cases("listed", ["nothing", "its true digests", "the digests that the plan makes"])
+    @with_cases("target", [COPY, SAVEPOINT, SEEDED, STARTING], ids=str)
     def test_is_not_removed(self, tmp_path: Path, target: Target, listed: str) -> None:
         sample = {SAVEPOINT: "flink-2.2-enumerator-v3", SEEDED: "spark-3.5.1-planned"}
         staged = stage(tmp_path, target, sample=sample.get(target, "spark-4.0.0-agg-rocksdb"))
@@ -429,7 +430,7 @@ class TestAFolderOfSomebodyElse:
             back.rollback(staged.back(), staged.tools())
         assert files_of(theirs) == files_of(staged.source)
 
-    @pytest.mark.parametrize("target", [COPY, SEEDED, SAVEPOINT], ids=str)
+    @with_cases("target", [COPY, SEEDED, SAVEPOINT], ids=str)
     def test_that_lies_in_a_copy_keeps_the_copy(self, tmp_path: Path, target: Target) -> None:
         sample = {SAVEPOINT: "flink-2.2-enumerator-v3", SEEDED: "spark-3.5.1-planned"}
         staged = stage(tmp_path, target, sample=sample.get(target, "spark-4.0.0-agg-rocksdb"))
@@ -521,7 +522,7 @@ def one_applies(
     before=Verdict.HELD,
     without="the refusal of `rename` and `link` to replace what is there (`Disk`)",
 )
-@pytest.mark.parametrize("target", [COPY, STARTING, SEEDED], ids=str)
+@with_cases("target", [COPY, STARTING, SEEDED], ids=str)
 def test_of_four_appliers_with_receipts_of_their_own_one_writes(tmp_path: Path, target: Target) -> None:
     for round_ in range(5):
         folder = tmp_path / str(round_)
@@ -551,7 +552,7 @@ def test_of_four_appliers_with_receipts_of_their_own_one_writes(tmp_path: Path, 
     before=Verdict.WEAK,
     without="`_of_group` in `plan.evidence`",
 )
-@pytest.mark.parametrize("done", [False, True])
+@with_cases("done", [False, True])
 def test_a_journal_whose_place_is_another_group_is_a_sentence(tmp_path: Path, done: bool) -> None:
     staged = stage(tmp_path, TO_GROUP)
     plant(staged, group_step(staged, place=OTHERS), done=done)
@@ -564,9 +565,7 @@ def test_a_journal_whose_place_is_another_group_is_a_sentence(tmp_path: Path, do
 # --------------------------------------------------------------------------- seeded checkpoints
 
 
-@pytest.mark.parametrize(
-    "sample", ["spark-3.5.1-planned", "spark-4.0.0-agg-rocksdb", "spark-4.2.0-polluted-after-failed-start"]
-)
+@with_cases("sample", ["spark-3.5.1-planned", "spark-4.0.0-agg-rocksdb", "spark-4.2.0-polluted-after-failed-start"])
 def test_a_seeded_checkpoint_is_verified_and_taken_back_by_its_own_receipt(
     tmp_path: Path, sample: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

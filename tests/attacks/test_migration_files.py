@@ -27,6 +27,7 @@ from offsetwise.model import Cluster
 from offsetwise.pipeline.session import open_session
 from offsetwise.survey.link import config_of
 from tests.commands import COMMAND, call
+from tests.with_cases import with_cases
 
 NAMES_CODE = re.compile(
     r"(class|classes|classpath|plugins?|listeners?|jars?|packages|repositories|files?|archives|command|script|python"
@@ -143,7 +144,7 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Written:
 
 
 class TestSparkRunsNoCode:
-    @pytest.mark.parametrize("name", CODE)
+    @with_cases("name", CODE)
     def test_a_property_that_can_name_code_or_a_file_is_refused_by_name(self, name: str, written: Written) -> None:
         value = CODE[name].format(folder="/tmp")
         with pytest.raises(ForbiddenPropertyError, match=re.escape(f"spark.conf.{name}: expected")) as caught:
@@ -169,7 +170,7 @@ class TestSparkRunsNoCode:
             with pytest.raises(ForbiddenPropertyError):
                 check_allowed({name: "1"})
 
-    @pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in VALUES.items() for value in values])
+    @with_cases(("name", "value"), [(name, value) for name, values in VALUES.items() for value in values])
     def test_a_value_that_could_lead_further_is_refused_and_not_repeated(
         self, name: str, value: str, written: Written
     ) -> None:
@@ -179,7 +180,7 @@ class TestSparkRunsNoCode:
         assert f"spark.conf.{name}: expected" in caught.value.problem
         assert len(value) < 4 or value not in caught.value.problem
 
-    @pytest.mark.parametrize(
+    @with_cases(
         "conf",
         [
             {"spark.driver.memory": "2g", "spark.executor.cores": 4, "spark.ui.enabled": False},
@@ -217,7 +218,7 @@ class TestSparkRunsNoCode:
         assert ran.stdout == "3\n"
         assert (tmp_path / "ran").exists()
 
-    @pytest.mark.parametrize("text", ["spark.master yarn\n", "spark.remote=sc://a:1\n", "hadoop.x y\n"])
+    @with_cases("text", ["spark.master yarn\n", "spark.remote=sc://a:1\n", "hadoop.x y\n"])
     def test_the_users_own_file_has_properties_of_spark_only(
         self, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -227,7 +228,7 @@ class TestSparkRunsNoCode:
         with pytest.raises(ConfigError, match="expected properties of Spark"):
             own_properties()
 
-    @pytest.mark.parametrize(
+    @with_cases(
         "spark",
         [
             {"remote": "sc://evil.example"},
@@ -250,7 +251,7 @@ class TestSparkRunsNoCode:
         with pytest.raises(ConfigError, match="expected a local master, or a server that OFFSETWISE_SPARK_SERVERS"):
             load_migration(written(spark=spark))
 
-    @pytest.mark.parametrize(
+    @with_cases(
         "spark",
         [
             {"remote": "sc://mine.example"},
@@ -276,8 +277,8 @@ class TestSparkRunsNoCode:
 
 
 class TestNoSecretIsSent:
-    @pytest.mark.parametrize("name", sorted(name for name, known in ALLOWED.items() if not known.may_refer))
-    @pytest.mark.parametrize("reference", ["file:{secret}", "${{MINE}}"])
+    @with_cases("name", sorted(name for name, known in ALLOWED.items() if not known.may_refer))
+    @with_cases("reference", ["file:{secret}", "${{MINE}}"])
     def test_only_a_credential_may_be_a_reference(
         self, name: str, reference: str, written: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -299,8 +300,8 @@ class TestNoSecretIsSent:
             *("ssl.key.password", "ssl.key.pem", "ssl.keystore.password"),
         ]
 
-    @pytest.mark.parametrize("name", sorted(name for name, known in ALLOWED.items() if known.may_refer))
-    @pytest.mark.parametrize(
+    @with_cases("name", sorted(name for name, known in ALLOWED.items() if known.may_refer))
+    @with_cases(
         "spelling",
         ["file:{home}/.ssh/id", "file://{home}/.ssh/id", "file:../home/.ssh/id", "file:link", "file:linked/.ssh/id"],
     )
@@ -319,7 +320,7 @@ class TestNoSecretIsSent:
         assert f"properties.{name}: expected a file below a folder" in caught.value.problem
         assert "canary" not in "".join(traceback.format_exception(caught.value))
 
-    @pytest.mark.parametrize("hidden", [".ssh/id", ".password", "deep/.hidden/password"])
+    @with_cases("hidden", [".ssh/id", ".password", "deep/.hidden/password"])
     def test_a_hidden_file_beside_the_migration_file_is_not_read(
         self, hidden: str, written: Written, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -333,7 +334,7 @@ class TestNoSecretIsSent:
         monkeypatch.setenv("OFFSETWISE_SECRETS", str(secret.parent))
         assert client_properties(load_migration(path).source)["sasl.password"] == "canary"
 
-    @pytest.mark.parametrize("listed", ["{secrets}", "/nowhere:{secrets}/", "{secrets}/password", "{above}/linked"])
+    @with_cases("listed", ["{secrets}", "/nowhere:{secrets}/", "{secrets}/password", "{above}/linked"])
     def test_a_folder_or_file_that_the_user_lists_may_be_used(
         self, listed: str, written: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -372,7 +373,7 @@ class TestNoSecretIsSent:
         with pytest.raises(SecretError, match="which leads to"):
             client_properties(migration.source)
 
-    @pytest.mark.parametrize(("listed", "taken"), [("/run/x", True), ("OLD_*:NEW_*", False), ("/run/x:MINE", True)])
+    @with_cases(("listed", "taken"), [("/run/x", True), ("OLD_*:NEW_*", False), ("/run/x:MINE", True)])
     def test_variables_are_those_that_the_user_lists_if_any(
         self, listed: str, taken: bool, written: Written, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -385,7 +386,7 @@ class TestNoSecretIsSent:
             with pytest.raises(SecretError, match="expected a variable that OFFSETWISE_SECRETS lists, found MINE"):
                 client_properties(migration.source)
 
-    @pytest.mark.parametrize("name", ["spark.hadoop.fs.s3a.secret.key", "spark.hadoop.fs.azure.sas.fixed.token"])
+    @with_cases("name", ["spark.hadoop.fs.s3a.secret.key", "spark.hadoop.fs.azure.sas.fixed.token"])
     def test_sparks_secrets_are_bound_alike(self, name: str, written: Written, tmp_path: Path) -> None:
         home = home_with_a_secret(tmp_path)
         settings = load_migration(written(spark={"conf": {name: f"file:{home}/.ssh/id"}})).spark
@@ -403,13 +404,13 @@ class TestNoSecretIsSent:
         with pytest.raises(SecretError, match="expected a file below"):
             client_properties(config_of(Cluster.OLD, given_cluster(str(path), prefix="OLD", option="--old")))
 
-    @pytest.mark.parametrize("url", ["FILE:///etc/passwd", "file:///etc/passwd", "ftp://evil.example", "//evil", "x"])
+    @with_cases("url", ["FILE:///etc/passwd", "file:///etc/passwd", "ftp://evil.example", "//evil", "x"])
     def test_a_token_is_fetched_from_the_web_only(self, url: str, written: Written) -> None:
         name = "sasl.oauthbearer.token.endpoint.url"
         with pytest.raises(ConfigError, match=re.escape(name)):
             client_properties(load_migration(written(source={**needed_by(name), name: url})).source)
 
-    @pytest.mark.parametrize("name", sorted(FORBIDDEN))
+    @with_cases("name", sorted(FORBIDDEN))
     def test_what_makes_a_client_run_code_is_refused(self, name: str, written: Written) -> None:
         with pytest.raises(ForbiddenPropertyError):
             load_migration(written(source={name: "x"}))

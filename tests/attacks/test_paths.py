@@ -35,6 +35,7 @@ from tests.commands import call
 from tests.engines.flink.files import Op, absolute, blob, metadata, operator_handle, reader_element, relative, subtask
 from tests.engines.spark.folders import checkpoint, orders, write
 from tests.test_cli_plans import Desk
+from tests.with_cases import with_cases
 
 _T = TypeVar("_T")
 LIB: Final = Path(__file__).parents[2] / "lib" / "offsetwise"
@@ -91,20 +92,18 @@ class TestNoFieldOfAPlanIsAPath:
         (tmp_path / "receipt.json.journal").unlink()
         assert tree_hash(tmp_path) == before
 
-    @pytest.mark.parametrize(
-        "source", [UP, "..", ".", "", "/etc", "a/b", "a\\b", "a\0", "a\n", "a.b", "é", "a" * 256], ids=ascii
-    )
+    @with_cases("source", [UP, "..", ".", "", "/etc", "a/b", "a\\b", "a\0", "a\n", "a.b", "é", "a" * 256], ids=ascii)
     def test_a_name_that_spark_does_not_give_is_refused(self, source: str, tmp_path: Path) -> None:
         plan = named(drafted(str(recorded(SAMPLE, tmp_path))), source)
         with pytest.raises(PlanError, match="is no name that spark gives"):
             read_plan(files.dump(plan).encode(), subject="plan.json")
 
-    @pytest.mark.parametrize("source", [UP, "..", ".", "", "/etc", "a/b", "a\\b", "a\0", "a\x85", "a" * 256], ids=ascii)
+    @with_cases("source", [UP, "..", ".", "", "/etc", "a/b", "a\\b", "a\0", "a\x85", "a" * 256], ids=ascii)
     def test_a_name_that_flink_does_not_give_is_refused(self, source: str, tmp_path: Path) -> None:
         with pytest.raises(PlanError, match="is no name that flink gives"):
             read_plan(files.dump(self._of_flink(source, tmp_path)).encode(), subject="plan.json")
 
-    @pytest.mark.parametrize("source", ["0a448493b4782967b150582570326227", "Source: orders v1.2", "bestellungen-ä"])
+    @with_cases("source", ["0a448493b4782967b150582570326227", "Source: orders v1.2", "bestellungen-ä"])
     def test_an_operators_id_or_uid_is_taken(self, source: str, tmp_path: Path) -> None:
         plan = self._of_flink(source, tmp_path)
         assert read_plan(files.dump(plan).encode(), subject="plan.json") == plan
@@ -116,7 +115,7 @@ class TestNoFieldOfAPlanIsAPath:
         assert required is not None
         return replace(plan, requirements=replace(plan.requirements, checkpoint=replace(required, engine="flink")))
 
-    @pytest.mark.parametrize("path", ["../x", "/etc/passwd", "offsets//7", "offsets/../../x", "", "a\0"], ids=ascii)
+    @with_cases("path", ["../x", "/etc/passwd", "offsets//7", "offsets/../../x", "", "a\0"], ids=ascii)
     def test_a_file_of_the_checkpoint_that_leads_out_is_refused(self, path: str, tmp_path: Path) -> None:
         plan = drafted(str(recorded(SAMPLE, tmp_path)))
         required = plan.requirements.checkpoint
@@ -126,7 +125,7 @@ class TestNoFieldOfAPlanIsAPath:
         with pytest.raises(PlanError, match="is no path inside the checkpoint"):
             read_plan(files.dump(made).encode(), subject="plan.json")
 
-    @pytest.mark.parametrize("path", ["..", "../x", "a/../../x", "/x", "a//b", "", "a/", "./a", "a\0b"], ids=ascii)
+    @with_cases("path", ["..", "../x", "a/../../x", "/x", "a//b", "", "a/", "./a", "a\0b"], ids=ascii)
     def test_nothing_below_a_root_is_reached_by_such_a_name(self, path: str, tmp_path: Path) -> None:
         with pytest.raises(OutsideRootsError):
             below(str(tmp_path), path)
@@ -143,7 +142,7 @@ class TestNoFieldOfAPlanIsAPath:
     before=Verdict.HELD,
     without="`regular_files.below` in `Tree` (another sentence: the reader's own comparison then refuses it)",
 )
-@pytest.mark.parametrize("target", [COPY, IN_PLACE], ids=str)
+@with_cases("target", [COPY, IN_PLACE], ids=str)
 def test_a_copy_holds_the_sources_of_a_plan_against_the_reader(target: Target, tmp_path: Path) -> None:
     plan = named(drafted(str(recorded(SAMPLE, tmp_path))), UP)
     before = tree_hash(tmp_path)
@@ -169,7 +168,7 @@ class TestLinksInACheckpoint:
         write(checkpoint({0: orders(666), 1: orders(666)}, (0, 1)), tmp_path / "outside")
         return tmp_path / "root"
 
-    @pytest.mark.parametrize("name", ["", "offsets", "commits", "sources", "sources/0"])
+    @with_cases("name", ["", "offsets", "commits", "sources", "sources/0"])
     def test_no_folder_is_read_through_a_link_that_leads_out(self, name: str, root: Path) -> None:
         inside, outside = root / "a" / name, root.parent / "outside" / name
         shutil.rmtree(inside)
@@ -178,7 +177,7 @@ class TestLinksInACheckpoint:
             read = read_checkpoint(str(root / "a"), roots=[str(root)])
             assert 666 not in {at.offset for source in read.sources for at in source.positions}
 
-    @pytest.mark.parametrize("to", ["/etc/passwd", "/dev/zero", "../../../outside/offsets/1", "1", "pipe"])
+    @with_cases("to", ["/etc/passwd", "/dev/zero", "../../../outside/offsets/1", "1", "pipe"])
     def test_no_file_is_read_that_is_no_file_of_the_checkpoint(self, to: str, root: Path) -> None:
         one = root / "a" / "offsets" / "1"
         one.unlink()
@@ -192,7 +191,7 @@ class TestLinksInACheckpoint:
         assert read.problems
         assert {at.offset for source in read.sources for at in source.positions} <= {7, 20}
 
-    @pytest.mark.parametrize(
+    @with_cases(
         "uri",
         [
             "{root}-evil/a", "{root}/../outside", "file://host{root}/a", "simplecache::file://{root}/a",
@@ -221,7 +220,7 @@ class TestPlacesThatASavepointNames:
         assert not [at for source in read.sources for at in source.positions], "nothing of it was believed"
         return [problem.message for problem in read.problems]
 
-    @pytest.mark.parametrize("name", ["../state", "/etc/passwd", "a/b", "", "..", ".", "a\0b"], ids=ascii)
+    @with_cases("name", ["../state", "/etc/passwd", "a/b", "", "..", ".", "a\0b"], ids=ascii)
     def test_a_relative_name_is_one_in_its_folder(self, name: str, tmp_path: Path) -> None:
         write({"state": self.DATA, "savepoint-1/a/b": self.DATA}, tmp_path)
         assert (
@@ -229,7 +228,7 @@ class TestPlacesThatASavepointNames:
             in self._read(relative(name, len(self.DATA)), tmp_path / "savepoint-1")[0]
         )
 
-    @pytest.mark.parametrize(
+    @with_cases(
         "place", ["{outside}", "file:{outside}", "file://{outside}", "file:///etc/passwd", "http://127.0.0.1:1/x",
                   "hdfs://127.0.0.1:1/x", "s3://bucket/x", "file:{above}/../../outside/state", "{above}/link/state"],
     )  # fmt: skip
@@ -269,7 +268,7 @@ class Exchange:
     without="`O_NOFOLLOW` in `regular_files`",
     left="Spark's own state reader opens files by name: `compare` with state, roots writable for others",
 )
-@pytest.mark.parametrize("name", ["offsets/1", "offsets", ""])
+@with_cases("name", ["offsets/1", "offsets", ""])
 def test_what_is_exchanged_between_look_and_opening_is_not_read(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -325,7 +324,7 @@ def at_work(folder: Path, target: Target) -> tuple[Stage, Path]:
     before=Verdict.WEAK,
     without="the walk without links in `Disk._do`",
 )
-@pytest.mark.parametrize("target", [COPY, IN_PLACE, SEEDED, STARTING], ids=str)
+@with_cases("target", [COPY, IN_PLACE, SEEDED, STARTING], ids=str)
 def test_no_call_of_apply_writes_through_a_folder_that_was_exchanged(target: Target, tmp_path: Path) -> None:
     (tmp_path / "count" / "roots").mkdir(parents=True)
     staged, _ = at_work(tmp_path / "count", target)
@@ -399,8 +398,8 @@ def pipe(tmp_path: Path) -> Iterator[Path]:
     without="`O_NONBLOCK` and the look at what was opened in `regular_files.open_named`",
 )
 class TestPipes:
-    @pytest.mark.parametrize("to", ["pipe", "/dev/zero"])
-    @pytest.mark.parametrize("what", ["plan", "approval", "trust", "migration", "receipt", "journal", "planted"])
+    @with_cases("to", ["pipe", "/dev/zero"])
+    @with_cases("what", ["plan", "approval", "trust", "migration", "receipt", "journal", "planted"])
     def test_no_file_of_a_command_is_waited_for(self, what: str, to: str, desk: Desk, pipe: Path) -> None:
         path = pipe if to == "pipe" else Path(to)
         before = desk.world()
@@ -452,7 +451,7 @@ class TestPipes:
     before=Verdict.HELD,
     without="`O_EXCL` in `approval.key_files` (a receipt and a copy are refused twice)",
 )
-@pytest.mark.parametrize(
+@with_cases(
     ("what", "kind"),
     [(what, kind) for what in ("approval", "key", "public", "receipt") for kind in ("file", "link", "dangling")]
     + [("copy", "file"), ("copy", "link")],
@@ -496,8 +495,8 @@ def modes(folder: Path) -> dict[str, int]:
     before=Verdict.BROKEN,
     without="`like` of `Disk.make_folder` and `Disk.write_new`",
 )
-@pytest.mark.parametrize("links", [True, False], ids=["links", "copies"])
-@pytest.mark.parametrize(("of_folders", "of_files"), [(0o700, 0o600), (0o750, 0o640), (0o2770, 0o660)], ids=oct)
+@with_cases("links", [True, False], ids=["links", "copies"])
+@with_cases(("of_folders", "of_files"), [(0o700, 0o600), (0o750, 0o640), (0o2770, 0o660)], ids=oct)
 def test_a_copy_is_for_nobody_whom_the_original_is_not_for(
     of_folders: int, of_files: int, links: bool, tmp_path: Path
 ) -> None:
@@ -523,7 +522,7 @@ class WithoutLinks(UnsyncedDisk):
         return False
 
 
-@pytest.mark.parametrize("target", [SEEDED, STARTING], ids=str)
+@with_cases("target", [SEEDED, STARTING], ids=str)
 def test_what_is_new_is_its_owners_alone(target: Target, tmp_path: Path) -> None:
     staged = stage(tmp_path, target, sample=SAMPLE)
     before = os.umask(0)

@@ -36,6 +36,7 @@ from tests.commands import call
 from tests.plan.test_commands import RECORDED
 from tests.review.conftest import scene
 from tests.review.people import ADA, ISSUER, OTHER_ISSUER, Scene, person
+from tests.with_cases import with_cases
 
 __all__ = ["scene"]
 
@@ -131,17 +132,17 @@ def refused_by_the_board(scene: Scene, author: str, reviewer: str) -> None:
     without="the comparison of whole names in `approval/people.py`",
 )
 class TestASubjectWithSeparators:
-    @pytest.mark.parametrize("subject", SEPARATED)
+    @with_cases("subject", SEPARATED)
     def test_bars_its_author_from_signing_and_applying(self, tmp_path: Path, subject: str) -> None:
         author = recorded(person(subject, email="somebody@example.org"))
         held_at_sign_and_apply(tmp_path / "of an earlier release", by(author), subject)
         barred(by(author), subject)
 
-    @pytest.mark.parametrize("subject", SEPARATED)
+    @with_cases("subject", SEPARATED)
     def test_bars_its_author_by_the_parts_that_are_recorded_apart(self, subject: str) -> None:
         barred(by("nobody", Identity(issuer=ISSUER, subject=subject)), subject)
 
-    @pytest.mark.parametrize("subject", SEPARATED)
+    @with_cases("subject", SEPARATED)
     def test_bars_its_author_in_the_console_even_where_duties_are_not_separated(
         self, scene: Scene, subject: str
     ) -> None:
@@ -186,14 +187,14 @@ class TestASubjectWithSeparators:
     "and `plan/draft.py`",
 )
 class TestACharacterThatNobodySees:
-    @pytest.mark.parametrize("unseen", UNSEEN, ids=ascii)
+    @with_cases("unseen", UNSEEN, ids=ascii)
     def test_in_the_authors_name_bars_them_all_the_same(self, tmp_path: Path, unseen: str) -> None:
         for name in (f"ada{unseen}", f"a{unseen}da", f"{ISSUER} ada{unseen}"):
             barred(by(name), "ada")
         if unseen in UNSEEN[:2]:
             held_at_sign_and_apply(tmp_path / "signing", by(f"a{unseen}da"), "ada")
 
-    @pytest.mark.parametrize("unseen", UNSEEN, ids=ascii)
+    @with_cases("unseen", UNSEEN, ids=ascii)
     def test_makes_no_name_of_a_key(self, tmp_path: Path, unseen: str) -> None:
         name = f"ada{unseen}"
         ran = call("keygen", "--out", tmp_path / "key", "--as", name, "--json")
@@ -205,7 +206,7 @@ class TestACharacterThatNobodySees:
         with pytest.raises(FileError, match="can all be seen"):
             read_private_key(tmp_path / "made by hand")
 
-    @pytest.mark.parametrize("unseen", UNSEEN, ids=ascii)
+    @with_cases("unseen", UNSEEN, ids=ascii)
     def test_makes_nobody_in_the_access_file_nor_by_signing_in(self, scene: Scene, tmp_path: Path, unseen: str) -> None:
         file = tmp_path / "access.yaml"
         file.write_text(
@@ -246,7 +247,7 @@ class TestACharacterThatNobodySees:
     without="the comparison of local parts with all parts in `approval/people.py`",
 )
 class TestALocalPartOfAnAddress:
-    @pytest.mark.parametrize(
+    @with_cases(
         ("author", "signer"),
         [
             (f"{ISSUER} ada", "ada@example.org"),
@@ -259,7 +260,7 @@ class TestALocalPartOfAnAddress:
         held_at_sign_and_apply(tmp_path / "signing", by(author), signer)
         barred(by(author), signer)
 
-    @pytest.mark.parametrize(("author", "reviewer"), [("ada", "ada@x.example"), ("ada@x.example", "ada")])
+    @with_cases(("author", "reviewer"), [("ada", "ada@x.example"), ("ada@x.example", "ada")])
     def test_bars_the_author_in_the_console(self, scene: Scene, author: str, reviewer: str) -> None:
         refused_by_the_board(scene, author, reviewer)
 
@@ -292,7 +293,7 @@ class TestAnotherWayToWriteAName:
         "ada\u3000smith",
     )
 
-    @pytest.mark.parametrize("other", OTHERS, ids=ascii)
+    @with_cases("other", OTHERS, ids=ascii)
     def test_bars_the_author(self, other: str) -> None:
         barred(by(other), "ada smith")
 
@@ -313,13 +314,13 @@ class TestAnotherWayToWriteAName:
     left="names that look alike to people and not to UTS #39",
 )
 class TestALookalike:
-    @pytest.mark.parametrize("other", ALIKE)
+    @with_cases("other", ALIKE)
     def test_of_the_author_is_barred(self, tmp_path: Path, other: str) -> None:
         barred(by(f"{ISSUER} ada"), other)
         if other == ALIKE[0]:
             held_at_sign_and_apply(tmp_path / "signing", by("ada"), other)
 
-    @pytest.mark.parametrize(("one", "other"), [("adi", "adı"), ("paul", "pauI"), ("otto", "0tto"), ("BOB", "ВОВ")])
+    @with_cases(("one", "other"), [("adi", "adı"), ("paul", "pauI"), ("otto", "0tto"), ("BOB", "ВОВ")])
     def test_counts_nobody_twice(self, one: str, other: str) -> None:
         counted_once(one, other)
 

@@ -41,6 +41,7 @@ from tests.attacks.rows import Verdict, attack
 from tests.commands import COMMAND, call
 from tests.engines.spark.folders import FLINK_NAMES, NAMES, SAMPLES, checkpoint, orders
 from tests.stores import S3
+from tests.with_cases import with_cases
 
 LIB = Path(files.__file__).parent
 
@@ -147,7 +148,7 @@ def migration_file(folder: Path, conf: dict[str, str]) -> Path:
     left="a reference from the environment stands in the environment of the JVM too, which its owner alone can read",
 )
 class TestSecretsOfSpark:
-    @pytest.mark.parametrize("name", SECRET_NAMES)
+    @with_cases("name", SECRET_NAMES)
     def test_one_that_is_written_out_is_refused_by_its_name_and_not_repeated(self, name: str, tmp_path: Path) -> None:
         for written in (name, f"spark.hadoop.{name}", f"spark.hadoop.{name.upper()}"):
             ran = call("draft", *_needed(), "--migration", migration_file(tmp_path, {written: "canary"}), "--json")
@@ -155,12 +156,12 @@ class TestSecretsOfSpark:
             assert f"spark.conf.{written}: expected a reference to a secret" in ran.refused()["problem"]
             assert "canary" not in ran.out + ran.err
 
-    @pytest.mark.parametrize("name", NO_SECRETS)
+    @with_cases("name", NO_SECRETS)
     def test_what_is_no_secret_may_be_written_out(self, name: str) -> None:
         for written in (name, f"spark.hadoop.{name}"):
             assert SparkSettings(conf={written: "x"}).conf == {written: "x"}
 
-    @pytest.mark.parametrize(
+    @with_cases(
         ("conf", "said"),
         [
             ({"spark.driver.extraJavaOptions": "-Da=b -Djavax.net.ssl.keyStorePassword=canary"}, "keyStorePassword"),
@@ -316,7 +317,7 @@ def test_files_of_secrets_are_kept_out_of_a_repository() -> None:
     without="`opening` in `store.database._make_file`",
     left="root, and whoever rules a folder further up, can exchange the folder",
 )
-@pytest.mark.parametrize(
+@with_cases(
     ("mode", "folder", "owner", "said"),
     [
         (0o666, 0o700, None, "found mode 0666"),
@@ -522,7 +523,7 @@ class TestAddressesOfAzure:
         for name in [name for name in os.environ if name.startswith("AZURE_")]:
             monkeypatch.delenv(name)
 
-    @pytest.mark.parametrize(
+    @with_cases(
         ("string", "other"),
         [
             ("AccountName=devaccount;AccountKey={key};BlobEndpoint=http://127.0.0.1:{port}/devaccount", "'devaccount'"),
@@ -563,7 +564,7 @@ class TestAddressesOfAzure:
         assert asked
         assert {path.split("/")[1] for path in asked} == {"prodaccount"}
 
-    @pytest.mark.parametrize("cloud", ["core.windows.net", "core.chinacloudapi.cn", "core.usgovcloudapi.net"])
+    @with_cases("cloud", ["core.windows.net", "core.chinacloudapi.cn", "core.usgovcloudapi.net"])
     def test_a_name_of_an_account_in_the_environment_changes_nothing_in_any_cloud(
         self, cloud: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -577,7 +578,7 @@ class TestAddressesOfAzure:
         assert tree.base == "lake/x"
         assert tree.endpoint is None
 
-    @pytest.mark.parametrize(
+    @with_cases(
         "host", ["dfs.evil.example", "dfs.core.windows.net.evil.example", "blob.evilcore.windows.net", "dfs.localhost"]
     )
     def test_a_host_that_is_not_azures_gets_no_token(self, host: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -595,9 +596,7 @@ class TestAddressesOfAzure:
 
         assert open_tree("abfss://lake@own.dfs.stack.example/x").fs.account_name == "own"
 
-    @pytest.mark.parametrize(
-        "uri", ["abfs://lake/x", "abfss://lake@prodaccount/x", "abfs://a@b@c.dfs.core.windows.net/"]
-    )
+    @with_cases("uri", ["abfs://lake/x", "abfss://lake@prodaccount/x", "abfs://a@b@c.dfs.core.windows.net/"])
     def test_an_address_that_names_no_account_is_refused(self, uri: str) -> None:
         with pytest.raises(StorageError, match="no other address says whose container it is"):
             open_tree(uri)

@@ -28,6 +28,7 @@ from tests.review.people import ADA, RITA, Scene
 from tests.store.conftest import server, store, url
 from tests.store.postgres import Server
 from tests.store.test_reviews import HOSTILE, Sql, drafted, record, sql, submitted
+from tests.with_cases import with_cases
 
 __all__ = ["anywhere", "server", "sql", "store", "url"]
 
@@ -107,7 +108,7 @@ def test_a_chain_whose_end_was_cut_off_is_told_by_the_hash_that_was_noted(store:
     assert "Row 2 has another hash than was noted" in " ".join(told.out.split())
 
 
-@pytest.mark.parametrize("noted", ["", "7", "7:zz", f"x:{'a' * 64}", f"-1:{'a' * 64}", f"{'9' * 400}:{'a' * 64}"])
+@with_cases("noted", ["", "7", "7:zz", f"x:{'a' * 64}", f"-1:{'a' * 64}", f"{'9' * 400}:{'a' * 64}"])
 def test_a_note_that_cannot_be_understood_is_refused_before_anything_is_read(noted: str, tmp_path: Path) -> None:
     ran = call("audit", "--store", f"sqlite:///{tmp_path / 'none.sqlite'}", "--noted", noted, "--json")
 
@@ -203,7 +204,7 @@ def test_a_password_in_the_address_is_refused_and_never_repeated() -> None:
         assert "Nothing was opened." in error["problem"]
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "told",
     ["sqlite:///file:x?mode=memory&uri=true", "sqlite:///file::memory:?cache=shared&uri=true", "sqlite:///:memory:"],
 )

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import offsetwise
+from tests.with_cases import with_cases
 
 WORK = """
 import sys
@@ -68,7 +69,7 @@ def test_python_itself_would_run_them(planted: Path) -> None:
     assert ran(planted) == ["ran-psutil"]
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "work",
     [
         "with Lab.at(Path(sys.argv[1])).no_longer_than_this_process(): pass",
