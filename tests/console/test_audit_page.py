@@ -26,6 +26,7 @@ from offsetwise.store.store import open_store
 from tests.console.boards import ADA, BOTH, RITA, STRANGER, VERA, Stage, staged
 from tests.console.conftest import words
 from tests.review.people import ISSUER
+from tests.with_cases import with_cases
 
 PAGE = "pages/operate/audit.py"
 HOSTILE = "=cmd()|'<img src=x onerror=alert(1)>\u202e **x** [y](javascript:z)"
@@ -94,7 +95,7 @@ def test_the_row_selected_is_told_in_full_with_its_whole_digest(here: Stage) -> 
     assert [code.value for code in page.code][-3:] == [row.record.digest, row.hash, row.previous]
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("filters", "left"),
     [
         ({"action": "approve"}, [4, 3]),
@@ -122,7 +123,7 @@ def test_a_digest_is_found_by_how_it_begins(here: Stage) -> None:
     assert rows_of(page)["row"].tolist() == [5]
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("filters", "told"),
     [
         ({"plan": "one"}, "Plan: expected a number, found one"),
@@ -152,7 +153,7 @@ def test_nothing_that_passes_is_said(here: Stage) -> None:
     assert "No row passes these filters." in words(page)
 
 
-@pytest.mark.parametrize("somebody", [None, VERA, ADA, RITA], ids=["anonymous", "viewer", "author", "reviewer"])
+@with_cases("somebody", [None, VERA, ADA, RITA], ids=["anonymous", "viewer", "author", "reviewer"])
 def test_everybody_who_may_look_sees_it(here: Stage, somebody: Person | None) -> None:
     filled(here)
     page = here.open(PAGE, somebody)
@@ -160,7 +161,7 @@ def test_everybody_who_may_look_sees_it(here: Stage, somebody: Person | None) ->
     assert len(rows_of(page)) == 4
 
 
-@pytest.mark.parametrize("somebody", [None, STRANGER], ids=["anonymous", "no role"])
+@with_cases("somebody", [None, STRANGER], ids=["anonymous", "no role"])
 def test_where_sign_in_is_required_nobody_else_sees_a_row(here: Stage, somebody: Person | None) -> None:
     filled(here)
     here.scene.rules(sign_in=SignIn.REQUIRED, roles=here.scene.access.roles.model_copy(update={"reviewer": ()}))
@@ -199,7 +200,7 @@ def test_a_hundred_rows_at_a_time_and_older_ones_behind_a_button(here: Stage) ->
 
 
 class TestTheChain:
-    @pytest.mark.parametrize(
+    @with_cases(
         ("statement", "row"),
         [
             ("UPDATE review_audit SET subject = 'mallory' WHERE seq = 3", 3),
@@ -344,7 +345,7 @@ def _down() -> Reviews:
     raise StoreUnreachableError("Store: expected an answer, the database did not answer.", fix="Start it.")
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("typed", "found"),
     [
         (Typed(), AuditFilter()),

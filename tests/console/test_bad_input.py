@@ -14,6 +14,7 @@ import offsetwise
 from offsetwise.console.reader import Reader
 from tests.console.conftest import COMPARE, OpenPage, settle, words
 from tests.engines.spark.folders import orders, write
+from tests.with_cases import with_cases
 
 CHECKPOINT = "pages/explore/checkpoint.py"
 SAMPLE = Path(offsetwise.__file__).parent / "sample"
@@ -96,8 +97,8 @@ def refused(page: AppTest, *told: str) -> None:
     assert "Traceback" not in said
 
 
-@pytest.mark.parametrize("page", [CHECKPOINT, COMPARE], ids=["checkpoint", "compare"])
-@pytest.mark.parametrize(
+@with_cases("page", [CHECKPOINT, COMPARE], ids=["checkpoint", "compare"])
+@with_cases(
     ("spoil", "found", "effect", "next_step"),
     [
         (_gone, "found nothing", "Nothing was read", "Check the path"),
@@ -118,7 +119,7 @@ def test_what_is_no_checkpoint_is_said_with_the_next_step(
     refused(opened(open_page, folder, page), "expected", found, effect, next_step)
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("spoil", "told"),
     [
         (_file("offsets/7", b'v1\n{"batchWatermarkMs":0}\n{"orders":{"0":11'), "offsets/7, source 0 is garbled"),

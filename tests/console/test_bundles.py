@@ -22,6 +22,7 @@ from offsetwise.store.store import open_store
 from tests.console.boards import ADA, RITA, VERA, Stage, stage
 from tests.console.conftest import words
 from tests.review.test_bundle import packed
+from tests.with_cases import with_cases
 
 EXPORT = "pages/plan/export.py"
 NO_PROGRESS = lambda *_: None  # noqa: E731 - nothing is told of what is there
@@ -79,7 +80,7 @@ def test_what_it_does_not_hold_is_said_in_words(handed: Handed) -> None:
         made.minimum_acls(handed.migration, Cluster.OLD, NO_PROGRESS)
 
 
-@pytest.mark.parametrize("page", ["compare", "clusters", "checkpoint", "lag", "overview"])
+@with_cases("page", ["compare", "clusters", "checkpoint", "lag", "overview"])
 def test_every_page_opens_on_it_without_a_cluster(away: Stage, handed: Handed, page: str) -> None:
     opened = away.open(f"pages/explore/{page}.py", RITA, migration=handed.migration)
     assert not opened.exception
@@ -101,7 +102,7 @@ def test_a_reviewer_takes_it_in_and_it_waits_for_a_decision(away: Stage, handed:
     assert "was taken in before" in page.info[-1].value
 
 
-@pytest.mark.parametrize("somebody", [None, VERA, ADA], ids=["anonymous", "viewer", "author"])
+@with_cases("somebody", [None, VERA, ADA], ids=["anonymous", "viewer", "author"])
 def test_nobody_else_takes_it_in(away: Stage, handed: Handed, somebody: Person | None) -> None:
     page = away.open(EXPORT, somebody)
     assert not page.exception
@@ -110,7 +111,7 @@ def test_nobody_else_takes_it_in(away: Stage, handed: Handed, somebody: Person |
     assert "To receive bundle, you" in words(page)
 
 
-@pytest.mark.parametrize("change", ["cut", "text", "nothing there", "empty"])
+@with_cases("change", ["cut", "text", "nothing there", "empty"])
 def test_a_console_is_not_started_on_a_bundle_that_was_tampered_with(file: Path, change: str) -> None:
     match change:
         case "cut":

@@ -34,6 +34,7 @@ from tests.console.builders import BIDI, HOSTILE, HTML
 from tests.console.conftest import OpenPage, settle, words
 from tests.console.readers import ETL, ValueReader
 from tests.engines.spark.folders import NAMES, SAMPLES
+from tests.with_cases import with_cases
 
 PAGE = "pages/explore/checkpoint.py"
 SAMPLE = Path(__file__).parents[2] / "lib" / "offsetwise" / "sample" / "checkpoints"
@@ -97,7 +98,7 @@ def orders(tmp_path: Path) -> FolderReader:
     return FolderReader({"orders": two_partitions(tmp_path / "orders")})
 
 
-@pytest.mark.parametrize("name", NAMES)
+@with_cases("name", NAMES)
 def test_every_recorded_checkpoint_opens_with_its_restart_sentence(open_page: OpenPage, name: str) -> None:
     page = open_page(FolderReader({name: SAMPLES / name}), PAGE)
     assert not page.exception
@@ -107,7 +108,7 @@ def test_every_recorded_checkpoint_opens_with_its_restart_sentence(open_page: Op
     assert "This could not be read" not in words(page)
 
 
-@pytest.mark.parametrize("name", ["orders", "payments"])
+@with_cases("name", ["orders", "payments"])
 def test_the_sample_opens_at_once_and_says_its_restart(open_page: OpenPage, name: str) -> None:
     page = open_page(Reader(()), PAGE, of=f"checkpoint {name}")
     assert not page.exception
@@ -238,7 +239,7 @@ def test_a_group_has_no_checkpoint_and_a_way_to_compare(open_page: OpenPage, ord
     assert dict(orders.calls) == {}
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "parameters",
     [
         {"migration": "nobody"},

@@ -39,6 +39,7 @@ from tests.console.readers import ORDERS, ValueReader
 from tests.streams.kafka.test_connection import closed_port, listening, silence
 from tests.transactions.settling import found, row
 from tests.transactions.test_upgrade import broker, facts, judged
+from tests.with_cases import with_cases
 
 CLUSTERS = "pages/explore/clusters.py"
 DOWN = ClusterUnreachableError("Cluster 'new': expected an answer within 20 s, none came.", fix="Start the broker.")
@@ -153,7 +154,7 @@ def test_a_filter_that_nothing_passes_says_so(open_page: OpenPage) -> None:
     assert not page.exception
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "parameters",
     [
         {"migration": "nobody"},
@@ -255,7 +256,7 @@ def test_a_live_migration_is_read_only_when_a_person_asks(open_page: OpenPage) -
     assert (asked.calls["cluster old"], asked.calls["cluster new"]) == (1, 1)
 
 
-@pytest.mark.parametrize("look", range(1, 5))
+@with_cases("look", range(1, 5))
 def test_an_answer_that_comes_while_the_page_is_drawn_is_shown(
     open_page: OpenPage, monkeypatch: pytest.MonkeyPatch, look: int
 ) -> None:

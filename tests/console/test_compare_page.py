@@ -21,6 +21,7 @@ from offsetwise.wording.verdicts import METHOD
 from tests.console import builders
 from tests.console.conftest import COMPARE, OpenPage, answer_at_look, settle, words
 from tests.console.readers import ValueReader
+from tests.with_cases import with_cases
 
 DOWN = ClusterUnreachableError("Cluster 'new': expected an answer within 20 s, none came.", fix="Start the broker.")
 
@@ -83,7 +84,7 @@ def test_the_worst_row_is_opened_with_its_proof(open_page: OpenPage) -> None:
     assert neighbours["for the job"].tolist()[2:4] == ["read", "unread, next"]
 
 
-@pytest.mark.parametrize("method", [each for each in Method if each is not Method.NONE])
+@with_cases("method", [each for each in Method if each is not Method.NONE])
 def test_what_a_place_was_derived_from_is_said_in_the_evidence_and_in_the_csv(
     open_page: OpenPage, method: Method
 ) -> None:
@@ -122,7 +123,7 @@ def test_a_filter_that_nothing_passes_says_so(open_page: OpenPage) -> None:
     assert not page.exception
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "parameters",
     [
         {"migration": "nobody"},
@@ -156,7 +157,7 @@ def test_ten_thousand_partitions_come_in_pages_behind_a_heat_map(open_page: Open
     assert page.tabs[1].subheader[1].value == "Where each partition of topic\\-007 resumes"
 
 
-@pytest.mark.parametrize("name", builders.HOSTILE)
+@with_cases("name", builders.HOSTILE)
 def test_a_hostile_name_stays_text_on_every_block(open_page: OpenPage, name: str) -> None:
     row = f"{name}-0"
     page = open_page(ValueReader({"orders": builders.comparison(builders.hostile_rows())}), COMPARE)
@@ -201,7 +202,7 @@ def test_two_sessions_share_one_reading_that_is_under_way(open_page: OpenPage) -
     assert reader.calls["compare"] == 1
 
 
-@pytest.mark.parametrize("look", [1, 2])
+@with_cases("look", [1, 2])
 def test_a_comparison_that_ends_while_the_page_is_drawn_stands_under_its_own_caption(
     open_page: OpenPage, monkeypatch: pytest.MonkeyPatch, look: int
 ) -> None:
@@ -238,7 +239,7 @@ def test_a_failure_keeps_the_last_good_comparison(open_page: OpenPage) -> None:
     assert page.metric[0].value == "8"
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("error", "heading"),
     [
         (DOWN, "The cluster does not answer"),
@@ -264,7 +265,7 @@ def test_what_stops_a_comparison_is_told_apart_and_with_what_to_do(
     assert f"**What to do:** {error.fix}" in words(page).replace("\\", "")
 
 
-@pytest.mark.parametrize("finding", builders.misfits().findings, ids=lambda finding: finding.code)
+@with_cases("finding", builders.misfits().findings, ids=lambda finding: finding.code)
 def test_a_new_topic_that_does_not_fit_is_told_with_its_remedy(open_page: OpenPage, finding: Finding) -> None:
     page = open_page(ValueReader({"orders": builders.misfits()}), COMPARE, row=f"{finding.topic}-0")
     told = words(page).replace("\\", "")

@@ -36,6 +36,7 @@ from tests.console.conftest import APP, words
 from tests.console.readers import ValueReader
 from tests.console.test_shell import NOBODY, PEOPLE, ROLES, SECRETS, bundled, claims
 from tests.plan.scene import grouped, rows, snapshot
+from tests.with_cases import with_cases
 
 DRAFT = "pages/plan/draft.py"
 SAMPLE = Path(offsetwise.__file__).parent / "sample"
@@ -125,7 +126,7 @@ def test_a_part_of_the_demonstration_is_one_click_away_and_marked() -> None:
     assert not page.sidebar.warning
 
 
-@pytest.mark.parametrize("who", PEOPLE)
+@with_cases("who", PEOPLE)
 def test_who_signed_in_drafts_only_with_the_role_author_and_is_told_why_not(who: str) -> None:
     user, _ = PEOPLE[who]
     access.use(Access(roles=ROLES.model_copy(update={"viewer": ()})))
@@ -236,7 +237,7 @@ def test_a_plan_that_was_withdrawn_makes_room_for_a_new_one(kept: Store) -> None
     assert sheet_of(kept, 2).row.state is State.DRAFT
 
 
-@pytest.mark.parametrize("part", ["reviewer", "viewer"])
+@with_cases("part", ["reviewer", "viewer"])
 def test_the_other_parts_see_the_draft_and_change_nothing(kept: Store, part: str) -> None:
     press(opened("author"), "save")
     page = opened(part)
@@ -373,7 +374,7 @@ def test_a_withdrawn_plan_is_drafted_again_as_another_one(kept: Store) -> None:
 # --------------------------------------------------------------------------- bad input
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("offset", "reason", "said"),
     [
         ("", "why", "found ''"),
@@ -467,7 +468,7 @@ def test_the_demonstration_drafts_for_nothing_but_the_sample() -> None:
     assert "plans of the bundled sample only" in words(page)
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("minutes", "recorded", "outcome"),
     [(10, False, Outcome.PASSED), (90, False, Outcome.UNKNOWN), (90, True, Outcome.PASSED)],
 )
@@ -478,7 +479,7 @@ def test_an_old_comparison_is_not_called_fresh(minutes: int, recorded: bool, out
     assert (fresh.name, fresh.outcome) == ("fresh", outcome)
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("place", "offset", "reason"),
     [
         (0, "500", "The lower bound: no record that was counted is missed, at most 8 records read twice."),

@@ -36,6 +36,7 @@ from tests.console.readers import ORDERS, ValueReader
 from tests.console.test_shell import PEOPLE, ROLES, SECRETS
 from tests.transactions.recorded import DATA
 from tests.transactions.settling import NOW_MS, found, row
+from tests.with_cases import with_cases
 
 DRAFT = "pages/plan/draft.py"
 ASK, PLAN = "sink-transactions-now", "settle-now"
@@ -210,7 +211,7 @@ def test_12_a_person_decides_with_a_reason_about_what_nothing_explains(kept: Sto
     assert [each.decision for each in kept_plan(kept, 2).transactions] == [Settlement.COMMIT, Settlement.COMMIT]
 
 
-@pytest.mark.parametrize("decision", [Decision.LIVE, Decision.LOST, Decision.DENIED, Decision.WRONG_CLUSTER])
+@with_cases("decision", [Decision.LIVE, Decision.LOST, Decision.DENIED, Decision.WRONG_CLUSTER])
 def test_what_refuses_a_plan_of_the_command_line_refuses_this_one(decision: Decision) -> None:
     page = press(press(opened(SinkReader(row(0, Decision.COMMIT), row(1, decision))), ASK), PLAN)
 
@@ -255,7 +256,7 @@ def test_38_names_that_attack_are_shown_escaped_and_decided_about_like_others(ke
     assert kept_plan(kept).transactions[0].transactional_id == HOSTILE
 
 
-@pytest.mark.parametrize("who", ["viewer", "reviewer"])
+@with_cases("who", ["viewer", "reviewer"])
 def test_who_is_no_author_sees_the_plan_and_decides_and_saves_nothing(who: str) -> None:
     page = press(opened(SinkReader(row(0, Decision.COMMIT), UNEXPLAINED), who=who), ASK)
 

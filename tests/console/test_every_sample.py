@@ -29,10 +29,11 @@ from offsetwise.plan.strategies import Strategy, targets_of
 from offsetwise.store.store import open_store
 from offsetwise.wording import verdicts
 from tests.console.conftest import APP, settle, words
+from tests.with_cases import with_cases
 
 READER = Reader(())
 JOBS = [(each, subject) for each in READER.offered() for subject in each.subjects]
-ALL = pytest.mark.parametrize(("offered", "subject"), JOBS, ids=[f"{each.name} {of.name}" for each, of in JOBS])
+ALL = with_cases(("offered", "subject"), JOBS, ids=[f"{each.name} {of.name}" for each, of in JOBS])
 _DAY_MS = 86_400_000
 
 
@@ -129,7 +130,7 @@ def test_what_exactness_means_agrees_with_what_was_read_ahead(offered: Offered, 
             assert ("differs" in meaning) == (ahead.tone is verdicts.Tone.CAREFUL)
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("ahead", "word"),
     [
         (Ahead(examined=True, missing=0, duplicated=0, foreign=0), "the same"),
@@ -237,7 +238,7 @@ def test_people_have_one_name_and_whoever_plays_a_part_is_not_called_nobody(offe
         assert "demo author" not in told
 
 
-@pytest.mark.parametrize("offered", READER.offered(), ids=lambda each: each.name)
+@with_cases("offered", READER.offered(), ids=lambda each: each.name)
 def test_clusters_and_fleet_say_what_their_verdicts_are_about(offered: Offered) -> None:
     clusters = page_of("explore/clusters", offered, offered.subjects[0])
     assert any("configuration" in each.value.columns for each in clusters.dataframe)

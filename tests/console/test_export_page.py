@@ -35,6 +35,7 @@ from tests.console.conftest import words
 from tests.plans import steps_of
 from tests.review.people import ISSUER
 from tests.review.test_bundle import packed
+from tests.with_cases import with_cases
 
 __all__ = ["here"]
 
@@ -107,7 +108,7 @@ class TestTakingOut:
         (plan,) = export.files_of(seat, sheet, ExportKind.PLAN)
         assert plan.sha256 == sheet.digest == saved.digest
 
-    @pytest.mark.parametrize(
+    @with_cases(
         ("reach", "why"),
         [
             ("draft", "it was not submitted"),
@@ -170,7 +171,7 @@ class TestTakingOut:
         assert "expected a plan for one Kafka source, found 2" in said(page)
         assert f"DRAFT-plan-{answer.digest[:8]}.json" in offered(page)
 
-    @pytest.mark.parametrize("hidden", ["", "\u202e"], ids=["seen", "not seen"])
+    @with_cases("hidden", ["", "\u202e"], ids=["seen", "not seen"])
     def test_a_hostile_group_is_one_word_of_the_command_or_in_none(self, here: Stage, hidden: str) -> None:
         target = Target(kind="consumer-group", group=HOSTILE + hidden)
         saved = approved(here, targets=(target,))
@@ -274,7 +275,7 @@ class TestBringingIn:
         assert "<img" not in page.error[-1].value.replace("\\<img", "")
         assert here.scene.board.audit(ADA)[0].record.result == "refused"
 
-    @pytest.mark.parametrize(
+    @with_cases(
         "content", [b"", b"{}", b"\x00\xff", b'{"payload": 1}', b"[" * 10_000], ids=lambda content: repr(content[:12])
     )
     def test_something_else_than_an_approval_or_receipt_is_told_in_words(self, here: Stage, content: bytes) -> None:
@@ -337,7 +338,7 @@ class TestBringingIn:
         rows = [row.record for row in here.scene.board.audit(RITA)]
         assert [(row.action, row.result) for row in rows] == [("receive bundle", "refused")] * 3
 
-    @pytest.mark.parametrize(
+    @with_cases(
         ("somebody", "may"),
         [(None, ()), (VERA, ()), (ADA, ("bring-approval", "bring-receipt")), (RITA, None), (STRANGER, ())],
         ids=["anonymous", "viewer", "author", "reviewer", "stranger"],
@@ -366,7 +367,7 @@ class TestBringingIn:
         assert here.scene.board.audit(ADA)[0].record.action == "import envelope"
 
 
-@pytest.mark.parametrize("somebody", [None, VERA, ADA, RITA], ids=["anonymous", "viewer", "author", "reviewer"])
+@with_cases("somebody", [None, VERA, ADA, RITA], ids=["anonymous", "viewer", "author", "reviewer"])
 def test_everybody_who_may_look_may_take_out(here: Stage, somebody: Person | None) -> None:
     approved(here)
     page = here.open(PAGE, somebody)
@@ -374,7 +375,7 @@ def test_everybody_who_may_look_may_take_out(here: Stage, somebody: Person | Non
     assert len(offered(page)) == 4
 
 
-@pytest.mark.parametrize("somebody", [None, STRANGER], ids=["anonymous", "no role"])
+@with_cases("somebody", [None, STRANGER], ids=["anonymous", "no role"])
 def test_where_sign_in_is_required_nobody_else_gets_a_file(here: Stage, somebody: Person | None) -> None:
     approved(here)
     here.scene.rules(sign_in=SignIn.REQUIRED, roles=here.scene.access.roles.model_copy(update={"reviewer": ()}))

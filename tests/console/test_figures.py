@@ -11,6 +11,7 @@ from offsetwise.console.explore import compare_charts, compare_map
 from offsetwise.console.widgets.charts import scaled
 from offsetwise.console.widgets.palette import DARK, LIGHT, Palette
 from tests.console import builders
+from tests.with_cases import with_cases
 
 
 def traces(figure: Any) -> dict[str, Any]:
@@ -58,7 +59,7 @@ def test_a_position_past_the_end_shows_a_negative_lag_and_says_so() -> None:
     assert traces(figure)["lag on old, in numbers"].text == (" 100 past the end",)
 
 
-@pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
+@with_cases("colours", [LIGHT, DARK], ids=["light", "dark"])
 def test_old_is_solid_and_new_is_hatched(colours: Palette) -> None:
     made = traces(compare_charts.lanes(builders.reference_rows(), colours))
     assert (made["old cluster"].marker.color, made["old cluster"].marker.pattern.shape) == (colours.old, None)

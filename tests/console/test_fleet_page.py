@@ -24,6 +24,7 @@ from tests.console.conftest import OpenPage, words
 from tests.console.fleets import NOW_MS, FleetReader, checkpoint, failed
 from tests.engines.spark.folders import SAMPLES, orders, write
 from tests.engines.spark.folders import checkpoint as folder_of
+from tests.with_cases import with_cases
 
 PAGE = "pages/operate/fleet.py"
 
@@ -143,7 +144,7 @@ def test_a_state_that_could_not_be_read_is_unknown_and_no_state_is_none(open_pag
     assert rows_of(page)["state"].isna().tolist() == [True, False]
 
 
-@pytest.mark.parametrize("age_ms", [None, NOW_MS + 1, -(10**17)], ids=["not said", "before 1970", "no such year"])
+@with_cases("age_ms", [None, NOW_MS + 1, -(10**17)], ids=["not said", "before 1970", "no such year"])
 def test_an_age_that_nobody_knows_is_not_zero(age_ms: int | None, open_page: OpenPage) -> None:
     page = open_page(FleetReader(assemble([checkpoint(age_ms=age_ms)], {})), PAGE)
     assert not page.exception

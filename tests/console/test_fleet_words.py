@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from offsetwise.console.operate import fleet_chart, fleet_table
 from offsetwise.console.operate.fleet_table import AGES, Filters, Order, named
 from offsetwise.console.widgets import table
@@ -12,11 +10,12 @@ from offsetwise.fleet import FleetVerdict, assemble
 from offsetwise.wording.verdicts import Tone
 from tests.console import fleets
 from tests.console.fleets import DAY_MS, HOUR_MS, NOW_MS, checkpoint, failed
+from tests.with_cases import with_cases
 
 FLEET = fleets.a_thousand()
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("filters", "count"),
     [
         (Filters(), 1_000),
@@ -37,7 +36,7 @@ def test_filters_keep_what_they_say(filters: Filters, count: int) -> None:
     assert len(filters.apply(FLEET.rows, NOW_MS)) == count
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("order", "first"),
     [
         (Order.WORST, "/data/team-0/job-000"),
@@ -50,7 +49,7 @@ def test_orders_put_first_what_they_say(order: Order, first: str) -> None:
     assert Filters(order=order).apply(FLEET.rows, NOW_MS)[0].uri == first
 
 
-@pytest.mark.parametrize("order", Order)
+@with_cases("order", Order)
 def test_what_is_not_known_stands_last_unless_it_is_the_worst(order: Order) -> None:
     rows = assemble([checkpoint("/d/a", age_ms=None), checkpoint("/d/b", state_bytes=5), failed("/d/c")], {}).rows
     last = {Order.WORST: "/d/a", Order.PATH: "/d/c"}.get(order, "/d/c")
@@ -63,7 +62,7 @@ def test_every_age_that_is_offered_is_a_limit() -> None:
         assert [row.uri for row in Filters(older=name).apply(rows, NOW_MS)] == ["/d/b"]
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("rows", "tone", "head"),
     [
         ([checkpoint()], Tone.RIGHT, "The checkpoint can be restarted."),
@@ -108,7 +107,7 @@ def test_the_map_counts_every_checkpoint_once() -> None:
     assert fleet_chart.ages_of(ahead, NOW_MS)[FleetVerdict.RESTARTABLE, "≤ 5 min"] == 1
 
 
-@pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
+@with_cases("colours", [LIGHT, DARK], ids=["light", "dark"])
 def test_the_map_prints_its_counts(colours: object) -> None:
     drawn = fleet_chart.age_map(FLEET.rows, colours, NOW_MS)  # type: ignore[arg-type] # a palette
     assert [lane[-1] for lane in drawn.data[0].text] == ["3", "", "", ""]

@@ -17,6 +17,7 @@ from tests.console.conftest import OpenPage, settle, words
 from tests.console.test_checkpoint_page import FolderReader
 from tests.engines.flink.files import kafka_source, metadata
 from tests.engines.spark.folders import SAMPLES, write
+from tests.with_cases import with_cases
 
 CHECKPOINT = "pages/explore/checkpoint.py"
 SAMPLE = "order-counts-to-new (sample)"
@@ -147,7 +148,7 @@ def test_a_damaged_savepoint_is_told_in_words(open_page: OpenPage, tmp_path: Pat
     assert "This could not be read" in words(page)
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("path", "told"),
     {
         "explore/compare": "**Why 950**",

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from offsetwise.console.help import _TOPICS
 from offsetwise.console.help import document as parts
 from offsetwise.findings import findings
 from tests.console.conftest import OpenPage, words
 from tests.console.readers import ValueReader
+from tests.with_cases import with_cases
 
 HELP = "pages/help/help.py"
 
@@ -20,7 +19,7 @@ def document(name: str) -> str:
     return "".join(part.text for part in parts(name) if not part.example)
 
 
-@pytest.mark.parametrize("about", _TOPICS)
+@with_cases("about", _TOPICS)
 def test_every_topic_is_shown_and_asks_nothing(open_page: OpenPage, about: str) -> None:
     reader = ValueReader()
     page = open_page(reader, HELP, about=about)
@@ -38,7 +37,7 @@ def test_it_says_what_this_is_first(open_page: OpenPage) -> None:
     assert "at which offset must each partition" in words(open_page(ValueReader(), HELP)).replace("\n", " ")
 
 
-@pytest.mark.parametrize("about", ["Nothing", "<img src=x onerror=alert(1)>", ""])
+@with_cases("about", ["Nothing", "<img src=x onerror=alert(1)>", ""])
 def test_an_unknown_topic_in_the_url_shows_the_start(open_page: OpenPage, about: str) -> None:
     page = open_page(ValueReader(), HELP, about=about)
     assert not page.exception
@@ -67,7 +66,7 @@ def test_findings_are_searched_and_filtered_from_the_url(open_page: OpenPage) ->
     assert not unknown.exception
 
 
-@pytest.mark.parametrize("code", findings())
+@with_cases("code", findings())
 def test_every_code_is_explained_on_screen_as_in_the_documents(code: str) -> None:
     text = document(f"findings/{code}")
     assert "### What it means" in text

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from offsetwise.model import Override, Target
 from offsetwise.review.people import recorded
 from tests.approval.signed import PLAN
 from tests.console import builders
 from tests.console.boards import ADA, RITA, Stage, claims, here
 from tests.console.conftest import words
+from tests.with_cases import with_cases
 
 __all__ = ["here"]
 
 PAGES = ("pages/explore/overview.py", "pages/plan/review.py", "pages/plan/export.py", "pages/operate/audit.py")
 
 
-@pytest.mark.parametrize("name", builders.HOSTILE)
+@with_cases("name", builders.HOSTILE)
 def test_a_hostile_name_is_text_on_every_page(here: Stage, name: str) -> None:
     author, reviewer = replace(ADA, name=name), replace(RITA, name=name)
     override = Override(offset=950, reason=name, by=recorded(ADA))

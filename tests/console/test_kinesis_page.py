@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from tests.console.conftest import OpenPage, words
 from tests.console.test_checkpoint_page import FolderReader
 from tests.engines.test_kinesis import DATA, EXPECTED
+from tests.with_cases import with_cases
 
 CHECKPOINT = "pages/explore/checkpoint.py"
 
 
-@pytest.mark.parametrize("uri", [uri for uri in EXPECTED if "#" not in uri])
+@with_cases("uri", [uri for uri in EXPECTED if "#" not in uri])
 def test_every_shard_is_shown_whole(uri: str, open_page: OpenPage) -> None:
     page = open_page(FolderReader({"shards": Path(DATA / uri)}), CHECKPOINT, migration="m", of="checkpoint shards")
 

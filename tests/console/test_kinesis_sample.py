@@ -29,6 +29,7 @@ from offsetwise.wording import brief
 from offsetwise.wording.behind import parts
 from tests.commands import call
 from tests.console.conftest import OpenPage, settle, words
+from tests.with_cases import with_cases
 
 SAMPLE = "orders-to-frankfurt (sample)"
 APP, QUERY = "checkpoint orders-app", "checkpoint orders-query"
@@ -183,8 +184,8 @@ def test_the_overview_opens_it_with_one_click(open_page: OpenPage, bundled: Read
 
 
 @pytest.mark.usefixtures("without_boto3")
-@pytest.mark.parametrize("of", [APP, QUERY])
-@pytest.mark.parametrize(
+@with_cases("of", [APP, QUERY])
+@with_cases(
     ("path", "told"),
     {
         "explore/checkpoint": "shardId-000000000001",

@@ -18,6 +18,7 @@ from tests.console.conftest import settle
 from tests.console.test_toys import Console, press, said
 from tests.review import people
 from tests.streams.kinesis.streams import Stream, lease, stream
+from tests.with_cases import with_cases
 
 __all__ = ["stream"]
 
@@ -98,7 +99,7 @@ def test_the_clusters_are_one_stream_and_agree(console: Console) -> None:
     assert keys["last hash key"].iloc[1] == str(2**128 - 1)
 
 
-@pytest.mark.parametrize("screen", ["explore/lag", "operate/fleet", "plan/export"])
+@with_cases("screen", ["explore/lag", "operate/fleet", "plan/export"])
 def test_the_other_screens_stand(screen: str, console: Console) -> None:
     page = console.open(f"pages/{screen}.py", ADA, migration="chain", of=APP)
     settle(page)

@@ -20,6 +20,7 @@ from tests.console import builders
 from tests.console.conftest import OpenPage, words
 from tests.console.readers import ValueReader
 from tests.lag_samples import growing, row, sample
+from tests.with_cases import with_cases
 
 LAG = "pages/explore/lag.py"
 LIVE = {"migration": "orders-to-new"}
@@ -96,7 +97,7 @@ def test_without_a_sample_the_command_to_run_is_given(open_page: OpenPage) -> No
     assert "offsetwise watch --migration migration.yaml --checkpoint 'orders' --every 30" in words(page)
 
 
-@pytest.mark.parametrize("error", [StoreLockedError, StoreReadOnlyError, StoreUnreachableError])
+@with_cases("error", [StoreLockedError, StoreReadOnlyError, StoreUnreachableError])
 def test_a_store_that_cannot_be_used_is_said_and_the_page_stays_whole(
     open_page: OpenPage, error: type[StoreLockedError]
 ) -> None:

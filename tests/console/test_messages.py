@@ -12,6 +12,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 
 from offsetwise.console.server import messages
 from offsetwise.console.server.messages import Messages
+from tests.with_cases import with_cases
 
 APART_S = 0.03
 
@@ -62,7 +63,7 @@ async def handed_on(sent: list[tuple[float, Message]], *, may_look: bool) -> lis
     return taken
 
 
-@pytest.mark.parametrize("seed", range(12))
+@with_cases("seed", range(12))
 def test_whatever_comes_no_two_runs_are_closer_and_the_last_is_the_newest(seed: int) -> None:
     chosen = random.Random(seed)
     pauses = [0.0, 0.001, APART_S / 3, APART_S, 1.5 * APART_S]
@@ -93,7 +94,7 @@ def test_the_end_of_a_connection_waits_for_no_run() -> None:
     assert [name for _, name in taken] == ["1", END["type"]]
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff\xff", b"\x0a"])
+@with_cases("content", [b"", b"\xff\xff", b"\x0a"])
 def test_what_is_no_message_is_left_to_streamlit(content: bytes) -> None:
     message: Message = {"type": "websocket.receive", "bytes": content}
 

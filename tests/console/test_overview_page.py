@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Element
 
@@ -15,6 +14,7 @@ from tests.console import builders
 from tests.console.boards import ADA, RITA, VERA, Stage, here
 from tests.console.conftest import COMPARE, OpenPage, words
 from tests.console.readers import ETL, ValueReader
+from tests.with_cases import with_cases
 
 __all__ = ["here"]
 
@@ -84,7 +84,7 @@ def test_an_empty_sample_is_no_error(open_page: OpenPage) -> None:
     assert "There is no partition to compare." in words(page)
 
 
-@pytest.mark.parametrize("name", builders.HOSTILE)
+@with_cases("name", builders.HOSTILE)
 def test_a_hostile_name_stays_text(open_page: OpenPage, name: str) -> None:
     page = open_page(ValueReader({name: builders.comparison(builders.hostile_rows())}))
     assert not page.exception
@@ -110,7 +110,7 @@ def test_a_failed_live_reading_is_visible_from_the_overview(open_page: OpenPage)
     assert "the last attempt failed" in words(page)
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("somebody", "said"),
     [
         (RITA, "● for you"),

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import pytest
 from streamlit.testing.v1 import AppTest
 
 from offsetwise.console import answers, board
@@ -22,6 +21,7 @@ from tests.console.conftest import APP, words
 from tests.console.test_shell import SECRETS, bundled
 from tests.review.people import ISSUER, OTHER_ISSUER, person
 from tests.review.test_matrix import ROLE_SETS, SOMEBODY, WHOSE, expected, given, plan_of
+from tests.with_cases import with_cases
 
 __all__ = ["here"]
 
@@ -89,7 +89,7 @@ def drafting(here: Stage, somebody: Person | None) -> AppTest:
     return page.run()
 
 
-@pytest.mark.parametrize("who", EVERYBODY, ids=str)
+@with_cases("who", EVERYBODY, ids=str)
 def test_the_pages_offer_what_somebody_may_and_nothing_else(here: Stage, tmp_path: Path, who: Who) -> None:
     let(here, tmp_path, who)
     submitted = {whose: plan_of(here.scene, whose) for whose in WHOSE}
@@ -156,7 +156,7 @@ ROADS: dict[str, tuple[Callable[[Stage], Saved], Person]] = {
 }
 
 
-@pytest.mark.parametrize("road", ROADS)
+@with_cases("road", ROADS)
 def test_nobody_approves_their_own_plan_by_a_page(here: Stage, road: str) -> None:
     made, somebody = ROADS[road]
     saved = made(here)

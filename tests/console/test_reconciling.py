@@ -7,8 +7,6 @@ import io
 import threading
 from dataclasses import replace
 
-import pytest
-
 from offsetwise.console.explore import reconciliation
 from offsetwise.console.reader import Reader
 from offsetwise.console.widgets import downloads, escaping, table
@@ -17,6 +15,7 @@ from offsetwise.progress import unheard
 from tests.console import builders
 from tests.console.conftest import COMPARE, OpenPage, settle, words
 from tests.console.readers import COUNTED, ValueReader
+from tests.with_cases import with_cases
 
 SAMPLE = "orders-to-new (sample)"
 
@@ -82,7 +81,7 @@ def test_the_sample_has_every_topic_of_its_comparisons_counted() -> None:
     assert {made.old_topic for made in counted.values()} == topics
 
 
-@pytest.mark.parametrize("name", builders.HOSTILE)
+@with_cases("name", builders.HOSTILE)
 def test_a_hostile_name_cannot_run_in_the_download(name: str) -> None:
     made = replace(COUNTED, old_topic=name)
     written = downloads.csv(table.frame(reconciliation.ranges(made), made.differences, file=True))

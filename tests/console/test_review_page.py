@@ -37,6 +37,7 @@ from tests.console.readers import ValueReader
 from tests.console.test_shell import NOBODY, SECRETS, claims
 from tests.plans import proof_of
 from tests.review.people import ADA, ANN, BOTH, RALPH, RITA, Scene, access_with_key
+from tests.with_cases import with_cases
 
 PAGE = "pages/plan/review.py"
 FIRST = PLAN.positions[0]
@@ -166,7 +167,7 @@ class TestWhoMayDecide:
         assert "approve" in offered(page)
         assert f"unproven-{plan.plan}" not in {each.key for each in page.multiselect}
 
-    @pytest.mark.parametrize(
+    @with_cases(
         ("user", "why"),
         [
             (NOBODY, "you have to be signed in"),
@@ -428,7 +429,7 @@ class TestFreshness:
         assert "Approve is off: the plan is stale" in said(page)
         assert "reject" in offered(page)
 
-    @pytest.mark.parametrize("at", range(1, 4))
+    @with_cases("at", range(1, 4))
     def test_an_answer_that_comes_while_the_page_is_drawn_is_shown(
         self, court: Court, monkeypatch: pytest.MonkeyPatch, at: int
     ) -> None:
@@ -533,7 +534,7 @@ class TestManyAndHostile:
         page.multiselect(key="topic").select("zz").run()
         assert len(rows_of(page)) == 1
 
-    @pytest.mark.parametrize("name", builders.HOSTILE)
+    @with_cases("name", builders.HOSTILE)
     def test_hostile_names_stay_text_everywhere(self, court: Court, name: str) -> None:
         override = Override(offset=940, reason=name, by=recorded(ADA))
         position = unsafe(topic=name, new_topic=name, reason=name, override=override)

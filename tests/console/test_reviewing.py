@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,6 +26,7 @@ from offsetwise.model import (
 from offsetwise.plan.drift import Drift, DriftKind
 from offsetwise.review.difference import difference
 from tests.approval.signed import PLAN
+from tests.with_cases import with_cases
 
 FIRST = PLAN.positions[0]
 CHECKPOINT = CheckpointRequirement(
@@ -83,7 +83,7 @@ def test_partitions_of_two_sources_have_names_of_their_own() -> None:
 
 
 class TestTheChecklist:
-    @pytest.mark.parametrize(
+    @with_cases(
         ("topics", "outcome"),
         [
             ((TopicRequirement(name="orders", id=None, partitions=1),), Outcome.PASSED),
@@ -95,7 +95,7 @@ class TestTheChecklist:
     def test_every_partition_has_an_offset(self, topics: tuple[TopicRequirement, ...], outcome: Outcome) -> None:
         assert found(requiring(topics=topics), "every partition").outcome is outcome
 
-    @pytest.mark.parametrize(
+    @with_cases(
         ("log", "isolation", "outcome"),
         [
             (LogRange(log_start=0, lso=940, hw=1100), IsolationLevel.READ_UNCOMMITTED, Outcome.PASSED),
@@ -109,7 +109,7 @@ class TestTheChecklist:
         plan = replace(plan_of(replace(FIRST, new=log)), isolation_level=isolation)
         assert found(plan, "every offset").outcome is outcome
 
-    @pytest.mark.parametrize(
+    @with_cases(
         ("committed", "name", "outcome"),
         [
             (6, "no batch pending", Outcome.PASSED),
@@ -124,7 +124,7 @@ class TestTheChecklist:
         plan = requiring(checkpoint=replace(CHECKPOINT, last_committed_batch=committed))
         assert found(plan, name).outcome is outcome
 
-    @pytest.mark.parametrize(
+    @with_cases(
         ("state", "outcome"),
         [("EMPTY", Outcome.PASSED), ("Stable", Outcome.FAILED), (None, Outcome.UNKNOWN)],
         ids=["empty", "members", "not read"],

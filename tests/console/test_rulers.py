@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import plotly.graph_objects as go
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from offsetwise.console.widgets.palette import LIGHT
 from offsetwise.model import Exactness, LogRange, PartitionComparison, RawReuse, RawVerdict
 from offsetwise.streams.kinesis.spec import LATEST
 from tests.console import builders
+from tests.with_cases import with_cases
 
 LARGEST = 2**63 - 1
 OFFSETS = st.integers(0, 3_000) | st.integers(0, LARGEST)
@@ -68,7 +68,7 @@ def test_what_is_drawn_is_true_for_any_two_numbers_and_logs(old: int, new: int, 
             assert int(digits) - position == note.x, "a tick stands at its offset"
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("exactness", "words"),
     [
         (Exactness.EXACT, "and **950** on the new one"),

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 import offsetwise
 from offsetwise import workflow
 from offsetwise.config import load_migration
@@ -19,6 +17,7 @@ from offsetwise.model import Outcome, Plan, Target
 from offsetwise.plan.request import DraftRequest
 from offsetwise.plan.target import target_types
 from tests.subjects import checkpoint
+from tests.with_cases import with_cases
 
 LIBRARY = Path(offsetwise.__file__).parent
 SAMPLES = ("sample", "sample_flink", "sample_kinesis")
@@ -45,7 +44,7 @@ def plans(sample: str) -> Iterator[Plan]:
                 continue
 
 
-@pytest.mark.parametrize("sample", SAMPLES)
+@with_cases("sample", SAMPLES)
 def test_no_proven_offset_is_called_outside_its_log(sample: str) -> None:
     drafted = [*plans(sample)]
 
@@ -59,7 +58,7 @@ def test_no_proven_offset_is_called_outside_its_log(sample: str) -> None:
     assert [each for each in outcomes if each[1] is not Outcome.PASSED] == []
 
 
-@pytest.mark.parametrize("sample", SAMPLES)
+@with_cases("sample", SAMPLES)
 def test_the_headline_of_a_plan_counts_the_offsets_that_change(sample: str) -> None:
     for plan in plans(sample):
         rows = positions.rows_of(plan, None)

@@ -35,6 +35,7 @@ from tests.console.conftest import APP, settle, words
 from tests.console.readers import ValueReader
 from tests.console.test_words import contrast
 from tests.lag_samples import growing
+from tests.with_cases import with_cases
 
 SETTINGS = tomllib.loads((APP.parent / ".streamlit" / "config.toml").read_text("utf-8"))
 PAGES = sorted(str(path.relative_to(APP.parent)) for path in APP.parent.glob("pages/**/*.py"))
@@ -105,8 +106,8 @@ def test_every_page_is_registered_by_its_name() -> None:
     assert not list(APP.parent.glob("pages/*.py")), "Streamlit would run it without app.py"
 
 
-@pytest.mark.parametrize("page", PAGES)
-@pytest.mark.parametrize("who", PEOPLE)
+@with_cases("page", PAGES)
+@with_cases("who", PEOPLE)
 def test_a_page_opens_for_everybody_where_sign_in_is_optional(page: str, who: str) -> None:
     user, roles = PEOPLE[who]
     shown = opened(page, user, Access(roles=Roles(author=ROLES.author, reviewer=ROLES.reviewer)), bundled())
@@ -114,8 +115,8 @@ def test_a_page_opens_for_everybody_where_sign_in_is_optional(page: str, who: st
     assert shown.sidebar.markdown[0].value.endswith(f" · {roles}]")
 
 
-@pytest.mark.parametrize("page", PAGES)
-@pytest.mark.parametrize("who", PEOPLE)
+@with_cases("page", PAGES)
+@with_cases("who", PEOPLE)
 def test_where_sign_in_is_required_a_page_opens_for_those_named(page: str, who: str) -> None:
     user, roles = PEOPLE[who]
     if who == "anonymous":
@@ -129,8 +130,8 @@ def test_where_sign_in_is_required_a_page_opens_for_those_named(page: str, who: 
         assert shown.sidebar.markdown[0].value.endswith(f" · {roles}]")
 
 
-@pytest.mark.parametrize("page", PAGES)
-@pytest.mark.parametrize(
+@with_cases("page", PAGES)
+@with_cases(
     "user",
     [
         {},
@@ -172,7 +173,7 @@ READ_NOW = {"clusters": "read-both", "compare": "compare-now", "fleet": "fleet-n
 READING = ["overview", "checkpoint", "clusters", "compare", "lag", "fleet"]
 
 
-@pytest.mark.parametrize("page", READING)
+@with_cases("page", READING)
 def test_a_rerun_that_changes_no_input_asks_no_cluster_no_spark_and_no_database(page: str) -> None:
     reader = ValueReader(live=builders.comparison(migration="orders-to-new"))
     reader.clusters |= clusters_of_tests.reference()
@@ -219,7 +220,7 @@ UNKNOWN: dict[str, str | list[str]] = {
 }
 
 
-@pytest.mark.parametrize("page", PAGES)
+@with_cases("page", PAGES)
 def test_unknown_values_in_the_url_break_no_page(page: str) -> None:
     answers.use(bundled())
     made = AppTest.from_file(str(APP), default_timeout=60)
@@ -233,7 +234,7 @@ LINKED = ["checkpoint", "clusters", "compare", "lag"]
 """Pages that show one migration, by the end of their address."""
 
 
-@pytest.mark.parametrize("page", [*(f"pages/explore/{name}.py" for name in LINKED), "pages/operate/fleet.py"])
+@with_cases("page", [*(f"pages/explore/{name}.py" for name in LINKED), "pages/operate/fleet.py"])
 def test_a_link_to_a_migration_that_is_not_here_says_so_and_what_is_shown_instead(page: str) -> None:
     answers.use(bundled())
     made = AppTest.from_file(str(APP), default_timeout=60)
@@ -328,7 +329,7 @@ def _asked(name: str) -> object:
     return ask(**{parameter: ASKED[parameter] for parameter in inspect.signature(ask).parameters})
 
 
-@pytest.mark.parametrize("name", ANSWERS)
+@with_cases("name", ANSWERS)
 def test_the_answers_refuse_what_a_page_should_not_have_asked(name: str) -> None:
     access.use(REQUIRED)
     reader = ValueReader(live=RuntimeError("never asked"))
@@ -392,7 +393,7 @@ def test_an_access_file_says_who_may_what(tmp_path: Path) -> None:
     assert rules.of({"iss": "https://other.example.org", "sub": "00u1"}) == set()
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("text", "said"),
     [
         ("sign_in: maybe", "sign_in cannot be used"),
@@ -416,7 +417,7 @@ def test_a_mistake_in_an_access_file_is_named_with_its_remedy(tmp_path: Path, te
     assert caught.value.fix
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("address", "rules", "can_sign_in", "said"),
     [
         ("0.0.0.0", Access(), True, "would listen on 0.0.0.0 and sign-in is not required"),
@@ -433,12 +434,12 @@ def test_a_console_open_to_everybody_is_not_started(address: str, rules: Access,
         access.check_address(address, rules, can_sign_in=can_sign_in)
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1", "127.0.0.53", "::1", "localhost"])
+@with_cases("address", ["127.0.0.1", "127.0.0.53", "::1", "localhost"])
 def test_the_loopback_interface_needs_no_sign_in(address: str) -> None:
     access.check_address(address, Access(), can_sign_in=False)
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("change", "said"),
     [
         ({"cookie_secret": "short"}, "cookie_secret to have at least 32"),
@@ -475,7 +476,7 @@ def test_the_settings_of_streamlit_give_nothing_away_and_let_no_stranger_in() ->
     assert named <= set(get_config_options()), "Streamlit passes over a name that it does not know"
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@with_cases("theme", ["light", "dark"])
 def test_the_themes_of_streamlit_are_those_of_the_charts_and_stand_out(theme: str) -> None:
     settings = SETTINGS["theme"][theme]
     pages = (settings["backgroundColor"], settings["secondaryBackgroundColor"])

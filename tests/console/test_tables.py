@@ -27,6 +27,7 @@ from offsetwise.console.widgets.table import Column
 from offsetwise.model import Comparison, Severity
 from offsetwise.wording.verdicts import Tone, Verdict
 from tests.console import builders
+from tests.with_cases import with_cases
 
 BEYOND_FLOAT = 9_007_199_254_740_993
 """2^53 + 1: the first integer that a float cannot hold."""
@@ -174,7 +175,7 @@ def test_the_json_of_a_selection_is_counted_anew_and_can_be_read_back() -> None:
     assert json.loads(made)["partitions"][0]["old_offset"] == "1050"
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("filters", "names"),
     [
         (Filters(topics=("payments",)), ["payments-0"]),

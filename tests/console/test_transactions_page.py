@@ -6,7 +6,6 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 import yaml
 
 from offsetwise.console.reader import Reader
@@ -18,6 +17,7 @@ from tests.console.conftest import OpenPage, settle, words
 from tests.console.test_checkpoint_page import FolderReader, count
 from tests.engines.spark.folders import SAMPLES
 from tests.transactions.test_upgrade import broker, facts, judged
+from tests.with_cases import with_cases
 
 CHECKPOINT = "pages/explore/checkpoint.py"
 PENDING = SAMPLES / "flink-2.3-pending-transaction"
@@ -78,7 +78,7 @@ def test_nobody_is_asked_before_a_click_and_then_the_open_ones_come_first_with_t
     assert "held back in 1 partition of the sink" in said
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("answer", "told"),
     [
         (replace(OPEN, transactions=(OVER,), partitions=()), "**Nothing is open.**"),

@@ -14,6 +14,7 @@ from offsetwise.errors import SparkError
 from tests.console import builders
 from tests.console.conftest import OpenPage
 from tests.console.readers import ValueReader
+from tests.with_cases import with_cases
 
 WAIT_S = 60
 SETTINGS = SparkSettings(master="local[1]")
@@ -71,7 +72,7 @@ def test_opening_a_migration_starts_spark_once_and_waits_for_nothing(session: Se
     assert session.starts == [SETTINGS]
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("error", "why"),
     [(SparkError("Spark needs Java 17.", fix="Install it."), "Spark needs Java 17."), (ValueError("?"), "ValueError")],
     ids=["ours", "any"],

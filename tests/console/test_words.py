@@ -6,8 +6,6 @@ import doctest
 from dataclasses import replace
 from types import ModuleType
 
-import pytest
-
 from offsetwise import wording
 from offsetwise.console.widgets import charts, escaping, palette
 from offsetwise.console.widgets.palette import DARK, LIGHT, Palette
@@ -15,14 +13,15 @@ from offsetwise.model import Exactness, RawReuse, RawVerdict
 from offsetwise.wording import verdicts
 from offsetwise.wording.verdicts import Tone
 from tests.console import builders
+from tests.with_cases import with_cases
 
 
-@pytest.mark.parametrize("module", [wording, charts], ids=lambda module: module.__name__)
+@with_cases("module", [wording, charts], ids=lambda module: module.__name__)
 def test_every_example_in_the_docstrings_is_true(module: ModuleType) -> None:
     assert doctest.testmod(module).failed == 0
 
 
-@pytest.mark.parametrize("name", builders.HOSTILE)
+@with_cases("name", builders.HOSTILE)
 def test_a_hostile_name_stays_text_in_markdown(name: str) -> None:
     escaped = escaping.markdown(name)
     assert "<img" not in escaped.replace("\\<", "")
@@ -30,12 +29,12 @@ def test_a_hostile_name_stays_text_in_markdown(name: str) -> None:
     assert "\u200f" not in escaped
 
 
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
+@with_cases("start", ["=", "+", "-", "@", "\t", "\r"])
 def test_a_cell_never_begins_like_a_formula(start: str) -> None:
     assert not escaping.cell(f"{start}cmd()").startswith(start)
 
 
-@pytest.mark.parametrize("timestamp", [None, -1, 2**62])
+@with_cases("timestamp", [None, -1, 2**62])
 def test_a_time_that_is_no_time_is_unknown(timestamp: int | None) -> None:
     assert wording.moment(timestamp) == "?"
 
@@ -44,7 +43,7 @@ def test_a_number_that_was_not_read_is_never_zero() -> None:
     assert (wording.number(None), wording.signed(None), wording.lag(None)) == ("?", "?", "?")
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("raw", "printed"),
     [
         (RawReuse(verdict=RawVerdict.SAME, skip=0, replay=0), "✓ same record"),
@@ -60,7 +59,7 @@ def test_every_verdict_has_an_icon_and_a_word(raw: RawReuse, printed: str) -> No
     assert str(verdicts.raw(builders.partition(raw=raw))) == printed
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("log", "printed"),
     [((0, 950), "! 100 past the end"), ((2_000, 3_000), "! 950 before the start"), ((None, None), "! outside the log")],
 )
@@ -81,7 +80,7 @@ def test_the_answer_counts_what_would_go_wrong_and_says_at_least() -> None:
     assert "For 1 more partition this is not known yet." in rest
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("replay", "skip", "printed"),
     [
         (0, 0, "At the new offsets no record is skipped, and none is read twice."),
@@ -108,7 +107,7 @@ def test_all_partitions_right_is_said_plainly() -> None:
     assert (tone, head) == (Tone.RIGHT, "The current offsets are right for all 2 partitions")
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("said", "printed"),
     [
         (None, "It has no answer for this position."),
@@ -121,12 +120,12 @@ def test_mirror_makers_answer_stands_beside_ours(said: int | None, printed: str)
     assert verdicts.mirror_maker(builders.partition(mirror_maker=said)) == printed
 
 
-@pytest.mark.parametrize("raw", list(RawVerdict))
+@with_cases("raw", list(RawVerdict))
 def test_every_consequence_is_a_sentence(raw: RawVerdict) -> None:
     assert verdicts.consequence(builders.partition(raw=RawReuse(verdict=raw))).endswith(".")
 
 
-@pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
+@with_cases("colours", [LIGHT, DARK], ids=["light", "dark"])
 def test_words_reach_contrast_4_5_and_marks_3(colours: Palette) -> None:
     for tone in Tone:
         assert contrast(colours.tone(tone), colours.page) >= 4.5, tone
