@@ -22,6 +22,7 @@ from offsetwise.cli import documents, render
 from offsetwise.model import Cluster, Comparison, Exactness, RangeDifference, RawReuse, RawVerdict, TopicPartition
 from tests.commands import COMMAND, Ran, call, run
 from tests.engines.spark.folders import SAMPLES, checkpoint, orders, write
+from tests.with_cases import with_cases
 
 SAMPLE = Path(offsetwise.__file__).parent / "sample"
 MULTI = SAMPLES / "spark-4.0.0-multi"
@@ -112,7 +113,7 @@ class TestInspect:
         assert (bad["uri"], bad["error"]) == (str(tmp_path), "NotACheckpointError")
         assert ran.code == 1
 
-    @pytest.mark.parametrize(
+    @with_cases(
         ("name", "severities"),
         [
             ("cases/spark-topic-gone-pending", {"TOPIC_DROPPED": "blocks"}),
@@ -156,7 +157,7 @@ class TestInspect:
         assert ["0", "orders-0", "976", "1,122"] in [line.split() for line in ran.out.splitlines()]
         assert "→ Let it commit on the old cluster first" in ran.out
 
-    @pytest.mark.parametrize("more", [["--json"], []], ids=["json", "text"])
+    @with_cases("more", [["--json"], []], ids=["json", "text"])
     def test_waits_for_no_library_that_it_does_not_need(self, more: list[str]) -> None:
         code = (
             "import sys; sys.argv = sys.argv[1:]; from offsetwise.cli import main\n"
@@ -278,7 +279,7 @@ class TestOnATerminal:
         assert head.endswith("For 1 more partition this is not known yet.")
         assert places == "The position on the new cluster is proven for 7 of 8, 1 unknown."
 
-    @pytest.mark.parametrize("width", [80, 100, 140])
+    @with_cases("width", [80, 100, 140])
     def test_no_line_of_the_sample_is_wider_than_the_terminal_and_nothing_is_cut(
         self, width: int, recorded: Comparison
     ) -> None:
@@ -417,7 +418,7 @@ class TestStreams:
 
 
 class TestSchema:
-    @pytest.mark.parametrize("kind", ["migration", *files.KINDS, *documents.KINDS, *documents.SHAPES])
+    @with_cases("kind", ["migration", *files.KINDS, *documents.KINDS, *documents.SHAPES])
     def test_is_a_json_schema(self, kind: str) -> None:
         ran = call("schema", kind)
 
@@ -433,7 +434,7 @@ class TestSchema:
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(body | {"sources": {}}, rule)
 
-    @pytest.mark.parametrize(
+    @with_cases(
         ("name", "kind"),
         [("old.json", "snapshot"), ("new.json", "snapshot"), ("comparison-orders.json", "comparison")],
     )
@@ -465,7 +466,7 @@ class TestSchema:
         }
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "given",
     [
         ("--migration", "a.yaml", "--migration", "b.yaml"),
@@ -484,7 +485,7 @@ def test_the_console_loads_every_migration_file_that_is_named(
     assert loaded == [Path("a.yaml"), Path("b.yaml")]
 
 
-@pytest.mark.parametrize("command", ["status", "down"])
+@with_cases("command", ["status", "down"])
 def test_the_lab_says_what_runs_in_a_folder(command: str, tmp_path: Path) -> None:
     ran = call("lab", command, "--dir", tmp_path, "--json")
 

@@ -21,6 +21,7 @@ from tests.apply.worlds import Groups
 from tests.approval.signed import forged
 from tests.commands import call
 from tests.test_cli_plans import Desk, document
+from tests.with_cases import with_cases
 
 _T = TypeVar("_T")
 
@@ -145,7 +146,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("kind", BAD)
+@with_cases("kind", BAD)
 def test_a_bad_input_is_refused_and_leaves_everything_as_it_was(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -185,7 +186,7 @@ def member_joins(desk: Desk) -> None:
     desk.staged.groups.refuse = dict.fromkeys(desk.staged.groups.at(), "unknown member")
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("make", "told"),
     [(not_authorised, "the user is not authorised"), (member_joins, "unknown member")],
     ids=["permission denied", "a member joined"],
@@ -228,7 +229,7 @@ def test_a_partition_without_commit_before_keeps_the_new_one_and_the_rollback_is
     assert "--delete-offsets --group etl" in group["told"]
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("command", "name"),
     [
         ("sign", "plan.json"),

@@ -19,6 +19,7 @@ import offsetwise
 from tests.commands import COMMAND, Ran, call, run
 from tests.engines.spark.folders import SAMPLES, checkpoint, orders, write
 from tests.engines.test_kinesis import DATA as KINESIS
+from tests.with_cases import with_cases
 
 SAMPLE = Path(offsetwise.__file__).parent / "sample"
 EFFECT = ("Nothing was", "No position was", "No record was", "so everything would be compared with itself")
@@ -54,7 +55,7 @@ def refused(ran: Ran, error: str, *told: str) -> None:
     assert found["fix"]
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("arguments", "told"),
     [
         (["nope"], "offsetwise: No such command 'nope'"),
@@ -94,7 +95,7 @@ def test_an_unknown_kind_of_schema_lists_the_known_ones() -> None:
 
 
 class TestAPath:
-    @pytest.mark.parametrize(
+    @with_cases(
         ("make", "error", "told"),
         [
             (lambda _: None, "MissingError", "found nothing"),
@@ -139,7 +140,7 @@ class TestAPath:
         refused(call("inspect", f"{tmp_path}/*", "--json"), "StorageError", "quote it")
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("damage", "told"),
     [
         ({"offsets/7": b'v1\n{"batchWatermarkMs":0}\n{"orders":{"0":11'}, "garbled"),
@@ -201,7 +202,7 @@ def test_a_checkpoint_of_topics_without_partitions_cannot_be_compared(sample: Pa
 
 
 class TestAMigrationFile:
-    @pytest.mark.parametrize(
+    @with_cases(
         ("change", "error", "told"),
         [
             (lambda body: body.update(sources={}), "ConfigError", "sources"),
@@ -261,7 +262,7 @@ class TestAMigrationFile:
 
 
 class TestASnapshot:
-    @pytest.mark.parametrize(
+    @with_cases(
         ("change", "error", "told"),
         [
             (lambda path: path.write_text("{"), "FileError", "old.json"),
@@ -356,7 +357,7 @@ class TestWhatSparkCannotBeTold:
         edit(sample / "migration.yaml", lambda body: body[request.param]["properties"].update(UNMAPPABLE))
         return sample / "migration.yaml"
 
-    @pytest.mark.parametrize(
+    @with_cases(
         "arguments",
         [("compare", "--checkpoint", "orders"), ("compare", "--group", "g"), ("reconcile", "--topic", "orders")],
         ids=" ".join,

@@ -23,6 +23,7 @@ from tests.apply.test_recheck import DRIFT, UNREADABLE
 from tests.apply.worlds import Stage, stage
 from tests.commands import Ran, call
 from tests.test_verify import Eyes
+from tests.with_cases import with_cases
 
 
 class Desk:
@@ -168,7 +169,7 @@ class TestApply:
         assert document(ran)["error"] == "NotApprovedError"
         assert desk.world() == before
 
-    @pytest.mark.parametrize("more", [(), ("--execute",)], ids=["dry run", "execute"])
+    @with_cases("more", [(), ("--execute",)], ids=["dry run", "execute"])
     def test_stale_is_three_and_says_what_differs(self, desk: Desk, more: tuple[str, ...]) -> None:
         DRIFT["log start passed the place"](desk.staged)
         before = desk.world()
@@ -200,7 +201,7 @@ class TestApply:
 
         assert desk.apply("--execute", "--approval", no, "--trust", desk.folder / "bo.pub").code == 4
 
-    @pytest.mark.parametrize("content", [b"", b"{}", b'{"format":"offsetwise/plan","format_version":"2.0"}'])
+    @with_cases("content", [b"", b"{}", b'{"format":"offsetwise/plan","format_version":"2.0"}'])
     def test_what_is_no_plan_is_refused_in_words(self, desk: Desk, content: bytes) -> None:
         desk.plan.write_bytes(content)
 

@@ -6,6 +6,7 @@ from confluent_kafka.admin import AdminClient
 
 from offsetwise.client_properties import ALLOWED, FORBIDDEN, Kind, check, jaas_quote, resolve, servers, to_java
 from offsetwise.errors import ConfigError, ForbiddenPropertyError, SecretError
+from tests.with_cases import with_cases
 
 OPENSSL = "openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=me -days 2 -keyout key.pem -out cert.pem"
 PLAIN = {"bootstrap.servers": "broker:9092"}
@@ -34,7 +35,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", sorted(FORBIDDEN))
+@with_cases("name", sorted(FORBIDDEN))
 def test_properties_that_run_code_or_leave_a_trace_are_refused_with_a_reason(name: str) -> None:
     with pytest.raises(ForbiddenPropertyError) as raised:
         check(PLAIN | {name: "x"}, where="source.properties")
@@ -42,7 +43,7 @@ def test_properties_that_run_code_or_leave_a_trace_are_refused_with_a_reason(nam
     assert FORBIDDEN[name][0] in raised.value.problem
 
 
-@pytest.mark.parametrize("name", ["sasl.kerberos.principal", "statistics", "Bootstrap.Servers", "ssl.engine.x", ""])
+@with_cases("name", ["sasl.kerberos.principal", "statistics", "Bootstrap.Servers", "ssl.engine.x", ""])
 def test_whatever_is_not_on_the_list_is_refused(name: str) -> None:
     with pytest.raises(ForbiddenPropertyError, match="not on the list"):
         check(PLAIN | {name: "x"}, where="source.properties")
@@ -64,7 +65,7 @@ def test_librdkafka_knows_every_allowed_property() -> None:
             AdminClient({name: known.values[0] if known.values else samples.get(known.kind, "x")})
 
 
-@pytest.mark.parametrize("name", [name for name, known in ALLOWED.items() if known.kind is Kind.NUMBER])
+@with_cases("name", [name for name, known in ALLOWED.items() if known.kind is Kind.NUMBER])
 def test_a_number_is_accepted_exactly_where_librdkafka_takes_it(name: str) -> None:
     known = ALLOWED[name]
     most = PLAIN | {"reconnect.backoff.max.ms": "3600000"}
@@ -77,7 +78,7 @@ def test_a_number_is_accepted_exactly_where_librdkafka_takes_it(name: str) -> No
             check(most | {name: str(value)}, where="source.properties")
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("properties", "said"),
     [
         pytest.param({}, "expected bootstrap.servers", id="no-servers"),
@@ -128,7 +129,7 @@ def test_what_a_reference_leads_to_is_checked_too(monkeypatch: pytest.MonkeyPatc
     assert "canary" not in str(raised.value)
 
 
-@pytest.mark.parametrize("reference", ["${NOT_SET_ANYWHERE}", "file:/not/here"])
+@with_cases("reference", ["${NOT_SET_ANYWHERE}", "file:/not/here"])
 def test_a_reference_that_leads_nowhere_names_itself(reference: str) -> None:
     with pytest.raises(SecretError, match=r"source\.sasl\.password"):
         resolve(SASL | {"sasl.password": reference}, where="source")
@@ -150,7 +151,7 @@ def test_sasl_becomes_a_jaas_configuration(monkeypatch: pytest.MonkeyPatch) -> N
     )
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("text", "quoted"), [("", '""'), ('"', '"\\""'), ("\\", '"\\\\"'), ("a;b' c", '"a;b\' c"'), ("\n", '"\\n"')]
 )
 def test_jaas_values_cannot_end_their_quotes(text: str, quoted: str) -> None:
@@ -247,7 +248,7 @@ def test_every_allowed_property_reaches_java_or_is_refused(certificate: Path, mo
     assert one_to_one | BY_A_RULE.keys() | REFUSED.keys() | ALWAYS == ALLOWED.keys()
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("extra", "said"),
     [
         pytest.param({"enable.ssl.certificate.verification": "false"}, "no equal", id="no-verification"),

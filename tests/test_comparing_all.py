@@ -19,6 +19,7 @@ from offsetwise.model import SubjectKind
 from offsetwise.workflow import Wanted
 from offsetwise.workflow.comparing_all import file_name
 from tests.commands import Ran, call
+from tests.with_cases import with_cases
 
 SAMPLE = Path(ow.__file__).parent / "sample"
 JOBS = ["checkpoint orders", "checkpoint payments", "group orders-etl"]
@@ -134,7 +135,7 @@ class TestRows:
         assert compare(folder, "--all").code == 0
         assert compare(folder, "--all", "--detailed-exitcode").code == 2
 
-    @pytest.mark.parametrize(
+    @with_cases(
         ("given", "told"),
         [
             (["--all", "--checkpoint", "orders"], "expected --all, or jobs by name, found both"),
@@ -203,7 +204,7 @@ class TestTheFolder:
             assert reused(folder) == [False, False, False], "of snapshots that are given, each job sees all topics"
         assert reused(folder) == [False, False, False]
 
-    @pytest.mark.parametrize("key", ["writers", "link"])
+    @with_cases("key", ["writers", "link"])
     def test_is_made_again_after_the_migration_file_changed(self, folder: Path, key: str) -> None:
         reused(folder)
         add(folder, **{key: {"writers": "mixed", "link": "other"}[key]})
@@ -236,7 +237,7 @@ class TestTheFolder:
         assert [names(job) for job in summary(folder)["jobs"] if job["unread"]] == ["checkpoint orders"]
         assert (folder / "out" / "checkpoint-orders.json").read_text(encoding="utf-8") == "notes of mine"
 
-    @pytest.mark.parametrize("stands", ["a file", "another summary", "no folder above"])
+    @with_cases("stands", ["a file", "another summary", "no folder above"])
     def test_is_refused_before_anything_is_read_where_it_cannot_be_used(self, folder: Path, stands: str) -> None:
         out = folder / "out"
         if stands == "a file":

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from offsetwise.comparison import (
     Scene,
     assemble,
@@ -49,6 +47,7 @@ from offsetwise.translation.windows import Cut, Reason
 from offsetwise.translation.worker import Answer
 from tests.checkpoints import changed
 from tests.findings.cases import OLD, ROW
+from tests.with_cases import with_cases
 
 MIGRATION = Migration(
     name="orders-to-new",
@@ -247,7 +246,7 @@ def test_rows_carry_the_codes_of_their_findings() -> None:
     assert (made.old.cluster_id, made.taken_at) == ("id of old", "2026-01-01T00:00:00+00:00")
 
 
-@pytest.mark.parametrize(("live", "codes"), [(True, {"TOPIC_RECREATED"}), (False, set())])
+@with_cases(("live", "codes"), [(True, {"TOPIC_RECREATED"}), (False, set())])
 def test_a_sync_past_the_new_logs_end_tells_of_a_topic_made_again_only_where_it_was_read_first(
     live: bool, codes: set[str]
 ) -> None:
@@ -257,9 +256,7 @@ def test_a_sync_past_the_new_logs_end_tells_of_a_topic_made_again_only_where_it_
     assert [{"TOPIC_RECREATED"} & set(row.findings) for row in made.partitions] == [codes, set()]
 
 
-@pytest.mark.parametrize(
-    ("reason", "codes"), [(Reason.AHEAD_NOT_READ, {"EARLIER_COPIES_POSSIBLE"}), (Reason.COPIES_BELOW, set())]
-)
+@with_cases(("reason", "codes"), [(Reason.AHEAD_NOT_READ, {"EARLIER_COPIES_POSSIBLE"}), (Reason.COPIES_BELOW, set())])
 def test_copies_anywhere_are_warned_of_where_no_timestamp_says_where_they_lie(reason: Reason, codes: set[str]) -> None:
     given = scene()
     cut = Cut(exactness=Exactness.BOUNDED, reason=reason, offset=0, lo=0)

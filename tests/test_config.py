@@ -21,6 +21,7 @@ from offsetwise.config import (
 from offsetwise.errors import ConfigError, ForbiddenPropertyError, SecretError
 from offsetwise.model import Cluster, IsolationLevel, Link, Writers
 from offsetwise.registry import STREAMS
+from tests.with_cases import with_cases
 
 SMALLEST = """
 name: orders-to-new
@@ -143,9 +144,7 @@ def with_sinks(*names: str, wanted: str = "out") -> Callable[[str], str]:
     return lambda text: f"{text}sinks:\n{sinks}{checkpoint}"
 
 
-@pytest.mark.parametrize(
-    ("wanted", "servers"), [("old", "127.0.0.1:19092"), ("new", "127.0.0.1:29092"), ("out", "out:9092")]
-)
+@with_cases(("wanted", "servers"), [("old", "127.0.0.1:19092"), ("new", "127.0.0.1:29092"), ("out", "out:9092")])
 def test_a_sink_writes_to_one_of_the_two_clusters_or_to_one_of_its_own(load: Load, wanted: str, servers: str) -> None:
     migration = load(with_sinks("out", wanted=wanted)(SMALLEST))
     found = migration.sink(migration.checkpoints[0])
@@ -161,7 +160,7 @@ def test_a_sink_whose_cluster_nobody_stated_has_none(load: Load) -> None:
     assert migration.sink(migration.checkpoints[0]) is None
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("change", "said"),
     [
         pytest.param(lambda t: t + "writer: mixed\n", "Did you mean 'writers'?", id="unknown-key"),
@@ -255,7 +254,7 @@ def test_a_plain_secret_is_refused_and_not_repeated(load: Load) -> None:
     assert secret not in "".join(traceback.format_exception(raised.value))
 
 
-@pytest.mark.parametrize("reference", ["file:password", "file:./password", "file://password", "file:{}/password"])
+@with_cases("reference", ["file:password", "file:./password", "file://password", "file:{}/password"])
 def test_a_secret_file_is_relative_to_the_migration_file(load: Load, tmp_path: Path, reference: str) -> None:
     (tmp_path / "password").write_text("canary\n", encoding="utf-8")
     given = f"'{reference.format(tmp_path)}'"
@@ -287,7 +286,7 @@ def test_a_secret_of_spark_stays_a_reference_until_a_session_is_opened(
     assert "canary" not in f"{resolved} {resolved!r}"
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("spark", "key"),
     [
         ("remote: 'sc://h:1/;token=canary'", "spark.remote"),
@@ -307,7 +306,7 @@ def test_an_unknown_checkpoint_lists_the_known_ones(load: Load) -> None:
         load(WHOLE).checkpoint("payments")
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("topics", "old", "new"),
     [
         pytest.param(TopicSettings(), "orders", "orders", id="identity"),
@@ -337,7 +336,7 @@ def test_the_schema_accepts_what_the_reader_accepts() -> None:
         validator.validate(yaml.safe_load(text))
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "change",
     [
         {"writer": "mixed"},
@@ -356,7 +355,7 @@ def test_a_cluster_made_in_code_is_checked_before_use() -> None:
         client_properties(ClusterConfig(name="old", properties={"bootstrap.servers": "a:1", "debug": "all"}))
 
 
-@pytest.mark.parametrize("timeout_ms", [0, -1, 2**31, 10**18])
+@with_cases("timeout_ms", [0, -1, 2**31, 10**18])
 def test_a_time_out_that_kafka_does_not_take_is_refused(load: Load, timeout_ms: int) -> None:
     job = f"checkpoints: [{{name: a, uri: ./a, job: {{transaction_timeout_ms: {timeout_ms}}}}}]\n"
     with pytest.raises(ConfigError, match=r"transaction_timeout_ms cannot be used: .*(2147483647|1)\."):

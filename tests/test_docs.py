@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -36,6 +37,7 @@ from offsetwise.model import ComparedJob, Exactness, FleetComparison, PartitionC
 from offsetwise.storage.location import SCHEMES
 from tests.commands import call, run
 from tests.docs_pages import blocks, section, walk
+from tests.with_cases import with_cases
 from tools import finding_pages
 
 ROOT = Path(__file__).parent.parent
@@ -59,21 +61,27 @@ PUBLISHED = {
 }
 """The published codes. A code may be added; it is never removed, renamed or given another severity."""
 
-MODULES = {
-    ".".join(path.relative_to(ROOT / "lib").with_suffix("").parts): ast.parse(path.read_text(encoding="utf-8"))
-    for path in sorted((ROOT / "lib").rglob("*.py"))
-}
-DECORATED = [
-    (module, keyword.value.value)
-    for module, tree in MODULES.items()
-    for function in tree.body
-    if isinstance(function, ast.FunctionDef)
-    for call in function.decorator_list
-    if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "finding"
-    for keyword in call.keywords
-    if keyword.arg == "code" and isinstance(keyword.value, ast.Constant) and isinstance(keyword.value.value, str)
-]
-"""Every declared finding, by module and code."""
+
+@cache
+def _modules() -> dict[str, ast.Module]:
+    return {
+        ".".join(path.relative_to(ROOT / "lib").with_suffix("").parts): ast.parse(path.read_text(encoding="utf-8"))
+        for path in sorted((ROOT / "lib").rglob("*.py"))
+    }
+
+
+def _decorated() -> list[tuple[str, str]]:
+    """Return every declared finding, by module and code."""
+    return [
+        (module, keyword.value.value)
+        for module, tree in _modules().items()
+        for function in tree.body
+        if isinstance(function, ast.FunctionDef)
+        for call in function.decorator_list
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "finding"
+        for keyword in call.keywords
+        if keyword.arg == "code" and isinstance(keyword.value, ast.Constant) and isinstance(keyword.value.value, str)
+    ]
 
 
 def _text(path: Path) -> str:
@@ -95,14 +103,14 @@ def test_the_register_finds_every_finding_that_is_declared_by_itself() -> None:
     alone = "from offsetwise.findings import findings; print(*findings())"
     told = subprocess.run([sys.executable, "-c", alone], capture_output=True, text=True, check=True).stdout
 
-    assert sorted(told.split()) == sorted(code for _, code in DECORATED)
+    assert sorted(told.split()) == sorted(code for _, code in _decorated())
 
 
 def test_a_code_is_spelled_where_it_is_declared_and_nowhere_else() -> None:
     """The members of other closed sets, such as `RawVerdict.REPLAY`, have names of their own."""
     members = {
         id(member.value)
-        for tree in MODULES.values()
+        for tree in _modules().values()
         for class_ in ast.walk(tree)
         if isinstance(class_, ast.ClassDef)
         for member in class_.body
@@ -110,12 +118,12 @@ def test_a_code_is_spelled_where_it_is_declared_and_nowhere_else() -> None:
     }
     spelled = [
         (module, node.value)
-        for module, tree in MODULES.items()
+        for module, tree in _modules().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and node.value in findings() and id(node) not in members
     ]
 
-    assert sorted(spelled) == sorted(DECORATED)
+    assert sorted(spelled) == sorted(_decorated())
 
 
 def test_no_two_findings_of_a_severity_share_a_rank() -> None:
@@ -140,7 +148,7 @@ def test_the_pages_of_findings_say_what_the_register_says() -> None:
     assert {path.stem for path in PAGES.glob("*.md")} - {"README"} == findings().keys()
 
 
-@pytest.mark.parametrize("code", findings())
+@with_cases("code", findings())
 def test_a_page_explains_its_code(code: str) -> None:
     parts = re.split(r"^## (.+)$", _text(PAGES / f"{code}.md"), flags=re.MULTILINE)[1:]
 
@@ -153,7 +161,7 @@ def test_codes_that_drafting_decides_are_said_so() -> None:
         assert "`offsetwise draft`" in _text(ROOT / check.page), check.code
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+@with_cases("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_lead_somewhere(path: Path) -> None:
     for link in re.findall(r"\]\(([^)\s]+)\)", _text(path)):
         target, _, anchor = link.partition("#")
@@ -164,7 +172,7 @@ def test_links_lead_somewhere(path: Path) -> None:
         assert not anchor or anchor in _anchors(file), f"{link} names no heading"
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+@with_cases("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_code_names_in_the_text_exist(path: Path) -> None:
     for name in re.findall(r"\[([A-Z]+(?:_[A-Z]+)+)\]", _text(path)):
         assert name in findings()
@@ -258,7 +266,7 @@ def test_the_page_on_automation_names_every_schema() -> None:
         assert json.loads(call("schema", name).out)
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+@with_cases("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_commands_in_the_text_exist_with_their_options(path: Path) -> None:
     known = {name: _options(command) for name, command in _commands()}
     fenced = re.findall(r"```\w*\n(.*?)```", _text(path), flags=re.DOTALL)

@@ -14,6 +14,7 @@ import pytest
 from offsetwise.bundled import Bundled
 from offsetwise.cli.errors import EXTRAS
 from tests.docs_pages import ROOT
+from tests.with_cases import with_cases
 
 WITHOUT = f"""
 import sys
@@ -65,7 +66,7 @@ def test_what_begins_applies_and_verifies_is_imported_without_any_extra(sample: 
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("extra", "arguments"),
     [
         ("console", ("console",)),

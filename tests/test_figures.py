@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.figures import BEGIN, END, write_figures
+from tests.with_cases import with_cases
 
 GATES = Path(__file__).parent.parent / "docs" / "gates.md"
 
@@ -21,7 +22,7 @@ def test_only_what_stands_between_the_marks_is_replaced(tmp_path: Path) -> None:
     assert page.read_text() == f"above\n{BEGIN}\na machine:\n\n- 3,000 kills\n- 0 partial\n{END}\nbelow\n"
 
 
-@pytest.mark.parametrize("text", ["nothing", f"{BEGIN}", f"{END}\n{BEGIN}", f"{BEGIN}\n{END}\n{BEGIN}\n{END}"])
+@with_cases("text", ["nothing", f"{BEGIN}", f"{END}\n{BEGIN}", f"{BEGIN}\n{END}\n{BEGIN}\n{END}"])
 def test_a_page_without_its_marks_is_left_alone(text: str, tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(text)

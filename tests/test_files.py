@@ -53,6 +53,7 @@ from offsetwise.model import (
 from tests.checkpoints import changed
 from tests.commands import call
 from tests.findings.cases import ROW
+from tests.with_cases import with_cases
 
 SAMPLE = Path(ow.__file__).parent / "sample"
 FLINK = SAMPLE.with_name("sample_flink")
@@ -183,12 +184,12 @@ COMPARISON = Comparison(
 VALUES: dict[str, Any] = {"checkpoint": CHECKPOINT, "snapshot": SNAPSHOT, "comparison": COMPARISON}
 
 
-@pytest.mark.parametrize("kind", VALUES)
+@with_cases("kind", VALUES)
 def test_what_is_written_is_read_back_the_same(kind: str) -> None:
     assert files.load(files.dump(VALUES[kind]), kind, subject="file") == VALUES[kind]
 
 
-@pytest.mark.parametrize("kind", VALUES)
+@with_cases("kind", VALUES)
 def test_what_is_written_keeps_to_its_schema(kind: str) -> None:
     schema = files.schema(kind)
 
@@ -196,7 +197,7 @@ def test_what_is_written_keeps_to_its_schema(kind: str) -> None:
     jsonschema.validate(json.loads(files.dump(VALUES[kind])), schema)
 
 
-@pytest.mark.parametrize("kind", VALUES)
+@with_cases("kind", VALUES)
 def test_a_file_is_stable_sorted_and_ends_in_one_newline(kind: str) -> None:
     text = files.dump(VALUES[kind])
     body = json.loads(text)
@@ -313,7 +314,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("text", "why"), REFUSED.values(), ids=REFUSED.keys())
+@with_cases(("text", "why"), REFUSED.values(), ids=REFUSED.keys())
 def test_a_file_of_another_shape_is_refused_with_the_reason(text: str | bytes, why: str) -> None:
     with pytest.raises(FileError, match="Nothing was used") as caught:
         files.load(text, "checkpoint", subject="orders.json")
@@ -335,7 +336,7 @@ def test_another_kind_of_file_is_refused_naming_both() -> None:
         files.load(files.dump(CHECKPOINT), "snapshot", subject="old.json")
 
 
-@pytest.mark.parametrize("version", ["0.9", "2.0", "10.0", "", "x"])
+@with_cases("version", ["0.9", "2.0", "10.0", "", "x"])
 def test_an_unknown_major_version_is_refused_naming_both(version: str) -> None:
     with pytest.raises(VersionError) as refused:
         files.load(_changed(format_version=version), "checkpoint", subject="orders.json")
@@ -364,7 +365,7 @@ def test_workers_answer_in_plain_integers_and_files_do_not() -> None:
 class TestHalfOfACharacter:
     """JSON can escape half of a pair of UTF-16, which no text has."""
 
-    @pytest.mark.parametrize("half", [0xD83D, 0xDFFF, 0xDC7F, 0xDD00])
+    @with_cases("half", [0xD83D, 0xDFFF, 0xDC7F, 0xDD00])
     def test_anywhere_in_a_file_it_is_refused(self, half: int) -> None:
         whole = json.loads((SAMPLE / "comparison-payments.json").read_text(encoding="utf-8"))
         texts = [*_texts(whole)]
@@ -381,7 +382,7 @@ class TestHalfOfACharacter:
         assert len(texts) > 100
         assert taken == []
 
-    @pytest.mark.parametrize("kind", ["comparison", "snapshot", "plan", "receipt", "sink-snapshot"])
+    @with_cases("kind", ["comparison", "snapshot", "plan", "receipt", "sink-snapshot"])
     def test_every_command_that_reads_one_says_what_is_wrong_with_its_input(
         self, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

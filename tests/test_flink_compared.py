@@ -22,6 +22,7 @@ from tests.commands import call
 from tests.engines.flink.files import CHECKPOINT, kafka_source, metadata
 from tests.engines.spark.folders import FLINK_NAMES, SAMPLES, write
 from tests.subjects import checkpoint
+from tests.with_cases import with_cases
 
 SAMPLE = Path(offsetwise.__file__).parent / "sample"
 PENDING = SAMPLES / "flink-2.3-pending-transaction"
@@ -62,7 +63,7 @@ def test_nothing_said_of_a_savepoint_speaks_of_batches(tmp_path: Path) -> None:
     assert [text for text in told if re.search(r"\bbatch|\bplanned", text, flags=re.IGNORECASE)] == []
 
 
-@pytest.mark.parametrize(("marker", "word"), [(-1, "latest"), (-2, "earliest"), (-3, "committed")])
+@with_cases(("marker", "word"), [(-1, "latest"), (-2, "earliest"), (-3, "committed")])
 def test_a_marked_partition_blocks_and_is_no_new_one(tmp_path: Path, marker: int, word: str) -> None:
     made = _compared(tmp_path, {0: 1050, 1: marker})
 

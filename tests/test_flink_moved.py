@@ -22,6 +22,7 @@ from tests.commands import call
 from tests.engines.flink.files import kafka_source, metadata, positions
 from tests.engines.spark.folders import write
 from tests.subjects import checkpoint
+from tests.with_cases import with_cases
 
 SAMPLE = Path(offsetwise.__file__).parent / "sample"
 OLD, NEW = SAMPLE / "old.json", SAMPLE / "new.json"
@@ -38,7 +39,7 @@ def _migration(folder: Path, second: int) -> Path:
     return folder / "m.yaml"
 
 
-@pytest.mark.parametrize("second", [1050, -1, -2, -3], ids=["an offset", "latest", "earliest", "committed"])
+@with_cases("second", [1050, -1, -2, -3], ids=["an offset", "latest", "earliest", "committed"])
 def test_the_whole_way_of_a_savepoint_by_the_commands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, second: int
 ) -> None:

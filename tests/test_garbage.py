@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from offsetwise.garbage import SELDOM, collected_seldom
+from tests.with_cases import with_cases
 
 USUAL = (601, 11, 12)
 
@@ -60,7 +61,7 @@ def test_garbage_in_cycles_is_still_found_within() -> None:
         assert alive < 2 * SELDOM
 
 
-@pytest.mark.parametrize("error", [None, KeyError])
+@with_cases("error", [None, KeyError])
 def test_what_was_usual_comes_back(error: type[Exception] | None) -> None:
     try:
         with collected_seldom(), collected_seldom():

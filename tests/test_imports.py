@@ -14,9 +14,8 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 from zipfile import ZipFile
 
-import pytest
-
 from offsetwise.pipeline.shipping import write_archive
+from tests.with_cases import with_cases
 
 ROOT = Path(__file__).parent.parent
 LIB = ROOT / "lib"
@@ -117,7 +116,7 @@ def test_every_room_has_a_row() -> None:
     assert _rooms().keys() == {_room(module) for module in SOURCES}
 
 
-@pytest.mark.parametrize("room", _rooms())
+@with_cases("room", _rooms())
 def test_a_room_imports_what_its_row_says(room: str) -> None:
     imported = {_room(other) for module, path in SOURCES.items() if _room(module) == room for other in _own(path)} - {
         room
@@ -148,7 +147,7 @@ def test_to_import_the_package_costs_nothing() -> None:
     assert sorted(ran.stdout.split()) == ["offsetwise", "offsetwise.lazy"]
 
 
-@pytest.mark.parametrize("package", ["offsetwise", "offsetwise.workflow"])
+@with_cases("package", ["offsetwise", "offsetwise.workflow"])
 def test_a_name_that_is_imported_late_is_the_one_that_is_typed(package: str) -> None:
     made = importlib.import_module(package)
     typed = {name for name in _imported(SOURCES[package]) if name.startswith("offsetwise.")}
@@ -158,7 +157,7 @@ def test_a_name_that_is_imported_late_is_the_one_that_is_typed(package: str) -> 
     assert typed - {"offsetwise.lazy.exported"} == homes
 
 
-@pytest.mark.parametrize("module", [*MODULES, *PAGES])
+@with_cases("module", [*MODULES, *PAGES])
 def test_only_the_command_line_is_written_on_the_public_surface(module: str) -> None:
     names = {name for name in _imported((SOURCES | PAGES)[module]) if name.startswith("offsetwise.")}
     public = {name for name in names if name.count(".") == 1 and name not in SOURCES}
@@ -196,7 +195,7 @@ def test_nothing_under_the_console_reaches_what_writes() -> None:
     assert reached.isdisjoint(WRITING)
 
 
-@pytest.mark.parametrize("library", HOMES)
+@with_cases("library", HOMES)
 def test_a_library_is_imported_only_at_home(library: str) -> None:
     places = {name.removeprefix("offsetwise."): path for name, path in SOURCES.items()} | PAGES
     users = {name for name, path in places.items() if library in {n.split(".")[0] for n in _imported(path)}}
@@ -204,7 +203,7 @@ def test_a_library_is_imported_only_at_home(library: str) -> None:
     assert {name for name in users if not f"{name}.".startswith(HOMES[library])} == set()
 
 
-@pytest.mark.parametrize("module", [name for name, path in SOURCES.items() if "__all__" in path.read_text("utf-8")])
+@with_cases("module", [name for name, path in SOURCES.items() if "__all__" in path.read_text("utf-8")])
 def test_the_public_names_are_sorted_and_exist(module: str) -> None:
     public = importlib.import_module(module).__all__
 

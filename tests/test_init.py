@@ -29,6 +29,7 @@ from offsetwise.survey import jobs
 from tests.commands import COMMAND, Ran, call
 from tests.stores import Store
 from tests.survey.recorded import LIB
+from tests.with_cases import with_cases
 
 NOBODY, NOBODY_ELSE = "127.0.0.1:1", "127.0.0.1:2"
 SECRET = "hunter2-\u00e4"
@@ -67,7 +68,7 @@ def surveyed(ran: Ran) -> dict[str, Any]:
     return body
 
 
-@pytest.mark.parametrize("missing", ["--old", "--new", "--checkpoints", "--out"])
+@with_cases("missing", ["--old", "--new", "--checkpoints", "--out"])
 def test_without_a_terminal_what_is_missing_is_named(missing: str) -> None:
     given = {"--old": NOBODY, "--new": NOBODY_ELSE, "--checkpoints": "checkpoints", "--out": "m.yaml"}
     del given[missing]
@@ -112,7 +113,7 @@ def test_a_file_that_exists_is_left_alone() -> None:
     assert Path("m.yaml").read_text(encoding="utf-8") == "mine"
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("old", "new", "problem"),
     [
         ("nonsense", NOBODY, "--old: expected HOST:PORT or the path of a client's property file, found 'nonsense'"),
@@ -130,7 +131,7 @@ def test_what_no_client_could_use_is_refused_before_anything_is_contacted(old: s
     assert not Path("m.yaml").exists()
 
 
-@pytest.mark.parametrize("as_json", [True, False])
+@with_cases("as_json", [True, False])
 def test_clusters_that_do_not_answer_are_said_and_no_secret_is_told(as_json: bool) -> None:
     jaas = f'org.apache.kafka.common.security.plain.PlainLoginModule required username="ada" password="{SECRET}";'
     Path("old.properties").write_text(
@@ -191,7 +192,7 @@ def test_a_root_without_checkpoints_and_one_that_is_not_there_are_said(refusing:
     assert len(load_migration(Path("m.yaml")).checkpoints) == 2
 
 
-@pytest.mark.parametrize("out", ["nowhere/m.yaml", "a-file/m.yaml"])
+@with_cases("out", ["nowhere/m.yaml", "a-file/m.yaml"])
 def test_a_folder_that_is_not_there_is_refused_before_anything_is_read(out: str) -> None:
     Path("a-file").touch()
 
@@ -293,7 +294,7 @@ def test_each_checkpoint_is_opened_once(refusing: tuple[str, str], monkeypatch: 
     assert len(opened) == len(set(opened)) == 62
 
 
-@pytest.mark.parametrize("name", ["m.yaml", "a b.yaml", "ü#.yml", "bare", "two.parts.yaml"])
+@with_cases("name", ["m.yaml", "a b.yaml", "ü#.yml", "bare", "two.parts.yaml"])
 def test_editors_complete_the_file_by_the_schema_beside_it(name: str, refusing: tuple[str, str]) -> None:
     old, new = refusing
     stem = name.rsplit(".", 1)[0]

@@ -21,6 +21,7 @@ from offsetwise.lag.times import TimeMethod, time_lag
 from offsetwise.lag.view import lag_view, partition_view
 from offsetwise.model import Cluster, GroupPosition, IsolationLevel, LagPart, LogRange, Subject, SubjectKind
 from tests.lag_samples import BEGIN_MS, growing, row, sample
+from tests.with_cases import with_cases
 
 ORDERS = LagSubject(migration="orders-to-new", kind=SubjectKind.CHECKPOINT, name="orders")
 KEY = ("0", "orders", 0)
@@ -49,7 +50,7 @@ class TestAmounts:
         assert lag(past, Cluster.OLD, UNCOMMITTED) == -100
         assert lag(past, Cluster.NEW, UNCOMMITTED) == 50
 
-    @pytest.mark.parametrize("unread", [row(position=None), row(old=(0, None))])
+    @with_cases("unread", [row(position=None), row(old=(0, None))])
     def test_what_is_unread_is_unknown(self, unread: object) -> None:
         assert lag(unread, Cluster.OLD, UNCOMMITTED) is None  # type: ignore[arg-type] # a row
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import doctest
 import sys
 
-import pytest
 import regex
 
 from offsetwise import lookalikes
 from offsetwise.lookalikes import invisible, marks_without_base, mixed_scripts, skeleton, without_invisible
+from tests.with_cases import with_cases
 
 UNSEEN = {
     "combining grapheme joiner": "\u034f",
@@ -49,29 +49,27 @@ ALIKE = {
 }
 
 
-@pytest.mark.parametrize("character", UNSEEN.values(), ids=UNSEEN)
+@with_cases("character", UNSEEN.values(), ids=UNSEEN)
 def test_what_nobody_sees_is_found_and_left_out(character: str) -> None:
     assert invisible(f"a{character}da{character}") == (character,)
     assert without_invisible(f"{character}a{character}da") == "ada"
     assert skeleton(f"a{character}da") == skeleton("ada")
 
 
-@pytest.mark.parametrize(
-    "text", ["ada@example.org", "José Núñez", "e\u0301", "платежи", "データ 支払い", "✓ ½", "한국어", ""]
-)
+@with_cases("text", ["ada@example.org", "José Núñez", "e\u0301", "платежи", "データ 支払い", "✓ ½", "한국어", ""])
 def test_what_is_seen_is_kept(text: str) -> None:
     assert invisible(text) == ()
     assert without_invisible(text) == text
 
 
-@pytest.mark.parametrize("pair", ALIKE.values(), ids=ALIKE)
+@with_cases("pair", ALIKE.values(), ids=ALIKE)
 def test_what_looks_alike_has_one_skeleton(pair: tuple[str, str]) -> None:
     one, other = pair
     assert one != other
     assert skeleton(one) == skeleton(other)
 
 
-@pytest.mark.parametrize(("one", "other"), [("ada", "ida"), ("aron", "arno"), ("alice", "alicia"), ("jose", "josé")])
+@with_cases(("one", "other"), [("ada", "ida"), ("aron", "arno"), ("alice", "alicia"), ("jose", "josé")])
 def test_what_looks_different_has_two(one: str, other: str) -> None:
     assert skeleton(one) != skeleton(other)
 
@@ -82,7 +80,7 @@ def test_a_skeleton_is_its_own_skeleton() -> None:
     assert [each for each in once if skeleton(each) != each] == []
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("text", "scripts"),
     [
         ("pаyments", ("Cyrillic", "Latin")),
@@ -112,7 +110,7 @@ def test_every_letter_has_a_script_or_is_common_to_all() -> None:
     assert [each for each in letters if not known.match(each)] == []
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("text", "marks"),
     [("\u0301ada", ("\u0301",)), ("ada \u0308\u0301", ("\u0308",)), ("ada\u0301", ()), ("-\u0308", ()), ("", ())],
 )

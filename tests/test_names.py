@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeGuard
 
-import pytest
-
 from offsetwise.apply.writers import writer_module
 from offsetwise.apply.writing import Writer
 from offsetwise.config import Migration
@@ -21,6 +19,7 @@ from offsetwise.ports.stream import spec_of as spec_of_stream
 from offsetwise.registry import STREAMS, TARGETS
 from tests.names import Register, decisions
 from tests.test_imports import PAGES, SOURCES
+from tests.with_cases import with_cases
 
 
 def _drawers() -> dict[str, list[str]]:
@@ -108,7 +107,7 @@ REGISTERS = {
 }
 
 
-@pytest.mark.parametrize("kind", REGISTERS)
+@with_cases("kind", REGISTERS)
 def test_nothing_else_decides_by_a_registered_name(kind: str) -> None:
     register = REGISTERS[kind]
     found = [
@@ -120,7 +119,7 @@ def test_nothing_else_decides_by_a_registered_name(kind: str) -> None:
     assert found == []
 
 
-@pytest.mark.parametrize("kind", REGISTERS)
+@with_cases("kind", REGISTERS)
 def test_what_is_allowed_is_still_there(kind: str) -> None:
     register = REGISTERS[kind]
     bare = replace(register, allowed={})
@@ -133,7 +132,7 @@ def test_what_is_allowed_is_still_there(kind: str) -> None:
         assert any(told.startswith(f"offsetwise.{module}:") and told.endswith(repr(name)) for told in found), module
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "source",
     [
         "x == 'toy'",
@@ -163,12 +162,12 @@ def test_every_form_of_deciding_by_a_name_is_seen(source: str) -> None:
     assert [*decisions(ast.parse(source), {"toy", "toy-of-toys"}, {"ToyWriter"})]
 
 
-@pytest.mark.parametrize("source", ["x == 'toys'", "Target(kind='toy')", "f'{x} is no toy'", "isinstance(x, Writer)"])
+@with_cases("source", ["x == 'toys'", "Target(kind='toy')", "f'{x} is no toy'", "isinstance(x, Writer)"])
 def test_what_does_not_decide_by_a_name_is_left_alone(source: str) -> None:
     assert [*decisions(ast.parse(source), {"toy"}, {"ToyWriter"})] == []
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "source",
     [
         "from offsetwise.engines.spark.details import SparkDetails",
@@ -261,7 +260,7 @@ def test_no_writer_is_loaded_where_the_console_and_every_spec_are() -> None:
     assert done.stdout == "[]\n"
 
 
-@pytest.mark.parametrize("name", TARGETS)
+@with_cases("name", TARGETS)
 def test_every_target_has_a_spec_and_a_writer_of_its_own(name: str) -> None:
     spec, module = target_type(name), writer_module(name)
     migration = Migration.model_validate(

@@ -12,6 +12,7 @@ from offsetwise.position import Position, of_one_stream, offset_of, offset_or_no
 from offsetwise.wording import many, number
 from tests.test_imports import PAGES, SOURCES
 from tests.toys.stream.spec import Label, parse
+from tests.with_cases import with_cases
 
 FIRST, SECOND = Label("s-0007"), Label("s-0040")
 
@@ -91,11 +92,11 @@ def test_nobody_takes_a_position_for_a_number() -> None:
     assert set(found.values()) == ALLOWED.keys()
 
 
-@pytest.mark.parametrize("source", ["row.new_offset - 1", "row.hw > 0", "row.lso or 0", "int(row.old_offset)"])
+@with_cases("source", ["row.new_offset - 1", "row.hw > 0", "row.lso or 0", "int(row.old_offset)"])
 def test_every_way_to_take_one_for_a_number_is_seen(source: str) -> None:
     assert [*_counting(ast.parse(source))] == [1]
 
 
-@pytest.mark.parametrize("source", ["row.hw - row.offset", "row.hw > row.lso", "offset_of(row.hw) - 1"])
+@with_cases("source", ["row.hw - row.offset", "row.hw > row.lso", "offset_of(row.hw) - 1"])
 def test_what_holds_of_every_stream_is_left_alone(source: str) -> None:
     assert [*_counting(ast.parse(source))] == []

@@ -16,6 +16,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import offsetwise
+from tests.with_cases import with_cases
 from tools import code_size
 
 ROOT = Path(__file__).parent.parent
@@ -82,7 +83,7 @@ def test_no_module_is_longer_than_400_lines_and_no_folder_has_more_than_20_modul
     assert [str(each) for each, count in held.items() if count > code_size.MODULES] == []
 
 
-@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
+@with_cases("lock", LOCKS, ids=lambda lock: lock.name)
 def test_a_lock_holds_versions_and_hashes_and_nothing_else(lock: Path) -> None:
     package = r"[A-Za-z0-9._\[\]-]+==[A-Za-z0-9.+!]+( ; [a-z_]+ (==|!=) '\w+'( (and|or) [a-z_]+ (==|!=) '\w+')*)?"
     text = lock.read_text(encoding="utf-8").replace(" \\\n   ", "")
@@ -111,7 +112,7 @@ def test_every_version_that_is_installed_is_pinned() -> None:
     assert len(found) > 100
 
 
-@pytest.mark.parametrize("name", ["console", "spark", "uv"])
+@with_cases("name", ["console", "spark", "uv"])
 def test_a_lock_of_a_part_pins_what_the_whole_one_pins(name: str) -> None:
     lines = (ROOT / "locks" / "packages.txt").read_text("utf-8").replace(" \\\n   ", "").splitlines()
     part = (ROOT / "locks" / f"{name}.txt").read_text("utf-8").replace(" \\\n   ", "").splitlines()
@@ -146,7 +147,7 @@ def would_run(folder: Path, *goals: str) -> list[str]:
     return ran.stdout.splitlines()
 
 
-@pytest.mark.parametrize("goals", [(), ("console",)], ids=["make", "make console"])
+@with_cases("goals", [(), ("console",)], ids=["make", "make console"])
 def test_a_second_make_opens_the_console_and_does_nothing_else(goals: tuple[str, ...], set_up: Path) -> None:
     assert would_run(set_up, *goals) == [".venv/bin/offsetwise console"]
 
@@ -197,7 +198,7 @@ def test_where_nothing_may_be_installed_the_command_is_told(tmp_path: Path) -> N
     assert "apt-get install chromium" in ran.stderr
 
 
-@pytest.mark.parametrize("goal", ["sample", "sample-flink"])
+@with_cases("goal", ["sample", "sample-flink"])
 def test_a_sample_is_recorded_anew_by_one_command_that_stops_its_lab(goal: str, set_up: Path) -> None:
     *recording, stopping = would_run(set_up, goal)
 

@@ -10,6 +10,7 @@ from offsetwise.client_properties import check, given_cluster
 from offsetwise.client_properties.property_files import GivenCluster, parse
 from offsetwise.client_properties.references import follow, lent
 from offsetwise.errors import ConfigError, SecretError
+from tests.with_cases import with_cases
 
 JAAS = "org.apache.kafka.common.security"
 CASES = {
@@ -157,7 +158,7 @@ def given(tmp_path: Path, text: str, encoding: str = "utf-8") -> GivenCluster:
     return given_cluster(str(tmp_path / "old.properties"), prefix="OLD", option="--old")
 
 
-@pytest.mark.parametrize(("text", "properties", "secrets", "left_out"), CASES.values(), ids=CASES)
+@with_cases(("text", "properties", "secrets", "left_out"), CASES.values(), ids=CASES)
 def test_a_file_becomes_properties_with_references(
     text: str, properties: dict[str, str], secrets: dict[str, str], left_out: tuple[str, ...], tmp_path: Path
 ) -> None:
@@ -208,7 +209,7 @@ def test_the_mark_that_windows_puts_first_belongs_to_no_name(tmp_path: Path) -> 
     assert made == GivenCluster(properties={"bootstrap.servers": "broker:9092"})
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("value", "told"),
     [
         ("${file:/etc/s3cret.properties:password}", "found a reference to a configuration provider of Kafka"),
@@ -230,14 +231,14 @@ def test_escapes_are_javas_unless_librdkafka_wrote_the_file() -> None:
     assert parse("a\\ b=c") == {"a b": "c"}
 
 
-@pytest.mark.parametrize("address", ["broker:9092", "a:1,b:2", "[::1]:9092"])
+@with_cases("address", ["broker:9092", "a:1,b:2", "[::1]:9092"])
 def test_an_address_is_taken_as_it_is(address: str) -> None:
     assert given_cluster(address, prefix="OLD", option="--old") == GivenCluster(
         properties={"bootstrap.servers": address}
     )
 
 
-@pytest.mark.parametrize("neither", ["", "broker", "broker:9092,", "nowhere.properties", "/"])
+@with_cases("neither", ["", "broker", "broker:9092,", "nowhere.properties", "/"])
 def test_what_is_neither_address_nor_file_is_refused(neither: str) -> None:
     with pytest.raises(ConfigError, match="--old"):
         given_cluster(neither, prefix="OLD", option="--old")

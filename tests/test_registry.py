@@ -11,6 +11,7 @@ from offsetwise.errors import PluginError
 from offsetwise.plan.target import AT, TargetType
 from offsetwise.registry import ENGINES, TARGETS, Registry
 from tests.commands import call
+from tests.with_cases import with_cases
 
 
 @pytest.fixture(autouse=True)
@@ -67,7 +68,7 @@ def test_a_name_that_two_bring_is_nobodys(site: Path) -> None:
     assert told.endswith(" is not used: two plug-ins have the name.")
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("value", "found"),
     [
         ("broken:ENGINE", "ModuleNotFoundError"),

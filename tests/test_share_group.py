@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from tests.commands import call
 from tests.plan.scene import SAMPLE
+from tests.with_cases import with_cases
 
 
-@pytest.mark.parametrize(("kind", "words"), [("Share", "found a share group"), ("Unknown", "a group of a type")])
+@with_cases(("kind", "words"), [("Share", "found a share group"), ("Unknown", "a group of a type")])
 def test_a_share_group_is_named_as_what_it_is(kind: str, words: str, tmp_path: Path) -> None:
     old = json.loads((SAMPLE / "old.json").read_text(encoding="utf-8"))
     old["groups"].append({"name": "sg", "state": "Stable", "type": kind, "offsets": [], "error": None})

@@ -31,6 +31,7 @@ from offsetwise.position import offset_of
 from offsetwise.transactions.ended import Ends
 from tests.apply.plans import COPY, IN_PLACE, PENDING, STARTING
 from tests.apply.worlds import TO_GROUP, Stage, stage
+from tests.with_cases import with_cases
 
 CONFIRMED, MOVED_ON, DIFFERENT, UNKNOWN = Turnout
 
@@ -272,7 +273,7 @@ class TestAGroup:
             else:
                 held[key] = replace(one, offset=offset)
 
-    @pytest.mark.parametrize(
+    @with_cases(
         ("change", "turnout"),
         [
             (lambda offset: offset, CONFIRMED),

@@ -13,6 +13,7 @@ from tests.apply.plans import SAVEPOINT, aged
 from tests.engines.flink.files import kafka_source, metadata
 from tests.engines.spark.folders import write
 from tests.test_verify import Applied
+from tests.with_cases import with_cases
 
 OLD, ID = {0: 1050, 1: 20}, 7
 
@@ -57,7 +58,7 @@ def test_a_job_that_had_nothing_to_read_stands_as_planned_and_has_begun(restored
     assert made.started
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("offsets", "told"),
     [
         ({0: 3, 1: 24}, "expected 1053 or more"),
