@@ -99,8 +99,10 @@ def test_it_is_compared_and_the_file_of_that_is_read_again(tmp_path: Path) -> No
 def test_it_is_offered_the_ways_that_are_for_every_engine(tmp_path: Path) -> None:
     ways = {each.kind.name: each for each in judge_strategies(proven(tmp_path), scene.migration())}
 
-    assert [*ways] == ["toy", "consumer-group"]
-    assert all(each.applies for each in ways.values())
+    assert [name for name in ways if name in {"toy", "consumer-group"}] == ["toy", "consumer-group"]
+    assert {each.kind.engine for each in ways.values()} <= {TOY.name, None}
+    assert ways["toy"].applies
+    assert ways["consumer-group"].applies
 
 
 def test_it_is_drafted_and_the_plan_is_read_again(tmp_path: Path) -> None:
@@ -162,9 +164,10 @@ def test_a_folder_that_two_engines_recognise_is_refused_by_both_their_names(tmp_
     with pytest.raises(NotACheckpointError) as refused:
         read_checkpoint(str(folder))
     assert refused.value.problem == (
-        f"{folder}: expected one checkpoint of Spark, Flink, KCL or Toy, found what is the checkpoint folder of a "
+        f"{folder}: expected one checkpoint of {registry.labels()}, found what is the checkpoint folder of a "
         "Spark query and the folder of a toy at once ('commits', 'offsets', 'positions.json'). No position was read."
     )
+    assert all(engine.label in registry.labels() for engine in registry.engines())
     assert refused.value.fix == "Leave in it the files of one engine only."
 
 
@@ -178,10 +181,10 @@ def test_without_its_line_its_plan_and_its_comparison_are_refused_by_the_name(
     with pytest.raises(PlanError) as of_plan:
         read_plan(plan, subject="plan.json")
     assert of_plan.value.problem == (
-        "plan.json: expected the plan of a checkpoint of Spark, Flink or KCL, found one of 'toy', which this release "
+        f"plan.json: expected the plan of a checkpoint of {registry.labels()}, found one of 'toy', which this release "
         "does not know. Nothing was used from it."
     )
-    with pytest.raises(FileError, match="Engine 'toy': this release reads checkpoints of Spark, Flink and KCL"):
+    with pytest.raises(FileError, match=f"Engine 'toy': this release reads checkpoints of {registry.labels('and')}"):
         files.load(comparison, "comparison", subject="comparison.json")
     assert of_plan.value.fix == "Use the release of Offsetwise that wrote the file."
     with pytest.raises(NotACheckpointError, match=r"another folder \('positions.json'\)"):
