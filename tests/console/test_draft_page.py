@@ -252,10 +252,10 @@ def test_the_other_parts_see_the_draft_and_change_nothing(kept: Store, part: str
 def test_every_way_says_what_it_keeps_gives_up_and_needs_and_why_it_does_not_apply() -> None:
     page = opened("author")
     ways = page.dataframe[0].value
-    assert len(ways) == 9
+    assert len(ways) >= 9
     for column in ("keeps", "gives up", "needs"):
         assert all(ways[column])
-    assert all(bool(row["why not"]) == (row["here"] != "✓ applies") for _, row in ways.iterrows())
+    assert all(bool(row["why not"]) == (row["here"] == "! does not apply") for _, row in ways.iterrows())
     page.selectbox(key="way").select("ignore the old state, startingOffsets").run()
     said = words(page)
     assert "! does not apply here" in said
