@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from offsetwise.cli import draft_options as of
 from offsetwise.cli.options import AsJson, MaybeMigrationFile, PlanFile
 from offsetwise.cli.output import say, stderr
 from offsetwise.errors import UsageError
@@ -32,58 +33,25 @@ class DraftCommand(TyperCommand):
 
 def draft(
     *,
-    author: Annotated[str, typer.Option(help="Who drafts it. Recorded, not believed; barred from approving.")],
-    out: Annotated[Path, typer.Option(help="The plan's file to write. It must not exist.")],
+    author: of.Author,
+    out: of.Out,
     migration: MaybeMigrationFile = None,
-    target: Annotated[
-        list[str] | None,
-        typer.Option(help="What the plan writes, TYPE or TYPE:NAME; `offsetwise targets` lists them. May be repeated."),
-    ] = None,
-    checkpoint: Annotated[
-        str | None, typer.Option(help="A checkpoint named in the migration file; without one, its path or URI.")
-    ] = None,
-    group: Annotated[str | None, typer.Option(help="A consumer group of the old cluster instead.")] = None,
-    editor: Annotated[
-        list[str] | None, typer.Option(help="Who edited an earlier version; barred too. May be repeated.")
-    ] = None,
-    override: Annotated[
-        list[str] | None, typer.Option(help="topic:partition=offset, decided by a person; may be repeated.")
-    ] = None,
-    start: Annotated[
-        list[str] | None,
-        typer.Option(help="TOPIC=earliest, latest, timestamp:TIME or group:NAME instead of the translation."),
-    ] = None,
-    commit_transaction: Annotated[
-        list[str] | None, typer.Option(help="Commit this transactional id, though nothing explains that it is open.")
-    ] = None,
-    abort_transaction: Annotated[list[str] | None, typer.Option(help="Abort it instead; may be repeated.")] = None,
-    topic: Annotated[
-        list[str] | None, typer.Option(help="A topic of the sink to search for transactions; may be repeated.")
-    ] = None,
-    reason: Annotated[
-        list[str] | None,
-        typer.Option(help="Why, for each --override, --start, --commit- and --abort-transaction; or one for all."),
-    ] = None,
-    sink_rewound: Annotated[
-        bool, typer.Option("--sink-rewound", help="State that the sink is taken back with the job.")
-    ] = False,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            help="key=value for a target or about a job; `offsetwise targets` lists them. May be repeated.",
-        ),
-    ] = None,
-    cutover: Annotated[str | None, typer.Option(help="When the job is to start on the new cluster, ISO 8601.")] = None,
-    comparison: Annotated[
-        Path | None, typer.Option(help="Draft from a comparison's file (with --snapshots) instead of the clusters.")
-    ] = None,
-    snapshots: Annotated[
-        tuple[Path, Path] | None, typer.Option(help="The two snapshot files, old and new, that it was made with.")
-    ] = None,
-    sink_snapshot: Annotated[
-        Path | None, typer.Option(help="What the sink's cluster said (transactions --out), instead of asking it.")
-    ] = None,
+    target: of.Targets = None,
+    checkpoint: of.CheckpointName = None,
+    group: of.Group = None,
+    editor: of.Editors = None,
+    override: of.Overrides = None,
+    start: of.Starts = None,
+    commit_transaction: of.Commits = None,
+    abort_transaction: of.Aborts = None,
+    topic: of.SinkTopics = None,
+    reason: of.Reasons = None,
+    sink_rewound: of.SinkRewound = False,
+    set_: of.Settings = None,
+    cutover: of.Cutover = None,
+    comparison: of.ComparisonFile = None,
+    snapshots: of.SnapshotFiles = None,
+    sink_snapshot: of.SinkSnapshotFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Draft a plan: where every partition resumes, why that is right, and what must still hold. Writes one file."""
@@ -107,34 +75,40 @@ def draft(
             "draft: expected --target, what the plan writes, found none. Nothing was drafted.",
             fix="Name one: --target spark-checkpoint writes a copy of a Spark checkpoint.",
         )
-    decided, starts = override or [], start or []
-    commits, aborts = commit_transaction or [], abort_transaction or []
-    of_places = len(decided) + len(starts)
-    reasons = options.reasons_for(of_places + len(commits) + len(aborts), reason or [])
-    targets = [options.target(each) for each in target]
-    overrides = options.overrides(decided, reasons[: len(decided)], by=author)
-    chosen_starts = options.starts(starts, reasons[len(decided) : of_places], by=author)
-    settlements = options.settlements(commits, aborts, reasons[of_places:], by=author)
-    cutover_ms = None if cutover is None else options.time_ms(cutover, "--cutover")
     read = None if comparison is None or snapshots is None else load_comparison(comparison, *snapshots)
-    of = Migration.load(migration)
+    stated = Migration.load(migration)
     named = read is None or checkpoint is not None or group is not None
-    job = of.job(checkpoint=checkpoint, group=group) if named else Job(of)
+    job = stated.job(checkpoint=checkpoint, group=group) if named else Job(stated)
     made = job.draft(
-        *targets,
+        *(options.target(name) for name in target),
         author=author,
         comparison=read,
         editors=editor or (),
-        overrides=overrides,
-        starts=chosen_starts,
-        settlements=settlements,
+        **_decisions(
+            override or [], start or [], commit_transaction or [], abort_transaction or [], reason or [], author
+        ),
         sink_topics=topic or (),
         sink_snapshot=None if sink_snapshot is None else load_sink_snapshot(sink_snapshot),
         sink_rewound=sink_rewound,
-        cutover_ms=cutover_ms,
+        cutover_ms=None if cutover is None else options.time_ms(cutover, "--cutover"),
         settings=values,
     )
     _written(made, out, as_json=as_json)
+
+
+def _decisions(  # noqa: PLR0917 - the options in the order of their reasons
+    overrides: list[str], starts: list[str], commits: list[str], aborts: list[str], given: list[str], author: str
+) -> dict[str, Any]:
+    """Return what a person decided, each with its reason."""
+    from offsetwise.plan import options
+
+    of_positions = len(overrides) + len(starts)
+    reasons = options.reasons_for(of_positions + len(commits) + len(aborts), given)
+    return {
+        "overrides": options.overrides(overrides, reasons[: len(overrides)], by=author),
+        "starts": options.starts(starts, reasons[len(overrides) : of_positions], by=author),
+        "settlements": options.settlements(commits, aborts, reasons[of_positions:], by=author),
+    }
 
 
 def _repaired(
