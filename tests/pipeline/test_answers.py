@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from offsetwise.errors import WorkerError
 from offsetwise.model import Cluster, Exactness
 from offsetwise.pipeline.client_windows import once, read_answer
+from offsetwise.pipeline.interrupting import ordered_results
 from offsetwise.pipeline.reconcile import range_sums
 from offsetwise.pipeline.records import OffsetRange
 from offsetwise.translation.preserved import Probe
@@ -114,3 +118,53 @@ def test_sums_of_a_reconciliation_are_read_as_they_were_counted() -> None:
 def test_sums_that_no_records_have_are_refused_in_words(lie: str) -> None:
     with pytest.raises(WorkerError, match="Nothing was used from them"):
         range_sums(FALSE_SUMS[lie], RANGES, range_offsets=100)
+
+
+@dataclass(frozen=True)
+class Doubled:
+    """A result of the tasks below."""
+
+    value: int
+
+
+def shares_of(tasks: int, shares: int) -> list[dict[str, Any]]:
+    """Return the rows of workers that double each number."""
+    return [
+        {"number": share, "results": json.dumps([{"value": 2 * task} for task in range(share, tasks, shares)])}
+        for share in range(shares)
+    ]
+
+
+@given(tasks=st.integers(1, 40), at_once=st.integers(1, 10), data=st.data())
+def test_results_come_in_the_order_of_their_tasks_and_no_other_rows_are_taken(
+    tasks: int, at_once: int, data: st.DataObject
+) -> None:
+    shares = -(-tasks // at_once)
+    rows = data.draw(st.permutations(shares_of(tasks, shares)))
+    found = ordered_results(rows, tasks=tasks, shares=shares, kind=Doubled)
+    assert [result.value for result in found] == [2 * task for task in range(tasks)]
+
+    at = data.draw(st.integers(0, shares - 1))
+    one = rows[at]
+    lies = (
+        [*rows[:at], *rows[at + 1 :]],
+        [*rows, one],
+        [*rows, {"number": shares, "results": "[]"}],
+        *(
+            [*rows[:at], one | changed, *rows[at + 1 :]]
+            for changed in (
+                {"number": -1},
+                {"number": None},
+                {"number": "0"},
+                {"results": None},
+                {"results": "{"},
+                {"results": "[]"},
+                {"results": json.dumps([*json.loads(one["results"]), {"value": 1}])},
+                {"results": one["results"].replace("value", "other")},
+                {"results": one["results"].replace('": ', '": "x')},
+            )
+        ),
+    )
+    for lie in lies:
+        with pytest.raises(WorkerError, match="Nothing was used from them"):
+            ordered_results(lie, tasks=tasks, shares=shares, kind=Doubled)

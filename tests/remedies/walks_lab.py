@@ -93,6 +93,16 @@ def mirror_that_was_killed(scene: Scene) -> Steps:
     return Steps(lambda: lab.wait_until_mirrored([TOPIC], mirror=Policy.IDENTITY), start)
 
 
+@walk(CLUSTER + "wait_until_mirrored", "Start the mirror first", proof=True)
+def mirror_that_was_never_started(scene: Scene) -> Steps:
+    lab = running(scene)
+    create(lab.old_bootstrap, TOPIC)
+    return Steps(
+        lambda: lab.wait_until_mirrored([TOPIC], mirror=Policy.IDENTITY),
+        lambda: lab.start_mirror(Policy.IDENTITY, topics=[TOPIC]),
+    )
+
+
 @walk("lab/progress.py::_silent", "Run `offsetwise lab down`, then `offsetwise lab up`", proof=True)
 def broker_that_was_killed(scene: Scene) -> Steps:
     lab = running(scene)

@@ -176,9 +176,16 @@ class Lab:
         """Wait until a mirror has copied, and recorded as copied, all there is in these topics of the old cluster.
 
         Raises:
-            LabError: The time is over, or the mirror's process has ended; the partitions that are behind are named.
+            LabError: No such mirror was started, the time is over, or the mirror's process has ended; the partitions
+                that are behind are named.
         """
-        service = self._state.read()[f"mirror-{mirror}"]
+        service = self._state.read().get(f"mirror-{mirror}")
+        if service is None:
+            raise LabError(
+                f"The mirror {mirror!r}: expected one that was started in this lab, found none of that name. Nothing "
+                "was waited for.",
+                fix="Start the mirror first: `start_mirror`.",
+            )
         end = time.monotonic() + timeout_s
         while behind := progress.partitions_behind(
             topics, offsets_topic=mirrors.offsets_topic(mirror), old=self.old_bootstrap, new=self.new_bootstrap

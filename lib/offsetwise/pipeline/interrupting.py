@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import asdict
 from threading import Event, Thread, get_ident
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeGuard, TypeVar
 from uuid import uuid4
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 from pyspark.sql import SparkSession
 
 from offsetwise.errors import SparkError
-from offsetwise.pipeline.spark_errors import spark_errors
+from offsetwise.pipeline.spark_errors import foreign_answer, spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql.connect.session import SparkSession as ConnectSession
@@ -194,6 +194,7 @@ def work_on_spark(
 
     Raises:
         SparkError: The job failed.
+        WorkerError: The workers' rows are not those of these tasks.
     """
     count = -(-len(tasks) // at_once)
 
@@ -208,6 +209,36 @@ def work_on_spark(
     table = spark.range(0, count, numPartitions=count).mapInArrow(done, "number long, results string")
     with spark_errors():
         found: list[dict[str, Any]] = interruptible(spark, table.toArrow, watch).to_pylist()
-    results = TypeAdapter(list[kind])  # type: ignore[valid-type] # known at run time only
-    made = {each["number"]: results.validate_json(each["results"]) for each in found}
-    return [made[index % count][index // count] for index in range(len(tasks))]
+    return ordered_results(found, tasks=len(tasks), shares=count, kind=kind)
+
+
+def ordered_results(
+    rows: Sequence[Mapping[str, Any]], *, tasks: int, shares: int, kind: type[_Result]
+) -> list[_Result]:
+    """Check what Spark's workers answered, and put it into the order of the tasks.
+
+    Args:
+        rows: One of each share: its `number`, and its `results` as JSON.
+        tasks: How many there are; share n has every task whose number leaves n when divided by `shares`.
+        shares: How many rows there must be.
+        kind: Of a result.
+
+    Raises:
+        WorkerError: Rows are missing, repeated or damaged, or have too few or too many results.
+    """
+    adapter = TypeAdapter(list[kind])  # type: ignore[valid-type] # known at run time only
+    by_share: dict[int, list[_Result]] = {}
+    for row in rows:
+        number = row.get("number")
+        if not isinstance(number, int) or not 0 <= number < shares or number in by_share:
+            raise foreign_answer("rows that nobody asked for")
+        try:
+            results = adapter.validate_json(row.get("results") or "")
+        except ValidationError as error:
+            raise foreign_answer(f"{error.error_count()} results of another shape") from error
+        if len(results) != len(range(number, tasks, shares)):
+            raise foreign_answer("another number of results than of tasks")
+        by_share[number] = results
+    if len(by_share) != shares:
+        raise foreign_answer(f"{len(by_share)} of {shares} rows")
+    return [by_share[task % shares][task // shares] for task in range(tasks)]
