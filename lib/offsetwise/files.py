@@ -73,7 +73,6 @@ KINDS: Final[dict[str, type]] = {
     "receipt": Receipt,
     "verification": Verification,
 }
-
 _WRITTEN: Final = tuple(each for each in fields(Comparison) if each.compare)
 """The fields of a comparison that its file has."""
 _HALF: Final = re.compile("[\ud800-\udfff]")

@@ -194,7 +194,7 @@ class Migration(Section):
 
 def _check_two_clusters(source: ClusterConfig, target: ClusterConfig) -> None:
     old, new = spec_of(source.stream), spec_of(target.stream)
-    if source.stream != target.stream and not (old.matches_shards and new.holds_copies):
+    if source.stream != target.stream and not (old.matches_records and new.holds_copies):
         raise ConfigError(
             f"source and target: expected two clusters of one stream, found {source.stream!r} and {target.stream!r}, "
             "between which no position can be translated.",

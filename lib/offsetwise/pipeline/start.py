@@ -19,12 +19,13 @@ from threading import Event, Lock, Thread
 from traceback import walk_stack
 from typing import TYPE_CHECKING, Final
 
-from offsetwise.config import SparkSettings
 from offsetwise.errors import OffsetwiseError, SparkError
 from offsetwise.progress import Progress, unheard
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from offsetwise.config import SparkSettings  # it loads YAML, which `inspect` does without
 
 PYSPARK: Final = "pyspark"
 STEP: Final = "start Spark"

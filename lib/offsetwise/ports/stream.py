@@ -145,7 +145,7 @@ class Spec:
     """What begins at the oldest record, whichever that is; None where that is the start of the log."""
     may_be_one: bool = False
     """Whether both clusters of a migration may be one, in which jobs change their place or their engine."""
-    matches_shards: bool = False
+    matches_records: bool = False
     """Whether its module `matching` finds positions of its shards on another stream, by the records of both."""
     holds_copies: bool = False
     """Whether its module `matching` reads what may be copies of other streams' records, so that positions are found on

@@ -228,7 +228,7 @@ def read_again(migration: Migration, cluster: Cluster, wanted: Sequence[Stretch]
         salt: Keys the identities, as in the proofs.
     """
     config = migration.cluster(cluster)
-    if not spec_of(migration.source.stream).matches_shards:
+    if not spec_of(migration.source.stream).matches_records:
         return [ReadStretch() for _ in wanted]  # the records of its positions are read otherwise
     read: ReadAgain = STREAMS.load(config.stream, "matching").read_again
     identified = partial(STREAMS.load(migration.source.stream, "matching").identified, salt)

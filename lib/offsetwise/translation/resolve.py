@@ -254,7 +254,7 @@ def _preserved(row: PartitionComparison, offset: AnyPosition, match: Match) -> P
         ),
         evidence=Evidence(
             reason=reason,
-            statements=_said(read_by(match.ways)),
+            statements=tuple(filter(None, (read_by(match.ways),))),
             neighbours=answer.kept,
             candidates=match.candidates,
             old_records_read=match.old_read,
@@ -379,16 +379,12 @@ def _inside(offset: AnyPosition, log: LogRange) -> bool | None:
     return log.log_start <= offset <= log.hw
 
 
-def _said(*sentences: str) -> tuple[str, ...]:
-    return tuple(each for each in sentences if each)
-
-
 def _evidence(row: PartitionComparison, offset: AnyPosition, match: Match, cut: Cut) -> Evidence:
     answer = match.answer or Answer()
     reason, statements = explain(row, offset, cut, made_of=answer.made_of, candidates=match.candidates)
     return Evidence(
         reason=reason,
-        statements=(*statements, *_said(match.probed, read_by(match.ways))),
+        statements=(*statements, *filter(None, (match.probed, read_by(match.ways)))),
         neighbours=cut.neighbours,
         at_raw=cut.at_raw,
         candidates=match.candidates,

@@ -163,6 +163,6 @@ def _compared(scene: Scene, read: Proof, progress: Progress, *, content: bool) -
 
 def _on_other_streams(scene: Scene) -> list[Query]:
     """Give the positions that have to be found on another stream by the records of both streams' shards."""
-    if not scene.live or not spec_of(scene.migration.source.stream).matches_shards:
+    if not scene.live or not spec_of(scene.migration.source.stream).matches_records:
         return []
     return [query for query in scene.queries if are_two(scene.old, query.topic, scene.new, query.new_topic)]

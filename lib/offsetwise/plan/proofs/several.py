@@ -48,7 +48,7 @@ def moves_without_records(position: PlannedPosition, *, on_one_topic: bool) -> s
     if not position.proven or not isinstance(old, OpaquePosition) or old.of:
         return None
     stream = of_position(old)
-    if stream is None or not stream.matches_shards:
+    if stream is None or not stream.matches_records:
         return None
     if on_one_topic and all(
         point.new is not None and stream.of_one_record(point.old, point.new) for point in position.restart
