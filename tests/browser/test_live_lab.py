@@ -69,6 +69,7 @@ def test_a_person_compares_the_live_lab_and_sees_1050_beside_950(page: Page) -> 
 
 
 def test_every_record_of_a_topic_is_counted_from_there_with_its_steps_shown(page: Page) -> None:
+    page.get_by_role("tab", name="Every record of a topic").click()
     choose(page, "Topic to count", "payments")
     expect(page).to_have_url(re.compile("count=payments"))
     settle(page)
