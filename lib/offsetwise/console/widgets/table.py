@@ -139,10 +139,12 @@ class Selection:
     def _picked(self) -> None:
         """Take the row whose box, or one of whose cells, was clicked."""
         selected = st.session_state[self.grid]["selection"]
-        rows = [row for row, _ in selected.get("cells", ())] or list(selected["rows"])
+        cells = [row for row, _ in selected.get("cells", ())]
+        rows = cells or list(selected["rows"])
         if rows and 0 <= rows[0] < len(self.names):
             st.session_state[self.key] = self.names[rows[0]]
-            self._follow()
+            if cells:
+                self._follow()
 
     def _follow(self) -> None:
         row = self.names.index(st.session_state[self.key])
