@@ -11,24 +11,31 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import Consumer
+from kafka import KafkaConsumer, TopicPartition
+from kafka.admin import KafkaAdminClient
+from kafka.structs import OffsetAndMetadata
 
 from offsetwise.lab import Lab
 from tests.commands import Ran, call
 
 
-def commit(bootstrap: str, group: str, offsets: dict[str, int], metadata: str = "") -> None:
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False})
-    consumer.commit(offsets=[TopicPartition(t, 0, o, metadata) for t, o in offsets.items()], asynchronous=False)
+def commit(bootstrap: str, group: str, offsets: dict[str, int] | dict[TopicPartition, int], metadata: str = "") -> None:
+    """Commit with kafka-python: confluent-kafka ends metadata with a null byte, which the broker keeps."""
+    consumer = KafkaConsumer(bootstrap_servers=bootstrap, group_id=group, enable_auto_commit=False)
+    at = {TopicPartition(to, 0) if isinstance(to, str) else to: offset for to, offset in offsets.items()}
+    consumer.commit({to: OffsetAndMetadata(offset, metadata, -1) for to, offset in at.items()}, timeout_ms=30_000)
     consumer.close()
 
 
 def committed(bootstrap: str, group: str) -> dict[str, tuple[int, str]]:
-    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 2})
-    request = [ConsumerGroupTopicPartitions(group)]
-    answer = admin.list_consumer_group_offsets(request)[group].result(30)
-    return {one.topic: (one.offset, one.metadata or "") for one in answer.topic_partitions if one.offset >= 0}
+    """Read with kafka-python, by topic: librdkafka returns other metadata than was committed."""
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+    try:
+        answer = admin.list_group_offsets(group)[group]
+    finally:
+        admin.close()
+    return {at.topic: (one.offset, one.metadata or "") for at, one in answer.items() if one.offset >= 0}
 
 
 @contextmanager

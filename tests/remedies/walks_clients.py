@@ -25,7 +25,7 @@ from offsetwise.errors import OffsetwiseError
 from offsetwise.plan import exports
 from offsetwise.ports.windows import Failure
 from offsetwise.streams.kafka.client import Client
-from offsetwise.streams.kafka.wire import configuration
+from offsetwise.streams.kafka.wire_configuration import configuration
 from offsetwise.streams.kinesis import client as kinesis
 from offsetwise.streams.kinesis.matching.search import refuse as refuse_window
 from offsetwise.streams.kinesis.reader import look_at_transactions
@@ -196,7 +196,7 @@ for code, words, name in (
 
 
 # The client that asks about transactions.
-WIRE = "streams/kafka/wire.py::configuration"
+WIRE = "streams/kafka/wire_configuration.py::configuration"
 CLUSTER = ClusterConfig(name="old", properties={"bootstrap.servers": "a.invalid:1"})
 PLAIN = {"bootstrap.servers": "a.invalid:1"}
 

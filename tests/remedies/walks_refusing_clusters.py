@@ -29,7 +29,8 @@ from offsetwise.lab.brokers import jvm
 from offsetwise.model import Outcome, Problem
 from offsetwise.plan.sinks.gate import RESTORE
 from offsetwise.streams.kafka import reader
-from offsetwise.streams.kafka.client import Deadline
+from offsetwise.streams.kafka.client import Client, Deadline
+from offsetwise.streams.kafka.groups import read_groups
 from offsetwise.streams.kafka.wire import Wire
 from offsetwise.transactions.decisions import Decision
 from tests.engines.flink.files import Folder, Op, integer, metadata, state, subtask, utf, versioned
@@ -37,6 +38,7 @@ from tests.engines.spark.folders import SAMPLES
 from tests.findings import test_committed as of_commits
 from tests.findings.cases import migration, row
 from tests.integration.clusters import config, create, fill, read
+from tests.integration.groups import commit
 from tests.integration.secured_broker import USERS, SecuredCluster
 from tests.integration.test_cluster_refusals import sasl
 from tests.plan import test_sinks as of_plans
@@ -224,6 +226,21 @@ def groups_unlisted(scene: Scene) -> Steps:
     scene.request.addfinalizer(standing.close)
     standing.enter_context(found.paused(found.second))
     return Steps(lambda: read(config(found.plain), "visible", groups=("walked",), timeout_s=3).problems, standing.close)
+
+
+@walk("streams/kafka/groups.py::_without_metadata", "in place of a key store", proof=True)
+def metadata_unread(scene: Scene) -> Steps:
+    found = cluster(scene)
+    commit(found.plain, "marked", {"visible": 0}, "by hand")
+    store = {"ssl.keystore.location": "client.p12"}
+
+    def read_marked() -> tuple[Problem, ...]:
+        client = Client(config(found.plain), timeout_s=20)
+        client.contact()
+        client.properties = ClientProperties({**client.properties, **store})
+        return tuple(problem for _, problem in read_groups(client, ("marked",))[1])
+
+    return Steps(read_marked, store.clear)
 
 
 for usual, words in (

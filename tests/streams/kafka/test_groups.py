@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
 
+from offsetwise.client_properties import ClientProperties
 from offsetwise.model import GroupOffset
 from offsetwise.streams.kafka.client import Client, Deadline
 from offsetwise.streams.kafka.groups import place_of, read_groups
@@ -169,3 +170,31 @@ def test_a_group_of_an_unknown_type_with_offsets_keeps_them() -> None:
     (group,), problems = read_groups(client(Shared(KafkaError.GROUP_ID_NOT_FOUND, refusals=0), timeout_s=60), ("sg",))
 
     assert (group.type, len(group.offsets), problems) == ("Unknown", 1, [])
+
+
+@dataclass
+class Marked(Fresh):
+    """A cluster whose commits have metadata, which librdkafka returns with what lies behind it."""
+
+    def list_consumer_group_offsets(
+        self, request: list[ConsumerGroupTopicPartitions], **_: Any
+    ) -> dict[str, Future[Any]]:
+        entry = Undecodable(topic="orders", partition=0, offset=7, leader_epoch=None, error=None)
+        return {request[0].group_id: answered(SimpleNamespace(topic_partitions=[entry]))}
+
+
+class Undecodable(SimpleNamespace):
+    @property
+    def metadata(self) -> str:
+        return b"by hand\x91".decode()
+
+
+def test_metadata_that_only_librdkafka_can_read_is_not_believed() -> None:
+    reached = client(Marked(KafkaError.NO_ERROR, refusals=0), timeout_s=60)
+    reached.properties = ClientProperties({"ssl.keystore.location": "client.p12"})
+
+    (group,), ((name, problem),) = read_groups(reached, ("g",))
+
+    assert group.offsets == (GroupOffset(topic="orders", partition=0, offset=7),)
+    assert (name, problem.code) == ("g", "GROUP_UNREADABLE")
+    assert "without metadata" in problem.message

@@ -2,11 +2,16 @@
 
 One request lists the states of all groups per broker; offsets need a request per group, of which a bounded number is
 under way at a time, and one more per coordinator (see `_coordinated`).
+
+librdkafka 2.16.0 copies the metadata of a commit without the byte that ends it, so what it returns is followed by
+whatever lies behind it in memory: another text at each reading, and often none that can be decoded. Groups whose
+commits have any are read once more, with kafka-python.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import replace
 from operator import itemgetter
@@ -14,9 +19,11 @@ from typing import Any, Final
 
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
 
+from offsetwise.errors import OffsetwiseError
 from offsetwise.findings.reading import group_unreadable
 from offsetwise.model import GroupOffset, GroupState, Problem
-from offsetwise.streams.kafka.client import Client, Failure, failure, reason
+from offsetwise.position import TopicPartition
+from offsetwise.streams.kafka.client import ONLY_LIBRDKAFKA, Client, Failure, failure, reason
 
 _ASKED_AT_ONCE: Final = 256
 """Groups whose offsets are asked for together, while the coordinators of as many more are asked whether they are."""
@@ -56,9 +63,14 @@ def read_groups(
     problems: list[tuple[str | None, Problem]] = [(None, each) for each in unlisted]
     if names is None:
         asked = _offsets(client, sorted(states))
+    answers = {name: _answer(client, future) for name, future in sorted(asked, key=itemgetter(0))}
+    marked = [name for name, (entries, _) in answers.items() if any(map(_has_metadata, entries))]
+    metadata = _read_with_metadata(client, marked)
+    problems += [(name, _without_metadata(name, cluster)) for name in marked if name not in metadata]
+    futures = dict(asked)
     groups = []
-    for name, future in sorted(asked, key=itemgetter(0)):
-        offsets, error = _committed(client, future)
+    for name, (entries, error) in answers.items():
+        future, offsets = futures[name], _offsets_of(entries, metadata.get(name, {}))
         # A group that is not listed does not exist, unless some were not listed or the user may not see it.
         state, kind = states.get(name, (None if unlisted or error else "Dead", None))
         if name in states and kind == "Unknown" and _says_no_group(future):
@@ -194,30 +206,73 @@ def _late() -> Future[Any]:
     return late
 
 
-def _committed(client: Client, future: Future[Any]) -> tuple[tuple[GroupOffset, ...], Failure | None]:
+def _answer(client: Client, future: Future[Any]) -> tuple[tuple[Any, ...], Failure | None]:
+    """Wait for a group's commits, as librdkafka returns them, and why some or all are missing."""
     try:
         answer = future.result(timeout=client.deadline.grace_s())
     except (KafkaException, TimeoutError) as error:
         return (), failure(error)
     failed = [entry for entry in answer.topic_partitions if entry.error is not None]
-    offsets = tuple(
-        sorted(
-            (
-                GroupOffset(
-                    topic=entry.topic,
-                    partition=entry.partition,
-                    offset=entry.offset,
-                    leader_epoch=entry.leader_epoch if (entry.leader_epoch or -1) >= 0 else None,
-                    metadata=entry.metadata or "",
-                )
-                for entry in answer.topic_partitions
-                # A negative offset is librdkafka's word for "nothing committed".
-                if entry.error is None and entry.offset >= 0
-            ),
-            key=lambda offset: offset.topic_partition,
-        )
+    # A negative offset is librdkafka's word for "nothing committed".
+    entries = tuple(entry for entry in answer.topic_partitions if entry.error is None and entry.offset >= 0)
+    if not failed:
+        return entries, None
+    first = failure(KafkaException(failed[0].error))
+    return entries, replace(first, why=f"{first.why} for {len(failed)} of its partitions")
+
+
+def _has_metadata(entry: Any) -> bool:
+    """Say whether a commit that librdkafka returned has metadata; what it is cannot be told from it."""
+    try:
+        return bool(entry.metadata)
+    except UnicodeDecodeError:
+        return True
+
+
+def _read_with_metadata(client: Client, groups: list[str]) -> Mapping[str, Mapping[TopicPartition, tuple[int, str]]]:
+    """Read offsets and their metadata with kafka-python.
+
+    Returns:
+        By group and partition. A group is absent where nothing was answered for it, and all are where the client's
+        properties are of librdkafka only.
+    """
+    made: dict[str, Mapping[TopicPartition, tuple[int, str]]] = {}
+    if not groups or client.deadline.passed or not ONLY_LIBRDKAFKA.keys().isdisjoint(client.properties):
+        return made
+    from offsetwise.streams.kafka.wire import Wire  # noqa: PLC0415 - imports a second client, a quarter of a second
+
+    try:
+        with Wire(client.config, client.properties, client.deadline) as wire:
+            for name in groups:
+                committed = None if client.deadline.passed else wire.committed(name)
+                if committed is not None:
+                    made[name] = committed
+    except OffsetwiseError:
+        return made  # this client does not reach the cluster
+    return made
+
+
+def _without_metadata(name: str, cluster: str) -> Problem:
+    return group_unreadable.problem(
+        f"The metadata that group {name!r} committed with its offsets on cluster {cluster!r} was not read: expected "
+        "kafka-python, which reads it, to reach the group. The offsets are right; a rollback would put them back "
+        "without metadata.",
+        fix="Give ssl.certificate.location and ssl.key.location in place of a key store or OAuth tokens, or take the "
+        "snapshot again.",
     )
-    if failed:
-        first = failure(KafkaException(failed[0].error))
-        return offsets, replace(first, why=f"{first.why} for {len(failed)} of its partitions")
-    return offsets, None
+
+
+def _offsets_of(
+    entries: tuple[Any, ...], committed: Mapping[TopicPartition, tuple[int, str]]
+) -> tuple[GroupOffset, ...]:
+    """Return a group's commits by partition, with what was read of their metadata."""
+    made = []
+    for entry in entries:
+        offset, metadata = committed.get(TopicPartition(entry.topic, entry.partition), (entry.offset, ""))
+        epoch = entry.leader_epoch if (entry.leader_epoch or -1) >= 0 and offset == entry.offset else None
+        made.append(
+            GroupOffset(
+                topic=entry.topic, partition=entry.partition, offset=offset, leader_epoch=epoch, metadata=metadata
+            )
+        )
+    return tuple(sorted(made, key=lambda offset: offset.topic_partition))

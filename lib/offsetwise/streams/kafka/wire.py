@@ -8,12 +8,9 @@ the deadline.
 from __future__ import annotations
 
 import logging
-import ssl
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -28,10 +25,11 @@ from kafka.protocol.consumer.fetch import FetchRequest
 from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest, MetadataRequest
 
 from offsetwise.client_properties import AddressedCluster, ClientProperties, masked
-from offsetwise.errors import ClusterUnreachableError, ConfigError
+from offsetwise.errors import ClusterUnreachableError
 from offsetwise.position import TopicPartition
 from offsetwise.streams.kafka.batches import Fetched, headers
-from offsetwise.streams.kafka.client import ONLY_LIBRDKAFKA, Deadline
+from offsetwise.streams.kafka.client import Deadline
+from offsetwise.streams.kafka.wire_configuration import configuration
 from offsetwise.transactions.observed import Answer, Described, Listed, Missing, OpenWrite, UnsupportedBrokerError
 
 _LOG: Final = logging.getLogger("kafka")
@@ -112,8 +110,10 @@ class Wire:
         for broker in self.manager.cluster.brokers():
             response = self._ask({broker.node_id: asked})[broker.node_id]
             if response is not None:
-                code = response.topics[0].error_code
-                return None if code in DENIED else code != UNKNOWN_TOPIC
+                codes = [topic.error_code for topic in response.topics if topic.name == name]
+                if len(codes) != 1:
+                    continue  # it is not about what was asked
+                return None if codes[0] in DENIED else codes[0] != UNKNOWN_TOPIC
         return None
 
     def describe(self, ids: Iterable[str]) -> dict[str, Answer]:
@@ -152,14 +152,18 @@ class Wire:
                 ]
             )
         made, silent = [], dict.fromkeys(each for partitions in led.values() for each in partitions)
+        asked = frozenset(silent)
         for response in self._ask(requests).values():
             for topic in () if response is None else response.topics:
                 for part in topic.partitions:
+                    at = TopicPartition(topic.name, part.partition_index)
+                    if at not in asked:
+                        continue
                     if part.error_code == 0:
-                        silent.pop(TopicPartition(topic.name, part.partition_index), None)
+                        silent.pop(at, None)
                     made += [
                         OpenWrite(
-                            partition=TopicPartition(topic.name, part.partition_index),
+                            partition=at,
                             producer_id=each.producer_id,
                             epoch=each.producer_epoch,
                             start_offset=each.current_txn_start_offset,
@@ -171,6 +175,21 @@ class Wire:
                         if each.current_txn_start_offset >= 0
                     ]
         return made, list(silent)
+
+    def committed(self, group: str) -> dict[TopicPartition, tuple[int, str]] | None:
+        """Read a consumer group's offsets with the metadata of each; None where no answer about it came."""
+        answer = None
+        while answer is None:
+            try:
+                answer = self._client.list_group_offsets(group).get(group, {})
+            except errors.KafkaError as error:
+                if getattr(error, "errno", None) not in AGAIN or not self.may_go_on():
+                    return None
+        return {
+            TopicPartition(at.topic, at.partition): (one.offset, one.metadata or "")
+            for at, one in answer.items()
+            if one.offset >= 0
+        }
 
     def brokers(self) -> tuple[int, ...]:
         """Give the node ids of all brokers, ascending."""
@@ -204,7 +223,15 @@ class Wire:
         response = self.ask(leader, request)
         if response is None:
             return None
-        (answer,) = (each for one in response.responses for each in one.partitions)
+        answers = [
+            each
+            for one in response.responses
+            for each in one.partitions
+            if (one.topic, each.partition_index) == (at.topic, at.partition)
+        ]
+        if len(answers) != 1:
+            return None  # it is not about what was asked
+        (answer,) = answers
         return Fetched(
             error_code=answer.error_code,
             log_start=answer.log_start_offset,
@@ -265,6 +292,8 @@ class Wire:
                         self._coordinators.pop(each, None)
                     continue
                 for each in response.transaction_states:
+                    if each.transactional_id not in share[node]:
+                        continue  # it was not asked about
                     answer = _answer(each)
                     if answer is None:
                         # It may have moved. Where it is asked about next is looked up anew.
@@ -329,71 +358,3 @@ def _answer(each: Any) -> Answer | None:
     if each.error_code == NOT_FOUND:
         return Missing.ABSENT
     return Missing.DENIED if each.error_code in DENIED else None
-
-
-def configuration(config: AddressedCluster, properties: ClientProperties) -> dict[str, Any]:
-    """Give kafka-python's configuration for librdkafka's properties.
-
-    Raises:
-        ConfigError: One that kafka-python has no equal for; it is named.
-    """
-    protocol = properties.get("security.protocol", "plaintext").upper()
-    mechanism = (properties.get("sasl.mechanism") or properties.get("sasl.mechanisms") or "").upper()
-    for name, why in ONLY_LIBRDKAFKA.items():
-        if name in properties:
-            raise ConfigError(
-                f"Cluster {config.name!r}: expected properties that kafka-python can use to ask about transactions, "
-                f"found {name}: it does not take {why} here. Nothing was asked.",
-                fix="For the sink's cluster give ssl.certificate.location with ssl.key.location, or SCRAM: an entry of "
-                "its own under `sinks` may have other properties.",
-            )
-    made: dict[str, Any] = {
-        "bootstrap_servers": [each.strip() for each in properties["bootstrap.servers"].split(",")],
-        "client_id": properties.get("client.id", "offsetwise"),
-        "security_protocol": protocol,
-    }
-    if protocol.startswith("SASL"):
-        made |= {
-            "sasl_mechanism": mechanism,
-            "sasl_plain_username": properties.get("sasl.username"),
-            "sasl_plain_password": properties.get("sasl.password"),
-        }
-    if protocol.endswith("SSL"):
-        try:
-            made["ssl_context"] = ssl_context(properties)
-        except (OSError, ssl.SSLError, ValueError) as error:
-            raise ConfigError(
-                f"Cluster {config.name!r}: expected certificates and a key that can be used, but: {error}. Nothing was "
-                "asked.",
-                fix="Check the files that the ssl.* properties name, and the key's password.",
-            ) from error
-    return made
-
-
-def ssl_context(properties: ClientProperties) -> ssl.SSLContext:
-    """Give the context that librdkafka's properties describe.
-
-    Raises:
-        OSError: A file cannot be read, or holds no certificate or key.
-        ValueError: The text of a certificate is none.
-    """
-    made = ssl.create_default_context(
-        cafile=properties.get("ssl.ca.location"), cadata=properties.get("ssl.ca.pem") or None
-    )
-    verified = properties.get("enable.ssl.certificate.verification", "true") != "false"
-    if not verified or properties.get("ssl.endpoint.identification.algorithm") == "none":
-        made.check_hostname = False
-    if not verified:
-        made.verify_mode = ssl.CERT_NONE
-    password = properties.get("ssl.key.password")
-    if "ssl.certificate.pem" in properties:
-        # The standard library reads certificates of one's own from files only. This folder is its owner's alone.
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "client.pem"
-            path.write_text(f"{properties['ssl.certificate.pem']}\n{properties.get('ssl.key.pem', '')}\n", "utf-8")
-            made.load_cert_chain(path, password=password)
-    elif "ssl.certificate.location" in properties:
-        made.load_cert_chain(
-            properties["ssl.certificate.location"], properties.get("ssl.key.location"), password=password
-        )
-    return made

@@ -1,0 +1,80 @@
+"""The configuration of kafka-python for the properties of librdkafka that a migration file gives."""
+
+from __future__ import annotations
+
+import ssl
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from offsetwise.client_properties import AddressedCluster, ClientProperties
+from offsetwise.errors import ConfigError
+from offsetwise.streams.kafka.client import ONLY_LIBRDKAFKA
+
+
+def configuration(config: AddressedCluster, properties: ClientProperties) -> dict[str, Any]:
+    """Give kafka-python's configuration for librdkafka's properties.
+
+    Raises:
+        ConfigError: One that kafka-python has no equal for; it is named.
+    """
+    protocol = properties.get("security.protocol", "plaintext").upper()
+    mechanism = (properties.get("sasl.mechanism") or properties.get("sasl.mechanisms") or "").upper()
+    for name, why in ONLY_LIBRDKAFKA.items():
+        if name in properties:
+            raise ConfigError(
+                f"Cluster {config.name!r}: expected properties that kafka-python can use to ask about transactions, "
+                f"found {name}: it does not take {why} here. Nothing was asked.",
+                fix="For the sink's cluster give ssl.certificate.location with ssl.key.location, or SCRAM: an entry of "
+                "its own under `sinks` may have other properties.",
+            )
+    made: dict[str, Any] = {
+        "bootstrap_servers": [each.strip() for each in properties["bootstrap.servers"].split(",")],
+        "client_id": properties.get("client.id", "offsetwise"),
+        "security_protocol": protocol,
+    }
+    if protocol.startswith("SASL"):
+        made |= {
+            "sasl_mechanism": mechanism,
+            "sasl_plain_username": properties.get("sasl.username"),
+            "sasl_plain_password": properties.get("sasl.password"),
+        }
+    if protocol.endswith("SSL"):
+        try:
+            made["ssl_context"] = ssl_context(properties)
+        except (OSError, ssl.SSLError, ValueError) as error:
+            raise ConfigError(
+                f"Cluster {config.name!r}: expected certificates and a key that can be used, but: {error}. Nothing was "
+                "asked.",
+                fix="Check the files that the ssl.* properties name, and the key's password.",
+            ) from error
+    return made
+
+
+def ssl_context(properties: ClientProperties) -> ssl.SSLContext:
+    """Give the context that librdkafka's properties describe.
+
+    Raises:
+        OSError: A file cannot be read, or holds no certificate or key.
+        ValueError: The text of a certificate is none.
+    """
+    made = ssl.create_default_context(
+        cafile=properties.get("ssl.ca.location"), cadata=properties.get("ssl.ca.pem") or None
+    )
+    verified = properties.get("enable.ssl.certificate.verification", "true") != "false"
+    if not verified or properties.get("ssl.endpoint.identification.algorithm") == "none":
+        made.check_hostname = False
+    if not verified:
+        made.verify_mode = ssl.CERT_NONE
+    password = properties.get("ssl.key.password")
+    if "ssl.certificate.pem" in properties:
+        # The standard library reads certificates of one's own from files only. This folder is its owner's alone.
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "client.pem"
+            path.write_text(f"{properties['ssl.certificate.pem']}\n{properties.get('ssl.key.pem', '')}\n", "utf-8")
+            made.load_cert_chain(path, password=password)
+    elif "ssl.certificate.location" in properties:
+        made.load_cert_chain(
+            properties["ssl.certificate.location"], properties.get("ssl.key.location"), password=password
+        )
+    return made
