@@ -56,6 +56,21 @@ def waits(_config: ClusterConfig, for_s: float) -> None:
     time.sleep(for_s)
 
 
+class HangsWhenFreed:
+    """As a client of librdkafka with a request under way to a coordinator that is not there."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+    def __del__(self) -> None:
+        time.sleep(60)
+
+
+def leaves_what_hangs(_config: ClusterConfig) -> int:
+    HangsWhenFreed()
+    return os.getpid()
+
+
 def refuses(_config: ClusterConfig) -> None:
     raise ClusterAuthError("The broker said no.", fix="Ask.")
 
@@ -199,6 +214,15 @@ def test_one_that_ended_while_it_waited_is_not_asked() -> None:
     time.sleep(0.2)
 
     assert in_a_process(process_of)(CONFIG)
+
+
+def test_one_that_hangs_over_what_the_last_question_left_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_process, "_FREED_S", 0.3)
+    hanging = in_a_process(leaves_what_hangs)(CONFIG)
+
+    assert in_a_process(process_of)(CONFIG) != hanging
+    with pytest.raises(ProcessLookupError):
+        os.kill(hanging, 0)
 
 
 def test_a_fork_of_this_process_asks_processes_of_its_own() -> None:

@@ -8,6 +8,7 @@ question that nothing was read, of a change that its reply was lost.
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import resource
 import select
@@ -37,6 +38,8 @@ RETAINED: Final = 2
 """Processes that wait for the next question: each has loaded what it needs, for a fifth of a second."""
 SILENCE_S: Final = 120.0
 """How long a process may say nothing: everything that it does has a time-out of a minute at most."""
+_FREED_S: Final = 2.0
+"""How long a process may take to free its clients once it is wanted for another question."""
 _LAST_S: Final = 5.0
 """How long a process that has closed its connection may take to end."""
 _LIBRARIES: Final = ("confluent_kafka", "kafka")
@@ -97,6 +100,15 @@ class _Outcome:
     error: Exception | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Freed:
+    """The clients of the last question are freed.
+
+    librdkafka waits without end for what a client has under way, such as a request to a coordinator that no broker
+    names rightly. Where that happens, nobody waits for this process.
+    """
+
+
 class _Process:
     """A process that answers questions, one at a time."""
 
@@ -115,9 +127,12 @@ class _Process:
             )
 
     @property
-    def lives(self) -> bool:
-        """Whether it can take a question."""
-        return self._process.poll() is None
+    def is_ready(self) -> bool:
+        """Whether it can take another question."""
+        try:
+            return self._connection.poll(_FREED_S) and isinstance(self._connection.recv(), _Freed)
+        except (EOFError, OSError):
+            return False
 
     def ask(self, question: _Question, progress: Progress | None) -> _Outcome | None:
         """Put a question and pass on how far its answer is; return None where the process ended over it."""
@@ -233,6 +248,8 @@ def serve() -> None:
         while True:
             try:
                 connection.send(_outcome(connection.recv(), report))
+                gc.collect()
+                connection.send(_Freed())
             except (EOFError, ConnectionError):
                 return
 
@@ -275,13 +292,14 @@ def _plain(argument: object) -> object:
 
 def _taken() -> _Process:
     """Return a process that waits, or a new one."""
-    with _lock:
-        while _waiting:
-            process = _waiting.pop()
-            if process.lives:
-                return process
-            process.end()
-    return _Process()
+    while True:
+        with _lock:
+            process = _waiting.pop() if _waiting else None
+        if process is None:
+            return _Process()
+        if process.is_ready:
+            return process
+        process.end()
 
 
 def _give_back(process: _Process) -> None:
