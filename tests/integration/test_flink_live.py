@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.lab import Lab, Policy
 from offsetwise.plan.sinks.gate import PENDING, RESTORE
 from tests.commands import call
@@ -65,9 +67,12 @@ class Jobs:
     folder: Path
     """Of whatever is kept of them."""
 
-    def start(self, bootstrap: str, sink: Sink, *, state: Path | None = None, begin: Mapping[str, str]) -> str:
+    def start(
+        self, bootstrap: str, sink: Sink, *, state: Path | None = None, begin: Mapping[str, str], parallelism: int = 2
+    ) -> str:
         """Start one, from state if there is some; give its id. It takes checkpoints when it is told to."""
         settings = {
+            "parallelism.default": str(parallelism),
             "execution.checkpointing.interval": "1 h",
             "execution.checkpointing.dir": (self.folder / "retained").as_uri(),
             "execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION",
@@ -454,3 +459,73 @@ def test_5_of_a_savepoint_that_holds_nothing_it_is_said_that_the_sink_went_on(jo
     jobs.stop(begun, sink, taken + 2 * arrived, jobs.folder / "after-holds-nothing")
     twice = Counter(serial for serial, _ in sink.rows()) - Counter(serials(orders))
     assert sum(twice.values()) == arrived, "as a start from the savepoint writes them again"
+
+
+def losing(savepoint: Path, copy: Path, readers: Collection[int]) -> Path:
+    """Copy a savepoint in which these readers, of those with partitions, keep none, as FLINK-40469 left them."""
+    shutil.copytree(savepoint, copy)
+    file = copy / "_metadata"
+    data = file.read_bytes()
+    kept = list(re.finditer(rb"\0\x11SourceReaderState.\0\0\0\x01.{8}", data, re.DOTALL))
+    assert len(kept) == len(GONE), "each reader keeps one partition"
+    for number in sorted(readers, reverse=True):
+        begin, end = kept[number].end() - 12, kept[number].end()
+        data = data[:begin] + bytes(4) + data[end:]
+    file.write_bytes(data)
+    return copy
+
+
+@flinks(NEWEST)
+@pytest.mark.parametrize("readers", [{0}, {1}, {0, 1}], ids=["the first", "the second", "both"])
+def test_a_partition_that_no_reader_holds_is_never_read_and_no_plan_is_drafted(
+    stopped: Stopped, readers: set[int], tmp_path: Path
+) -> None:
+    orders, lab = stopped.orders, stopped.orders.lab
+    savepoint = losing(stopped.savepoint, tmp_path / "lost", readers)
+    positions = {at: row["old_offset"] for at, row in moved_rows(stopped, tmp_path / "whole").items()}
+    move = moved(lab, savepoint, tmp_path / "move", job={"sink": "kafka"})
+
+    sources = read_checkpoint(str(move.checkpoint)).sources
+    lost = {at.partition for source in sources for at in source.marked if at.starts_at == "none"}
+    assert len(lost) == len(readers)
+    for target in ("flink-savepoint", "consumer-group:orders"):
+        chosen = ("--checkpoint", "orders", "--author", "ada", "--out", move.plan, "--json", "--target", target)
+        refused = call("draft", "-m", move.migration, *chosen).refused()
+        assert any(said in json.dumps(refused) for said in ("NO_POSITION", "no reader keeps a position")), target
+        assert not move.plan.exists()
+
+    sink = _sink(lab, f"lost-{'-'.join(map(str, sorted(readers)))}")
+    job = stopped.jobs.start(lab.old_bootstrap, sink, state=savepoint, begin=OR_STOP)
+    orders.write(20)
+    unread: dict[int, list[int]] = {at: [] for at in GONE}
+    for (at, offset), serial in orders.by_offset.items():
+        if offset >= int(positions[at]):
+            unread[at].append(serial)
+    assert all(unread.values())
+    read = [serial for at, kept in unread.items() if at not in lost for serial in kept]
+    stopped.jobs.stop(job, sink, len(read), tmp_path / "after")
+    assert Counter(serial for serial, _ in sink.rows()) == Counter(read), "Flink reads what is held, and nothing else"
+
+
+def moved_rows(stopped: Stopped, folder: Path) -> dict[int, dict[str, Any]]:
+    """Compare a whole savepoint, by partition."""
+    whole = moved(stopped.orders.lab, stopped.savepoint, folder, job={"sink": "kafka"})
+    return {row["partition"]: row for row in whole.compare()["partitions"]}
+
+
+@flinks(NEWEST)
+def test_readers_without_a_partition_lose_none(jobs: Jobs, orders: Orders, tmp_path: Path) -> None:
+    """A job with twice as many readers as partitions: half of them are idle, and every record is read once."""
+    lab, sink = orders.lab, _sink(orders.lab, "idle-readers")
+    begun = jobs.start(lab.old_bootstrap, sink, begin=EARLIEST, parallelism=2 * len(GONE))
+    savepoint = jobs.stop(begun, sink, len(serials(orders)), tmp_path / "savepoints")
+    move = moved(lab, savepoint, tmp_path / "move", job={"sink": "kafka"})
+    move.draft("flink-savepoint")
+    move.sign()
+    move.apply("--output", str(move.copy), "--execute")
+
+    job = jobs.start(lab.new_bootstrap, sink, state=move.copy, begin=OR_STOP, parallelism=2 * len(GONE))
+    arrive(orders, 20)
+    jobs.stop(job, sink, len(serials(orders)), tmp_path / "after")
+
+    assert Counter(serial for serial, _ in sink.rows()) == Counter(serials(orders)), "every record once"
