@@ -176,22 +176,26 @@ def test_a_group_of_an_unknown_type_with_offsets_keeps_them() -> None:
 class Marked(Fresh):
     """A cluster whose commits have metadata, which librdkafka returns with what lies behind it."""
 
+    behind: bytes = b""
+
     def list_consumer_group_offsets(
         self, request: list[ConsumerGroupTopicPartitions], **_: Any
     ) -> dict[str, Future[Any]]:
-        entry = Undecodable(topic="orders", partition=0, offset=7, leader_epoch=None, error=None)
+        entry = MarkedOffset(topic="orders", partition=0, offset=7, leader_epoch=None, error=None, bytes=self.behind)
         return {request[0].group_id: answered(SimpleNamespace(topic_partitions=[entry]))}
 
 
-class Undecodable(SimpleNamespace):
+class MarkedOffset(SimpleNamespace):
     @property
     def metadata(self) -> str:
-        return b"by hand\x91".decode()
+        return (b"by hand" + self.bytes).decode()
 
 
-def test_metadata_that_only_librdkafka_can_read_is_not_believed() -> None:
-    reached = client(Marked(KafkaError.NO_ERROR, refusals=0), timeout_s=60)
-    reached.properties = ClientProperties({"ssl.keystore.location": "client.p12"})
+@with_cases("only", ["ssl.keystore.location", "sasl.oauthbearer.method"])
+@with_cases("behind", [b"", b"h", b"\x91", b"\xc3", "é".encode(), b"\xff" * 9])
+def test_metadata_that_only_librdkafka_can_read_is_not_believed(behind: bytes, only: str) -> None:
+    reached = client(Marked(KafkaError.NO_ERROR, refusals=0, behind=behind), timeout_s=60)
+    reached.properties = ClientProperties({only: "given"})
 
     (group,), ((name, problem),) = read_groups(reached, ("g",))
 
