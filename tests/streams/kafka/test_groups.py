@@ -181,14 +181,16 @@ class Marked(Fresh):
     def list_consumer_group_offsets(
         self, request: list[ConsumerGroupTopicPartitions], **_: Any
     ) -> dict[str, Future[Any]]:
-        entry = MarkedOffset(topic="orders", partition=0, offset=7, leader_epoch=None, error=None, bytes=self.behind)
+        entry = MarkedOffset(topic="orders", partition=0, offset=7, leader_epoch=None, error=None, behind=self.behind)
         return {request[0].group_id: answered(SimpleNamespace(topic_partitions=[entry]))}
 
 
 class MarkedOffset(SimpleNamespace):
+    behind: bytes
+
     @property
     def metadata(self) -> str:
-        return (b"by hand" + self.bytes).decode()
+        return bytes.decode(b"by hand" + self.behind)
 
 
 @with_cases("only", ["ssl.keystore.location", "sasl.oauthbearer.method"])
