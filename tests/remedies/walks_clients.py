@@ -28,7 +28,7 @@ from offsetwise.streams.kafka.client import Client
 from offsetwise.streams.kafka.wire_configuration import configuration
 from offsetwise.streams.kinesis import client as kinesis
 from offsetwise.streams.kinesis.matching.search import refuse as refuse_window
-from offsetwise.streams.kinesis.reader import look_at_transactions
+from offsetwise.streams.reader import transactions_of
 from offsetwise.targets.group.brokers import _reply
 from offsetwise.targets.starting_position.spec import starting_position
 from tests.apply.kinesis_plans import CHAIN, shard_plan
@@ -390,10 +390,10 @@ for failure, words in (
 
 
 corrected(
-    "streams/kinesis/reader.py::look_at_transactions",
+    "streams/reader.py::transactions_of",
     "Name the cluster that the job's sinks write to",
     "transactions_of_kinesis",
-    lambda: look_at_transactions(REGION, None),  # type: ignore[arg-type]
+    lambda: transactions_of(REGION) and None,
     lambda: (
         Migration.model_validate(
             {

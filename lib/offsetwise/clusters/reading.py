@@ -28,7 +28,7 @@ from offsetwise.model import (
 from offsetwise.ports.stream import spec_of
 from offsetwise.progress import Progress
 from offsetwise.streams.access import AclCommand, Permissions, Step
-from offsetwise.streams.reader import read_cluster, reader_of
+from offsetwise.streams.reader import access_of, has_mirror_topic, read_cluster, reader_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,10 @@ def try_connection(migration: Migration, cluster: Cluster, progress: Progress) -
     """
     topics, _ = _topics(migration, cluster)
     config = migration.cluster(cluster)
-    return reader_of(config).try_connection(
+    access = access_of(config)
+    if access is None:
+        return ()
+    return access.try_connection(
         config, topic=next(iter(topics), None), groups=migration.group_names, progress=progress
     )
 
@@ -98,7 +101,11 @@ def read_permissions(migration: Migration, cluster: Cluster, progress: Progress)
     progress("read the checkpoints", 1, 1)
     progress(f"ask the {cluster} cluster", 0, 1)
     config = migration.cluster(cluster)
-    found = reader_of(config).read_permissions(cluster, config, topics=topics, groups=migration.group_names)
+    access = access_of(config)
+    if access is None:
+        found = Permissions(cluster=cluster, user=None, authorizer=None, granted=())
+    else:
+        found = access.read_permissions(cluster, config, topics=topics, groups=migration.group_names)
     progress(f"ask the {cluster} cluster", 1, 1)
     return found
 
@@ -108,13 +115,14 @@ def minimum_acls(migration: Migration, cluster: Cluster) -> MinimumAcls:
     topics, unread = _topics(migration, cluster)
     config = migration.cluster(cluster)
     mirrors = _mirror_topics(migration, cluster) if migration.link is Link.MIRRORMAKER else ()
+    access = access_of(config)
     return MinimumAcls(
         cluster=cluster,
         principal=reader_of(config).principal_of(config),
         topics=topics,
-        commands=reader_of(config).minimum_acls(
-            config, topics=topics, mirror_topics=mirrors, groups=migration.group_names
-        ),
+        commands=()
+        if access is None
+        else access.minimum_acls(config, topics=topics, mirror_topics=mirrors, groups=migration.group_names),
         unread=unread,
     )
 
@@ -152,7 +160,7 @@ def standings(migration: Migration, cluster: Cluster, progress: Progress) -> tup
 def _named(migration: Migration, taken: Snapshot) -> ReadCluster:
     named = {}
     for topic in taken.topics:
-        if reader_of(migration.cluster(taken.cluster)).is_of_mirror(topic.name):
+        if has_mirror_topic(migration.cluster(taken.cluster), topic.name):
             continue
         other = migration.new_topic(topic.name) if taken.cluster is Cluster.OLD else migration.old_topic(topic.name)
         if other is not None:

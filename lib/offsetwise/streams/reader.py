@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
 from offsetwise.config import ClusterConfig, Migration
+from offsetwise.errors import ClusterError
 from offsetwise.model import (
     AnyPosition,
-    Behind,
     Cluster,
-    Count,
     IsolationLevel,
     LogRange,
-    PlannedTransaction,
-    Problem,
-    QuotaUse,
     Snapshot,
     TopicPartition,
 )
@@ -25,36 +20,13 @@ from offsetwise.ports.stream import spec_of
 from offsetwise.ports.stretches import ReadStretch, Stretch
 from offsetwise.progress import Progress, unheard
 from offsetwise.registry import STREAMS
-from offsetwise.streams.access import AclCommand, Permissions, Step
-from offsetwise.transactions.ended import Ends
-from offsetwise.transactions.observed import Held
-from offsetwise.transactions.report import Looks
-from offsetwise.transactions.upgrade import Facts
-
-Place = tuple[TopicPartition, AnyPosition]
-"""A partition, and the next record to read there."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordAt:
-    """The record that a position is after, of a stream whose records may be aggregates of several."""
-
-    position: AnyPosition
-    """The position, exact: inside the aggregate, or after the whole record."""
-    aggregate: Count | None
-    """How many user records it packs together; None of a plain record, and of one that the stream has lost."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadAt:
-    """What reading at positions told; nothing of a stream whose snapshots tell everything."""
-
-    problems: tuple[Problem, ...] = ()
-    behind: Mapping[Place, Behind] = field(default_factory=dict)
-    """By position, of those that were asked about."""
-    records: Mapping[Place, RecordAt] = field(default_factory=dict)
-    """By position, of those whose record was read, or is known to be lost."""
-    quota: QuotaUse | None = None
+from offsetwise.streams.abilities import (
+    KeepsMirrorTopics,
+    Place,
+    ReadsAtPositions,
+    ReadsTransactions,
+    ReportsAccess,
+)
 
 
 class Reading(Protocol):
@@ -79,7 +51,7 @@ class Reading(Protocol):
 
 
 class Reader(Protocol):
-    """The module `reader` of a stream. It writes nothing.
+    """What the module `reader` of every stream has, beside its `abilities`. It writes nothing.
 
     Each verb raises a `ClusterError` where the cluster gives no answer, and a `ConfigError` where properties cannot
     be used.
@@ -124,74 +96,8 @@ class Reader(Protocol):
     def timestamps_at(self, config: ClusterConfig, places: Iterable[Place]) -> Mapping[Place, int | None]:
         """Give the timestamp (epoch ms) of the first record at or after each place; None where nothing came."""
 
-    def read_at(self, config: ClusterConfig, places: Iterable[Place], snapshot: Snapshot) -> ReadAt:
-        """Hold positions against the cluster by reading at them, where no snapshot tells what is wrong or left.
-
-        Args:
-            config: The cluster.
-            places: The positions, each in one partition.
-            snapshot: What the cluster said before.
-        """
-
-    def try_connection(
-        self, config: ClusterConfig, *, topic: str | None, groups: Sequence[str], progress: Progress
-    ) -> tuple[Step, ...]:
-        """Try to reach a cluster, step by step."""
-
-    def read_permissions(
-        self, cluster: Cluster, config: ClusterConfig, *, topics: Sequence[str], groups: Sequence[str]
-    ) -> Permissions:
-        """Ask what the user may do."""
-
     def principal_of(self, config: ClusterConfig) -> str:
         """Name the user as the cluster does."""
-
-    def minimum_acls(
-        self, config: ClusterConfig, *, topics: Iterable[str], mirror_topics: Iterable[str], groups: Iterable[str]
-    ) -> tuple[AclCommand, ...]:
-        """Give the commands that let the user read what a migration needs."""
-
-    def look_at_transactions(
-        self,
-        config: ClusterConfig,
-        held: Held,
-        *,
-        topics: Sequence[str] = (),
-        apart_s: float = 2,
-        timeout_s: float = 20,
-    ) -> Looks:
-        """Look twice at the transactions of a job's sinks; nothing is created on a cluster that never had any.
-
-        Args:
-            config: The cluster that the sinks write to.
-            held: What the job's checkpoint holds.
-            topics: Topics to look at beside those that open transactions name.
-            apart_s: The time between both looks, in which a job that runs moves.
-            timeout_s: How long each look may take; what is missing then is named in `problems`.
-        """
-
-    def transaction_facts(self, config: ClusterConfig, *, timeout_s: float = 20) -> Facts:
-        """Ask every broker what it says of time-outs of transactions, and of two-phase commit."""
-
-    def read_ends(
-        self,
-        config: ClusterConfig,
-        transactions: Sequence[PlannedTransaction],
-        *,
-        count: bool = False,
-        timeout_s: float = 20,
-    ) -> Ends:
-        """Read what coordinators and logs say of transactions that a plan ends; nothing is written.
-
-        Args:
-            config: The cluster that the sinks write to.
-            transactions: What is planned.
-            count: Whether to count the records that each holds, which reads them up to a bound.
-            timeout_s: How long it may take; what is missing then is not in the answer.
-        """
-
-    def is_of_mirror(self, topic: str) -> bool:
-        """Say whether a topic belongs to the mirror itself."""
 
 
 class ReadAgain(Protocol):
@@ -239,6 +145,40 @@ def reader_of(config: ClusterConfig) -> Reader:
     """Give what reads a cluster."""
     made: Reader = STREAMS.load(config.stream, "reader")
     return made
+
+
+def reads_at_positions(config: ClusterConfig) -> ReadsAtPositions | None:
+    """Return what reads at positions of a cluster; None where its snapshots and records tell everything."""
+    reader = reader_of(config)
+    return reader if isinstance(reader, ReadsAtPositions) else None
+
+
+def access_of(config: ClusterConfig) -> ReportsAccess | None:
+    """Return what says who may do what on a cluster; None where that is not asked."""
+    reader = reader_of(config)
+    return reader if isinstance(reader, ReportsAccess) else None
+
+
+def has_mirror_topic(config: ClusterConfig, topic: str) -> bool:
+    """Whether a topic belongs to a mirror that keeps topics of its own on the cluster."""
+    reader = reader_of(config)
+    return isinstance(reader, KeepsMirrorTopics) and reader.is_of_mirror(topic)
+
+
+def transactions_of(config: ClusterConfig) -> ReadsTransactions:
+    """Return what reads the transactions of a cluster.
+
+    Raises:
+        ClusterError: Its stream has none.
+    """
+    reader = reader_of(config)
+    if isinstance(reader, ReadsTransactions):
+        return reader
+    label = spec_of(config.stream).label
+    raise ClusterError(
+        f"{config.name!r}: expected a cluster that has transactions, found one of {label}. Nothing was asked.",
+        fix="Name the cluster that the job's sinks write to as `job.sink_cluster`.",
+    )
 
 
 def read_cluster(

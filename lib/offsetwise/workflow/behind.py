@@ -9,21 +9,23 @@ from offsetwise.comparison import Scene
 from offsetwise.config import ClusterConfig
 from offsetwise.model import Behind, Left, PartBehind, PartitionComparison, QuotaUse, Snapshot
 from offsetwise.position import in_partitions
-from offsetwise.streams.reader import Place, ReadAt, reader_of
+from offsetwise.streams.abilities import Place, ReadAt
+from offsetwise.streams.reader import reads_at_positions
 from offsetwise.translation.resolve import Query
 
 
 def ask_old(scene: Scene, positions: Sequence[Query]) -> ReadAt:
     """Read at the positions on the old cluster; nothing where it was not read live, or has no need of it."""
-    if not scene.reads_at_positions:
-        return ReadAt()
     config = scene.migration.source
+    reader = reads_at_positions(config) if scene.reads_at_positions else None
+    if reader is None:
+        return ReadAt()
     asked = {
         (each.topic_partition, each.offset): (each.topic_partition, each.processed or each.offset)
         for each in positions
         if each.offset is not None
     }
-    read = reader_of(config).read_at(config, list(asked.values()), scene.old)
+    read = reader.read_at(config, list(asked.values()), scene.old)
     as_stated = [(stated, place) for stated, place in asked.items() if stated != place]
     return replace(
         read,
@@ -96,8 +98,11 @@ def _aggregate(places: Sequence[Place], read: ReadAt) -> int | None:
 
 def _asked(config: ClusterConfig, wanted: Iterable[tuple[Place, ...]], taken: Snapshot, known: ReadAt) -> ReadAt:
     """Ask about what is not known yet, and give both."""
+    reader = reads_at_positions(config)
+    if reader is None:
+        return known
     left = dict.fromkeys(place for places in wanted for place in places if place not in known.behind)
-    read = reader_of(config).read_at(config, list(left), taken)
+    read = reader.read_at(config, list(left), taken)
     return ReadAt(
         behind={**known.behind, **read.behind},
         records={**known.records, **read.records},

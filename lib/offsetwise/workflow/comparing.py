@@ -15,7 +15,8 @@ from offsetwise.pipeline.start import install_pyspark, starting_beside
 from offsetwise.ports.stream import are_two, spec_of
 from offsetwise.progress import Progress, unheard
 from offsetwise.proof import Proof, match_of, prove, standings_read
-from offsetwise.streams.reader import ReadAt, read_cluster
+from offsetwise.streams.abilities import ReadAt
+from offsetwise.streams.reader import read_cluster
 from offsetwise.translation.resolve import Match, Query
 from offsetwise.workflow.behind import ask_old, exactly, with_behind, with_problems
 from offsetwise.workflow.matching import match_records

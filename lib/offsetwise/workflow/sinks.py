@@ -22,7 +22,7 @@ from offsetwise.model import (
 from offsetwise.plan.request import DraftRequest
 from offsetwise.plan.sinks.settling import Settling, counted, settle
 from offsetwise.progress import Progress, unheard
-from offsetwise.streams.reader import reader_of
+from offsetwise.streams.reader import transactions_of as transactions_reader
 from offsetwise.transactions.decisions import Decision, SinkTransaction
 from offsetwise.transactions.observed import Held, together
 from offsetwise.transactions.report import SinkTransactions, report
@@ -109,7 +109,7 @@ def sink_snapshot(
         each.name: each for sink in sinks for row in _decided(sink, taken, upgrade=False).open for each in _begun(row)
     }
     progress(COUNTING, 0, 1)
-    logs = reader_of(cluster).read_ends(cluster, tuple(planned.values()), count=True).logs
+    logs = transactions_reader(cluster).read_ends(cluster, tuple(planned.values()), count=True).logs
     progress(COUNTING, 1, 1)
     records = (
         HeldRecords(
@@ -250,6 +250,6 @@ def settling_of(
     if snapshot is not None:
         return counted(made, snapshot.counts())
     progress(COUNTING, 0, 1)
-    ends = reader_of(cluster).read_ends(cluster, made.transactions, count=True)
+    ends = transactions_reader(cluster).read_ends(cluster, made.transactions, count=True)
     progress(COUNTING, 1, 1)
     return counted(made, {place: shown.records for place, shown in ends.logs.items()})

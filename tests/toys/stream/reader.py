@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from offsetwise.config import ClusterConfig
 from offsetwise.model import Cluster, LogRange, PartitionState, Snapshot, TopicPartition, TopicState
-from offsetwise.progress import Progress
-from offsetwise.streams.access import AclCommand, Permissions, Step
-from offsetwise.streams.reader import Place, ReadAt
+from offsetwise.streams.abilities import Place
 from tests.toys.stream.spec import RELABELLED, parse
 
 
@@ -89,11 +87,10 @@ def offsets_for_times(
     return dict.fromkeys(times)
 
 
-def log_ranges(
-    config: ClusterConfig,  # noqa: ARG001 - as above
-    partitions: Iterable[TopicPartition],
-) -> Mapping[TopicPartition, LogRange]:
-    return dict.fromkeys(partitions, LogRange(log_start=None, lso=None, hw=None))
+def log_ranges(config: ClusterConfig, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, LogRange]:
+    found = read_whole(Cluster.OLD, config, topics=None, groups=None).whole.partitions()
+    nothing = LogRange(log_start=None, lso=None, hw=None)
+    return {key: found[key].log if key in found else nothing for key in partitions}
 
 
 def timestamps_at(
@@ -103,47 +100,5 @@ def timestamps_at(
     return dict.fromkeys(places)
 
 
-def read_at(
-    config: ClusterConfig,  # noqa: ARG001 - as above
-    places: Iterable[Place],  # noqa: ARG001 - as above
-    snapshot: Snapshot,  # noqa: ARG001 - as above
-) -> ReadAt:
-    return ReadAt()
-
-
-def try_connection(
-    config: ClusterConfig,  # noqa: ARG001 - nothing is connected to
-    *,
-    topic: str | None,  # noqa: ARG001 - as above
-    groups: Sequence[str],  # noqa: ARG001 - as above
-    progress: Progress,  # noqa: ARG001 - as above
-) -> tuple[Step, ...]:
-    return ()
-
-
-def read_permissions(
-    cluster: Cluster,
-    config: ClusterConfig,  # noqa: ARG001 - whoever reads the file may
-    *,
-    topics: Sequence[str],  # noqa: ARG001 - as above
-    groups: Sequence[str],  # noqa: ARG001 - as above
-) -> Permissions:
-    return Permissions(cluster=cluster, user=None, authorizer=None, granted=())
-
-
 def principal_of(config: ClusterConfig) -> str:
     return config.name
-
-
-def minimum_acls(
-    config: ClusterConfig,  # noqa: ARG001 - as above
-    *,
-    topics: Iterable[str],  # noqa: ARG001 - as above
-    mirror_topics: Iterable[str],  # noqa: ARG001 - as above
-    groups: Iterable[str],  # noqa: ARG001 - as above
-) -> tuple[AclCommand, ...]:
-    return ()
-
-
-def is_of_mirror(topic: str) -> bool:  # noqa: ARG001 - as above
-    return False

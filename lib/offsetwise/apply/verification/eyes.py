@@ -13,7 +13,7 @@ from offsetwise.engines.checkpoint import read_with_times
 from offsetwise.engines.engine import CheckpointReading
 from offsetwise.model import Cluster, PlannedTransaction, ReceiptStep, Snapshot
 from offsetwise.storage.folders import open_tree
-from offsetwise.streams.reader import read_cluster, reader_of
+from offsetwise.streams.reader import read_cluster, transactions_of
 from offsetwise.transactions.ended import Ends
 
 
@@ -82,7 +82,7 @@ class LiveEyes:
     def ends(self, cluster: str, transactions: tuple[PlannedTransaction, ...]) -> Ends:
         """Read what became of transactions; see `Eyes`."""
         config = self.migration.named(cluster)
-        return reader_of(config).read_ends(config, transactions)
+        return transactions_of(config).read_ends(config, transactions)
 
     def _roots(self) -> tuple[str, ...]:
         return (*self.migration.checkpoint_roots, *self.migration.write_roots)

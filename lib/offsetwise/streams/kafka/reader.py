@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from offsetwise.config import ClusterConfig
-from offsetwise.model import LogRange, Snapshot, TopicPartition
+from offsetwise.model import LogRange, TopicPartition
 from offsetwise.streams.client_process import in_a_process
 from offsetwise.streams.kafka import connection, permissions, record_times, transaction_ends, transactions
 from offsetwise.streams.kafka import snapshot as snapshots
 from offsetwise.streams.kafka.mirror_topics import recognise
 from offsetwise.streams.kafka.permissions import minimum_acls, principal_of
-from offsetwise.streams.reader import Place, ReadAt
 from offsetwise.transactions.upgrade import Facts
 
 __all__ = [
@@ -24,7 +23,6 @@ __all__ = [
     "minimum_acls",
     "offsets_for_times",
     "principal_of",
-    "read_at",
     "read_cluster",
     "read_ends",
     "read_permissions",
@@ -60,15 +58,6 @@ def timestamps_at(
 def is_of_mirror(topic: str) -> bool:
     """Say whether a topic is one of MirrorMaker's own."""
     return recognise(topic) is not None
-
-
-def read_at(
-    config: ClusterConfig,  # noqa: ARG001 - snapshots and records tell everything
-    places: Iterable[Place],  # noqa: ARG001 - as above
-    snapshot: Snapshot,  # noqa: ARG001 - as above
-) -> ReadAt:
-    """Read nothing."""
-    return ReadAt()
 
 
 def _facts(config: ClusterConfig, *, timeout_s: float = 20) -> Facts:

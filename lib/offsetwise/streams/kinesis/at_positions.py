@@ -9,6 +9,8 @@ from typing import Any, Final
 
 from offsetwise.config import ClusterConfig
 from offsetwise.model import Behind, Left, Problem, QuotaUse, ShardRange, Snapshot, TopicPartition
+from offsetwise.streams.abilities import Place as AtPlace
+from offsetwise.streams.abilities import ReadAt, RecordAt
 from offsetwise.streams.kinesis.aggregates import is_packed, user_records
 from offsetwise.streams.kinesis.client import (
     ALLOWED_BYTES_PER_SECOND,
@@ -30,8 +32,6 @@ from offsetwise.streams.kinesis.findings import (
 )
 from offsetwise.streams.kinesis.numbers import evidence_of
 from offsetwise.streams.kinesis.spec import AT_UNKNOWN_TIME, LATEST, SHARD_END, Place, ShardPlace, at, shard_id
-from offsetwise.streams.reader import Place as AtPlace
-from offsetwise.streams.reader import ReadAt, RecordAt
 
 _COUNTED: Final = 1_000
 """How many records are counted of what a closed shard has left."""

@@ -1,6 +1,6 @@
 """Reads streams of Kinesis: what `streams.reader.Reader` asks for.
 
-What a stream does not have, as groups, ACLs and transactions, is answered by nothing.
+A stream has no groups, ACLs and transactions. Its records are read at positions, as they may be aggregates.
 """
 
 from __future__ import annotations
@@ -11,14 +11,12 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from offsetwise.config import ClusterConfig
-from offsetwise.errors import ClusterError
 from offsetwise.findings.logs import topic_missing
 from offsetwise.model import (
     AnyPosition,
     Cluster,
     LogRange,
     PartitionState,
-    PlannedTransaction,
     Problem,
     ShardRange,
     Snapshot,
@@ -26,8 +24,7 @@ from offsetwise.model import (
     TopicState,
     time_of,
 )
-from offsetwise.progress import Progress
-from offsetwise.streams.access import AclCommand, Permissions, Step
+from offsetwise.streams.abilities import Place as AtPlace
 from offsetwise.streams.kinesis.aggregates import is_packed
 from offsetwise.streams.kinesis.at_positions import read_at
 from offsetwise.streams.kinesis.client import Asking, NoAnswerError, NotThereError, asking
@@ -45,27 +42,15 @@ from offsetwise.streams.kinesis.spec import (
     shard_id,
     shard_number,
 )
-from offsetwise.streams.reader import Place as AtPlace
-from offsetwise.transactions.ended import Ends
-from offsetwise.transactions.observed import Held
-from offsetwise.transactions.report import Looks
-from offsetwise.transactions.upgrade import Facts
 
 __all__ = [
-    "is_of_mirror",
     "log_ranges",
-    "look_at_transactions",
-    "minimum_acls",
     "offsets_for_times",
     "principal_of",
     "read_at",
     "read_cluster",
-    "read_ends",
-    "read_permissions",
     "read_whole",
     "timestamps_at",
-    "transaction_facts",
-    "try_connection",
 ]
 
 _OLDEST: Final = 10
@@ -180,78 +165,9 @@ def timestamps_at(config: ClusterConfig, places: Iterable[AtPlace]) -> Mapping[A
     return made
 
 
-def try_connection(
-    config: ClusterConfig,  # noqa: ARG001 - each call is a connection of its own
-    *,
-    topic: str | None,  # noqa: ARG001 - as above
-    groups: Sequence[str],  # noqa: ARG001 - as above
-    progress: Progress,  # noqa: ARG001 - as above
-) -> tuple[Step, ...]:
-    """Give nothing."""
-    return ()
-
-
-def read_permissions(
-    cluster: Cluster,
-    config: ClusterConfig,  # noqa: ARG001 - IAM is not asked
-    *,
-    topics: Sequence[str],  # noqa: ARG001 - as above
-    groups: Sequence[str],  # noqa: ARG001 - as above
-) -> Permissions:
-    """Say that nobody was asked."""
-    return Permissions(cluster=cluster, user=None, authorizer=None, granted=())
-
-
 def principal_of(config: ClusterConfig) -> str:
     """Give the role or profile that is asked with; the cluster's name where the environment says."""
     return config.properties.get("role_arn") or config.properties.get("profile") or config.name
-
-
-def minimum_acls(
-    config: ClusterConfig,  # noqa: ARG001 - IAM has policies; docs/kinesis.md has the one that is needed
-    *,
-    topics: Iterable[str],  # noqa: ARG001 - as above
-    mirror_topics: Iterable[str],  # noqa: ARG001 - as above
-    groups: Iterable[str],  # noqa: ARG001 - as above
-) -> tuple[AclCommand, ...]:
-    """Give nothing."""
-    return ()
-
-
-def look_at_transactions(
-    config: ClusterConfig,
-    held: Held,  # noqa: ARG001 - a stream has no transactions
-    *,
-    topics: Sequence[str] = (),  # noqa: ARG001 - as above
-    apart_s: float = 2,  # noqa: ARG001 - as above
-    timeout_s: float = 20,  # noqa: ARG001 - as above
-) -> Looks:
-    """Refuse: nothing that a sink writes to a stream is a transaction."""
-    raise ClusterError(
-        f"{config.name!r}: expected a cluster that has transactions, found one of Kinesis. Nothing was asked.",
-        fix="Name the cluster that the job's sinks write to as `job.sink_cluster`.",
-    )
-
-
-def transaction_facts(config: ClusterConfig, *, timeout_s: float = 20) -> Facts:  # noqa: ARG001 - as above
-    """Find nothing."""
-    return Facts(name=config.name, brokers=())
-
-
-def read_ends(
-    config: ClusterConfig,
-    transactions: Sequence[PlannedTransaction],  # noqa: ARG001 - as above
-    *,
-    count: bool = False,  # noqa: ARG001 - as above
-    timeout_s: float = 20,  # noqa: ARG001 - as above
-) -> Ends:
-    """Find nothing."""
-    return Ends(cluster_id=cluster_id(config.properties))
-
-
-def is_of_mirror(topic: str) -> bool:  # noqa: ARG001 - a stream has no mirror
-    """Say that it is not."""
-    return False
 
 
 def _stream(asked: Asking, name: str) -> tuple[TopicState, list[str]]:
