@@ -4,11 +4,13 @@ from pathlib import Path
 
 import streamlit as st
 
-from offsetwise.console import board
+from offsetwise.console import board, top
 from offsetwise.console.server import guard, identity, wanted_page
-from offsetwise.console.widgets import logo, palette
+from offsetwise.console.widgets import layout, logo, palette
 
 # Written into the page: an icon by name, as the pages have, would be fetched from another host.
+WAITING = top.waiting()
+REVIEW = f"{guard.REVIEW} ({WAITING})" if WAITING else guard.REVIEW
 ICON = Path(__file__).parent / "pages" / "icon.svg"
 st.set_page_config(page_title="Offsetwise", page_icon=str(ICON), layout="wide", initial_sidebar_state=250)
 PAGES = {
@@ -21,7 +23,7 @@ PAGES = {
     ],
     "Plan": [
         st.Page("pages/plan/draft.py", title="Draft", icon=":material/edit_note:", url_path="draft"),
-        st.Page("pages/plan/review.py", title="Review", icon=":material/fact_check:", url_path="review"),
+        st.Page("pages/plan/review.py", title=REVIEW, icon=":material/fact_check:", url_path="review"),
         st.Page("pages/plan/export.py", title="Export", icon=":material/download:", url_path="export"),
     ],
     "Operate": [
@@ -31,18 +33,16 @@ PAGES = {
     "Help": [st.Page("pages/help/help.py", title="Help", icon=":material/help:", url_path="help")],
 }
 chosen = st.navigation(PAGES)
-# Streamlit leaves 96 pixels of nothing above every title.
-st.html('<style>[data-testid="stMainBlockContainer"] { padding-top: 3rem }</style>')
+st.html(f"<style>{layout.CSS}</style>")
 with guard.block("logo"):
     logo.draw(ICON.read_text(encoding="utf-8"), palette.current())
 with guard.block("identity"):
     wanted_page.come_back(
         chosen, [page for group in PAGES.values() for page in group], signed_in=identity.current().signed_in
     )
-    if board.playing() is None or identity.current().signed_in:
-        identity.sidebar()
-with guard.block("demonstration"):
-    board.sidebar()
+    board.keep_in_address()
+    top.draw()
+top.watch(WAITING)
 # Nothing of a page is loaded for who may not see it.
 if not guard.is_closed(chosen.title):
     chosen.run()

@@ -6,7 +6,7 @@ from offsetwise.model import SubjectKind
 
 with guard.page("Checkpoint") as head:
     here = answers.current()
-    migration, subject = selectors.migration_and_subject(here)
+    migration, subject = selectors.migration_and_subject(here, head.choices)
     if subject is None:
         blocks.empty(
             "This migration names no checkpoint.",

@@ -5,7 +5,7 @@ from offsetwise.console.widgets import blocks, selectors
 
 with guard.page("Lag") as head:
     here = answers.current()
-    migration, subject = selectors.migration_and_subject(here)
+    migration, subject = selectors.migration_and_subject(here, head.choices)
     if subject is None:
         blocks.empty(
             "This migration names nothing to watch.",

@@ -5,6 +5,6 @@ from offsetwise.console.widgets import selectors
 
 with guard.page("Fleet") as head:
     here = answers.current()
-    migration = selectors.migration(here)
+    migration = selectors.migration(here, head.choices)
     if held := fleet.fleet(here, migration, head):
         fleet.draw(held, migration)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.conftest import choose, console, settle
+from tests.browser.conftest import console, settle
 
 WIDTH, HEIGHT = 1440, 900
 
@@ -42,7 +42,8 @@ def test_the_confirmation_is_seen(browser: Browser, tmp_path: Path, migration: s
         expect(box).to_be_visible()
         assert in_viewport(page, box)
 
-        choose(page, "Demonstration: play", "reviewer")
+        page.get_by_role("button", name="Continue as Rita").click()
+        expect(page.get_by_text("You play Rita, who reviews")).to_be_visible()
         page.goto(f"{address}/review?play=reviewer&plan=1")
         settle(page)
         typed = page.get_by_role("textbox", name="to approve")

@@ -33,7 +33,7 @@ def test_a_plan_of_the_sample_is_drafted_submitted_edited_and_waits_for_the_revi
     expect(page.get_by_role("heading", name="Draft", level=1)).to_be_visible()
     expect(page.get_by_text("Nobody can sign in here")).to_be_visible()
     page.get_by_role("button", name="Play Ada, who drafts").click()
-    expect(page.get_by_text("Demonstration: you play Ada, who drafts.")).to_be_visible()
+    expect(page.get_by_text("You play Ada, who drafts")).to_be_visible()
     expect(page).to_have_url(re.compile("play=author"))
     choose(page, "Way", "group offsets")
     expect(page.get_by_text("✓ applies here")).to_be_visible()
@@ -56,7 +56,8 @@ def test_a_plan_of_the_sample_is_drafted_submitted_edited_and_waits_for_the_revi
     expect(told).not_to_contain_text(first)
     second = digest(told.inner_text())
 
-    choose(page, "Demonstration: play", "reviewer")
+    page.get_by_role("button", name="Continue as Rita").click()
+    expect(page.get_by_text("You play Rita, who reviews")).to_be_visible()
     page.get_by_role("link", name="Overview").click()
     expect(page.get_by_text("waits for your decision")).to_be_visible()
     row = page.get_by_test_id("stMarkdown").filter(has_text="waits for your decision")

@@ -241,7 +241,8 @@ class TestTheChain:
         broken(url, "UPDATE review_audit SET at_ms = at_ms + 1 WHERE seq = 1")
         page = here.open(PAGE, VERA)
         assert page.error
-        page.sidebar.selectbox(key=board.PART).set_value("author").run()
+        page.session_state[board.PART] = "author"
+        page.run()
         assert not page.exception
         assert not page.error
 

@@ -113,7 +113,7 @@ def test_the_sample_opens_at_once_and_says_its_restart(open_page: OpenPage, name
     page = open_page(Reader(()), PAGE, of=f"checkpoint {name}")
     assert not page.exception
     assert markdown(read_checkpoint(str(SAMPLE / name)).restart) in words(page)
-    assert "bundled sample" in words(page)
+    assert page.selectbox(key="migration").value == "orders-to-new (sample)"
 
 
 def test_the_sample_says_what_a_failure_would_read_again(open_page: OpenPage) -> None:

@@ -120,10 +120,14 @@ def test_where_nobody_can_sign_in_the_page_says_how_and_still_shows_what_a_plan_
 
 def test_a_part_of_the_demonstration_is_one_click_away_and_marked() -> None:
     page = press(opened(), "play-author")
-    assert "Demonstration: you play Ada, who drafts." in page.sidebar.warning[0].value
+    assert ":material/theater_comedy: You play **Ada, who drafts**" in [each.value for each in page.markdown]
     assert disabled(page) == {"save": False, "submit": False}
-    page.sidebar.selectbox(key="play").select("nobody").run()
-    assert not page.sidebar.warning
+    assert page.query_params["play"] == "author"
+    press(page, "continue-reviewer")
+    assert ":material/theater_comedy: You play **Rita, who reviews**" in [each.value for each in page.markdown]
+    press(page, "play-end")
+    assert not [each for each in page.markdown if "You play" in each.value]
+    assert "play" not in page.query_params
 
 
 @with_cases("who", PEOPLE)

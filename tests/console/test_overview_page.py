@@ -30,7 +30,7 @@ def test_the_sample_shows_1050_beside_950_and_opens_with_one_click(open_page: Op
     assert not page.exception
     assert "**1,050** on the old cluster" in words(page)
     assert "**950** on the new one" in words(page)
-    assert [button.label for button in page.button] == ["Open the sample"]
+    assert [button.label for button in page.button] == ["Try the demonstration", "Open the sample"]
 
 
 def test_what_is_done_on_the_command_line_names_its_command_and_offers_no_button(open_page: OpenPage) -> None:

@@ -119,7 +119,7 @@ def test_the_clusters_are_shown(folder: Path) -> None:
 
 def test_the_fleet_lists_it_with_its_positions(folder: Path) -> None:
     page = Console(Reader((folder / "migration.yaml",))).open("pages/operate/fleet.py", migration="tapes")
-    page.button[0].click().run()
+    page.button(key="fleet-now").click().run()
     settle(page)
 
     assert not page.exception

@@ -17,6 +17,7 @@ from typing import Final
 
 import streamlit as st
 
+from offsetwise.console import answers
 from offsetwise.console.server import access, identity
 from offsetwise.console.server.access import Role
 from offsetwise.console.widgets import blocks
@@ -112,6 +113,22 @@ def playing() -> Role | None:
     return next((part for part in PARTS if part == said), None)
 
 
+def keep_in_address() -> None:
+    """Let the address name the part that is played: a link, or a reload, goes on with it."""
+    part = playing()
+    if part is None:
+        st.query_params.pop(PART, None)
+        return
+    st.session_state[PART] = part.value
+    if st.query_params.get(PART) != part.value:
+        st.query_params[PART] = part.value
+
+
+def offers_demonstration() -> bool:
+    """Return whether the demonstration is offered: not where people sign in, or a migration of one's own is open."""
+    return not identity.providers() and all(one.recorded for one in answers.current().offered)
+
+
 def play(part: Role | None) -> None:
     """Play a part of the demonstration in this session, or none. For a button's callback."""
     st.session_state[PART] = _NOBODY if part is None else part.value
@@ -151,7 +168,8 @@ def not_set_up() -> None:
         "Everything under Explore works without. To set it up:\n\n"
         + "\n".join(f"{number}. {step}" for number, step in enumerate(SET_UP, 1)),
     )
-    offer_parts("Or walk the whole path now with the bundled samples, as one of three people who do not exist:")
+    if offers_demonstration():
+        offer_parts("Or walk the whole path now with the bundled samples, as one of three people who do not exist:")
 
 
 def offer_parts(told: str) -> None:
@@ -171,30 +189,6 @@ def offer_parts(told: str) -> None:
                     key=f"play-{part}",
                     on_click=partial(play, part),
                 )
-
-
-def sidebar() -> None:
-    """Say in the sidebar that a part of the demonstration is played, and let the person play another one."""
-    people = demo_people(datetime.now(UTC))
-    names = [_NOBODY, *(part.value for part in PARTS)]
-    if st.session_state.get(PART) not in (None, *names):
-        del st.session_state[PART]
-    with st.sidebar:
-        st.selectbox(
-            "Demonstration: play",
-            names,
-            key=PART,
-            bind="query-params",
-            help="The bundled samples walk the whole path, from a draft to its export, with people who do not exist "
-            "and a key that `offsetwise apply` refuses on anything else.",
-        )
-        part = playing()
-        if part is not None:
-            st.warning(
-                f"**Demonstration: you play {markdown(people[part].name)}.** Nobody here exists, and approvals are "
-                "good for the bundled samples only.",
-                icon=":material/theater_comedy:",
-            )
 
 
 _boards: Final = [_Boards(_of_store, _of_this_process)]

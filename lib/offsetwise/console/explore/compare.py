@@ -51,7 +51,7 @@ class Facts:
 def comparison(answers: Answers, migration: Offered, subject: Subject, head: guard.Head) -> Held[Comparison] | None:
     """Give the comparison to show; a live one only if it was read, or a person asks for it now."""
     question = Question.of(Reader.comparison, migration.name, subject)
-    head.says(_caption(migration, subject, answers.held(question)))
+    head.context(_caption(migration, answers.held(question)))
     offer = blocks.Offer(
         what=f"{markdown(str(subject))} and both clusters",
         why="Comparing reads the checkpoint, both clusters, and small windows of records. Nothing is written.",
@@ -61,8 +61,8 @@ def comparison(answers: Answers, migration: Offered, subject: Subject, head: gua
         key="compare",
         stop="Stop comparing",
     )
-    found = blocks.live(answers, question, offer)
-    head.says(_caption(migration, subject, found))
+    found = blocks.live(answers, question, offer, actions=head.actions)
+    head.context(_caption(migration, found))
     if found is None and answers.reading(question) is not None and subject.kind is SubjectKind.CHECKPOINT:
         _checkpoint_alone(answers, Question.of(Reader.checkpoint_reading, migration.name, subject.name, None))
     return found
@@ -145,26 +145,16 @@ def _checkpoint_alone(answers: Answers, question: Question[CheckpointReading]) -
             evidence.checkpoint_alone(held.value.checkpoint)
 
 
-def _caption(migration: Offered, subject: Subject, held: Held[Comparison] | None) -> str:
+def _caption(migration: Offered, held: Held[Comparison] | None) -> str:
     if held is None:
-        clusters = f"old **{markdown(migration.old)}** · new **{markdown(migration.new)}**"
-        return f"{clusters} · {markdown(str(subject))} · not read yet"
+        return f"{blocks.clusters(migration.old, migration.new)} · not read yet"
     shown = held.value
-    what = (
-        f"checkpoint **{markdown(_last(shown.checkpoint.uri))}**"
-        if shown.checkpoint
-        else f"group **{markdown(shown.group or '?')}**"
-    )
     batch = shown.checkpoint.details.last_committed_batch if shown.checkpoint else None
-    committed = "" if batch is None else f", batch {number(batch)} committed"
+    committed = "" if batch is None else f" · batch {number(batch)} committed"
     return (
-        f"old **{markdown(shown.old.name)}** · new **{markdown(shown.new.name)}** · {what}{committed} · "
-        f"{markdown(read_at(shown.taken_at, datetime.now(UTC)))} · :material/lock: read-only"
+        f"{blocks.clusters(shown.old.name, shown.new.name)}{committed} · "
+        f"{markdown(read_at(shown.taken_at, datetime.now(UTC)))}"
     )
-
-
-def _last(uri: str) -> str:
-    return uri.rstrip("/").rsplit("/", 1)[-1]
 
 
 def _answer(held: Held[Comparison]) -> None:

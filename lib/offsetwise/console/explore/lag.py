@@ -57,7 +57,7 @@ _SHOWN: Final = 50
 
 def draw(answers: Answers, migration: Offered, subject: Subject, head: guard.Head) -> None:
     """Draw the whole screen."""
-    head.says(f"old **{markdown(migration.old)}** · new **{markdown(migration.new)}** · {markdown(str(subject))}")
+    head.context(blocks.clusters(migration.old, migration.new))
     with st.container(horizontal=True):
         window = selectors.choice("Show the last", list(_WINDOWS), "window", default="1 h", width=140)
         refresh = None

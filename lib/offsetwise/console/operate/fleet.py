@@ -37,7 +37,7 @@ MAX_ALIKE: Final = 5
 def fleet(answers: Answers, migration: Offered, head: guard.Head) -> Held[Fleet] | None:
     """Give the fleet to show; a live one only if it was read, or a person asks for it now."""
     question = Question.of(Reader.fleet, migration.name)
-    head.says(_caption(migration, answers.held(question)))
+    head.context(_caption(migration, answers.held(question)))
     offer = blocks.Offer(
         what=f"the checkpoints of {markdown(migration.name)}",
         why=(
@@ -50,19 +50,19 @@ def fleet(answers: Answers, migration: Offered, head: guard.Head) -> Held[Fleet]
         key="fleet",
         stop="Stop reading",
     )
-    found = blocks.live(answers, question, offer)
-    head.says(_caption(migration, found))
+    found = blocks.live(answers, question, offer, actions=head.actions)
+    head.context(_caption(migration, found))
     return found
 
 
 def _caption(migration: Offered, held: Held[Fleet] | None) -> str:
-    name = f"migration **{markdown(migration.name)}**"
+    clusters = blocks.clusters(migration.old, migration.new)
     if held is None:
-        return f"{name} · not read yet"
+        return f"{clusters} · not read yet"
     roots = held.value.roots
     where = f"below **{markdown(roots[0])}**" if len(roots) == 1 else f"below {many(len(roots), 'root')}"
     read = markdown(read_at(held.at.isoformat(), datetime.now(UTC)))
-    return f"{name} · {where} · {read} · :material/lock: read-only"
+    return f"{clusters} · {where} · {read}"
 
 
 def draw(held: Held[Fleet], migration: Offered) -> None:

@@ -41,13 +41,13 @@ YOUNG: Final = timedelta(hours=1)
 def show(head: guard.Head) -> None:
     """Draw the whole screen."""
     here = answers.current()
-    migration, subject = selectors.migration_and_subject(here)
+    migration, subject = selectors.migration_and_subject(here, head.choices)
     head.says("What to write where, as a plan that a second person decides about.")
     seat = board.seat()
     if seat is not None and seat.demo and not migration.recorded:
         blocks.empty(
             "The demonstration drafts plans of the bundled sample only.",
-            "Choose the sample in the sidebar, or leave the demonstration there to draft a plan of your own.",
+            "Choose the sample above, or end the demonstration there to draft a plan of your own.",
         )
     elif subject is None:
         blocks.empty(

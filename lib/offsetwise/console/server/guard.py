@@ -17,17 +17,31 @@ from offsetwise.console.widgets import blocks
 from offsetwise.console.widgets.escaping import plain
 
 PRODUCT: Final = "Offsetwise"
+REVIEW: Final = "Review"
+WAITING: Final = "waiting-plans"
+"""Where the session keeps how many plans wait for the person, for the window's title of `REVIEW`."""
+BAR: Final = "context-bar"
+"""Names the context bar for the page's styles."""
 _LONGEST_NAME: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The top of a page."""
+    """The top of a page: the context bar, with which job is shown, and the title below it."""
 
+    choices: DeltaGenerator
+    """Of the bar: where a migration and a job are chosen."""
+    actions: DeltaGenerator
+    """Of the bar: where the button stands that reads again."""
+    _context: DeltaGenerator
     _caption: DeltaGenerator
 
+    def context(self, text: str) -> None:
+        """Set the text of the bar: both clusters, and how old the reading is. Markdown, names escaped."""
+        self._context.markdown(f":gray[{text}]")
+
     def says(self, text: str) -> None:
-        """Set the line under the title: what is shown, and when it was read. Markdown, names escaped."""
+        """Set the line under the title: what the page is about. Markdown, names escaped."""
         self._caption.markdown(f":gray[{text}]")
 
 
@@ -40,8 +54,11 @@ def page(title: str) -> Iterator[Head]:
     st.set_page_config(page_title=_window_title(title))
     if is_closed(title):
         st.stop()
+    with st.container(key=BAR, horizontal=True, vertical_alignment="center", gap="small"):
+        choices = st.container(horizontal=True, vertical_alignment="center", gap="xsmall", width="content")
+        context, actions = st.empty(), st.container(width="content")
     st.title(title, anchor=False)
-    head = Head(st.empty())
+    head = Head(choices, actions, context, st.empty())
     with block("page"):
         yield head
 
@@ -51,7 +68,8 @@ def _window_title(title: str) -> str:
     plan, job = (st.query_params.get(key) for key in ("plan", "of"))
     shown = f"plan {plan}" if plan else job
     parts = [title, *([plain(shown)[:_LONGEST_NAME]] if shown else []), *([PRODUCT] if title != PRODUCT else [])]
-    return " · ".join(parts)
+    count = st.session_state.get(WAITING) if title == REVIEW else None
+    return f"{f'({count}) ' if count else ''}{' · '.join(parts)}"
 
 
 def is_closed(title: str) -> bool:

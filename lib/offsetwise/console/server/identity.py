@@ -182,21 +182,22 @@ def _sign_in(provider: str | None) -> None:
     st.login() if provider is None else st.login(provider)
 
 
-def sidebar() -> None:
-    """Show who looks and as what, with the way in or out."""
+def line() -> None:
+    """Show who looks and as what, with the way in or out; nothing where nobody can sign in and everybody may look."""
     person = current()
     roles = ", ".join(role.value for role in Role if role in person.roles) or "no role"
-    with st.sidebar:
-        if person.signed_in:
-            st.markdown(
-                f":gray[:material/account_circle: **{markdown(person.name)}** · {roles}]", help=_identity(person)
-            )
-            if person.unseen:
-                st.warning(why_no_role(person.unseen), icon=":material/visibility_off:")
-            st.button("Sign out", icon=":material/logout:", key="sign-out", on_click=st.logout)
-            return
-        st.markdown(f":gray[:material/account_circle: Not signed in · {roles}]")
-        sign_in_buttons("sidebar")
+    if person.signed_in:
+        st.markdown(
+            f":gray[:material/account_circle: **{markdown(person.name)}** · {roles}]",
+            help=_identity(person),
+            width="content",
+        )
+        st.button("Sign out", type="tertiary", icon=":material/logout:", key="sign-out", on_click=st.logout)
+        if person.unseen:
+            st.warning(why_no_role(person.unseen), icon=":material/visibility_off:")
+    elif providers() or Role.VIEWER not in person.roles:
+        st.markdown(f":gray[:material/account_circle: Not signed in · {roles}]", width="content")
+        sign_in_buttons("line")
 
 
 def why_no_role(unseen: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -51,12 +52,14 @@ _BOX: Final = {
 }
 
 
-def live(answers: Answers, question: Question[Answer], offer: Offer) -> Held[Answer] | None:
+def live(
+    answers: Answers, question: Question[Answer], offer: Offer, *, actions: DeltaGenerator | None = None
+) -> Held[Answer] | None:
     """Draw the state of an answer - not read, being read, failed, held - and give it if it is there.
 
     Waits in place while it is being read: for a page with nothing else to show, and for what is there at once.
     `asking.asked` draws the same without waiting. A recorded answer draws nothing. After a failure the answer of
-    before is given, with its time said.
+    before is given, with its time said. `actions` is where the button stands that reads again; else it stands here.
     """
     # In this order: an answer is held before its reading is forgotten, so that one of both is seen.
     reading = answers.reading(question)
@@ -73,12 +76,18 @@ def live(answers: Answers, question: Question[Answer], offer: Offer) -> Held[Ans
         error = None if reading is None else reading.error
         if held is None and error is None:
             held = answers.held(question)  # a small reading ends before anybody looks
-        ended(answers, question, offer, held, error)
+        ended(answers, question, offer, held, error, actions=actions)
     return held
 
 
 def ended(
-    answers: Answers, question: Question[Answer], offer: Offer, held: Held[Answer] | None, error: BaseException | None
+    answers: Answers,
+    question: Question[Answer],
+    offer: Offer,
+    held: Held[Answer] | None,
+    error: BaseException | None,
+    *,
+    actions: DeltaGenerator | None = None,
 ) -> None:
     """Draw what there is to do while nothing is being read: after a failure, before the first reading, or again."""
     start = partial(_start, answers, question)
@@ -86,7 +95,8 @@ def ended(
         kept = f"What was read at {held.at:%Y-%m-%d %H:%M:%S} UTC is still shown." if held else ""
         failed(error, retry=start, key=offer.key, kept=kept)
     elif held is not None:
-        st.button(offer.again, icon=":material/refresh:", key=f"{offer.key}-again", on_click=start)
+        with actions or nullcontext():
+            st.button(offer.again, icon=":material/refresh:", key=f"{offer.key}-again", on_click=start)
     else:
         if offer.why:
             empty("Nothing was read yet.", offer.why)
@@ -148,6 +158,15 @@ def section(title: str, *, shown: str = "") -> None:
 def contents(*titles: str) -> None:
     """Draw the table of contents of a long page, from the titles of its sections."""
     st.markdown(":gray[On this page:] " + " · ".join(f"[{title}](#{_anchor(title)})" for title in titles))
+
+
+def clusters(old: str, new: str) -> str:
+    r"""Return from which cluster to which a migration goes, as Markdown.
+
+    >>> clusters("eu-west", "eu_central")
+    '**eu\\\\-west** → **eu\\\\_central**'
+    """
+    return f"**{markdown(old)}** → **{markdown(new)}**"
 
 
 def lead_on(label: str, page: str, query: Mapping[str, str], *, icon: str, next_step: bool = True) -> None:

@@ -7,6 +7,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Final, Protocol
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from offsetwise.console.answers import Answers
@@ -17,6 +18,10 @@ from offsetwise.model import Subject, TopicPartition
 
 WORST_FIRST: Final = "Worst first"
 BY_TOPIC: Final = "By topic"
+_LIST_PX: Final = 56
+_LETTER_PX: Final = 8
+_WIDEST_PX: Final = 420
+"""A list in the context bar shows its longest name whole, up to this width."""
 _SPARK: Final = {
     Warmth.ABSENT: "PySpark is not installed yet: the first comparison installs it, in half a minute or more",
     Warmth.COLD: "Spark is not started",
@@ -39,29 +44,34 @@ class Placed(Protocol):
         """The partition."""
 
 
-def migration(answers: Answers) -> Offered:
-    """Let the person pick a migration, in the sidebar."""
+def migration(answers: Answers, bar: DeltaGenerator) -> Offered:
+    """Let the person pick a migration.
+
+    Args:
+        answers: The answers of this process.
+        bar: The place for it in the context bar.
+    """
     names = {one.name: one for one in answers.offered}
-    chosen = names[_of_link("Migration", "migration", list(names), what="a migration")]
+    chosen = names[_of_link(bar, "Migration", "migration", list(names), what="a migration")]
     spark = None if chosen.recorded else answers.reader.warm_spark(chosen.name)
     if spark is not None:
-        with st.sidebar:
-            st.caption(_SPARK[spark.warmth] + (f": {escaping.markdown(spark.why)}" if spark.why else ""))
+        st.caption(_SPARK[spark.warmth] + (f": {escaping.markdown(spark.why)}" if spark.why else ""))
     return chosen
 
 
-def migration_and_subject(answers: Answers) -> tuple[Offered, Subject | None]:
-    """Let the person pick a migration and one of its checkpoints or groups, in the sidebar."""
-    chosen = migration(answers)
+def migration_and_subject(answers: Answers, bar: DeltaGenerator) -> tuple[Offered, Subject | None]:
+    """Let the person pick a migration and one of its checkpoints or groups, side by side in the context bar."""
+    chosen = migration(answers, bar)
     subjects = {str(one): one for one in chosen.subjects}
     if not subjects:
         return chosen, None
-    what = f"positions of {chosen.name}"
-    return chosen, subjects[_of_link("Positions of", "of", list(subjects), what=what)]
+    what = f"a job of {chosen.name}"
+    bar.markdown(":gray[:material/chevron_right:]", width="content")
+    return chosen, subjects[_of_link(bar, "Job", "of", list(subjects), what=what)]
 
 
-def _of_link(label: str, key: str, options: Sequence[str], *, what: str) -> str:
-    """Let the person choose one in the sidebar. If a link names one that is not here, say so while the first stands in.
+def _of_link(bar: DeltaGenerator, label: str, key: str, options: Sequence[str], *, what: str) -> str:
+    """Let the person choose one. If a link names one that is not here, say so while the first stands in.
 
     Streamlit forgets an unknown value of the URL at the next rerun, which a page may cause by itself.
     """
@@ -70,15 +80,28 @@ def _of_link(label: str, key: str, options: Sequence[str], *, what: str) -> str:
         st.session_state[noted] = asked
     elif asked is not None or key not in st.session_state:
         st.session_state.pop(noted, None)
-    with st.sidebar, _of_every_page():
-        chosen = st.selectbox(label, options, key=key, bind="query-params", format_func=escaping.plain)
+    kept = f"{key}-chosen"
+    if asked is None and key not in st.session_state and st.session_state.get(kept) in options:
+        st.session_state[key] = st.session_state[kept]  # of another page, after one that shows no such list
+    letters = max(len(escaping.plain(each)) for each in options)
+    with bar, _of_every_page():
+        chosen = st.selectbox(
+            label,
+            options,
+            key=key,
+            bind="query-params",
+            format_func=escaping.plain,
+            label_visibility="collapsed",
+            width=min(_WIDEST_PX, _LIST_PX + _LETTER_PX * letters),
+        )
+    st.session_state[kept] = chosen
     wanted: str | None = st.session_state.get(noted)
     if wanted is None or chosen != options[0]:
         st.session_state.pop(noted, None)
     else:
         st.warning(
             f"**The link names {escaping.markdown(what)} that this console does not have: {escaping.markdown(wanted)}**"
-            f"  \nWhat you see is {escaping.markdown(chosen)}. Pick another one in the sidebar, or start the console "
+            f"  \nWhat you see is {escaping.markdown(chosen)}. Pick another one above, or start the console "
             "with the migration file that the link was made with.",
             icon=":material/link_off:",
         )

@@ -49,9 +49,10 @@ def reading(answers: Answers, migration: Offered, subject: Subject, head: guard.
     """Give the reading to show. A checkpoint costs little and asks no cluster, so it is read when the page opens."""
     question = Question.of(Reader.checkpoint_reading, migration.name, subject.name, None)
     name = markdown(str(subject))
-    held = blocks.live(answers, question, _offer(name, "checkpoint"))
+    clusters = blocks.clusters(migration.old, migration.new)
+    held = blocks.live(answers, question, _offer(name, "checkpoint"), actions=head.actions)
     if held is None:
-        head.says(f"{name} · not read")
+        head.context(f"{clusters} · not read yet")
         return None
     other = _retained(held.value.checkpoint)
     if other is not None:
@@ -60,9 +61,9 @@ def reading(answers: Answers, migration: Offered, subject: Subject, head: guard.
         if held is None:
             return None
     shown = held.value.checkpoint
-    query = f" · {engine_of(shown.engine).job} id **{markdown(shown.job_id)}**" if shown.job_id else ""
-    where = "bundled sample · " if answers.recorded(question) else ""
-    head.says(f"{where}{name}{query} · read **{held.at:%Y-%m-%d %H:%M:%S} UTC** · :material/lock: read-only")
+    head.context(f"{clusters} · read {held.at:%Y-%m-%d %H:%M:%S} UTC")
+    if shown.job_id:
+        head.says(f"{engine_of(shown.engine).job} id **{markdown(shown.job_id)}**")
     return held
 
 

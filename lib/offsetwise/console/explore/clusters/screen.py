@@ -29,7 +29,7 @@ def draw(answers: Answers, migration: Offered, head: guard.Head) -> None:
     """Draw the whole screen."""
     held = _cards(answers, migration)
     shown = view(held[Cluster.OLD], held[Cluster.NEW])
-    head.says(_caption(migration, shown))
+    head.context(_caption(migration, shown))
     with guard.block("clusters"):
         if shown.old is not None and shown.new is not None and not migration.may_be_one:
             check_two_clusters(shown.old.snapshot, shown.new.snapshot)
@@ -64,14 +64,12 @@ def _read(answers: Answers, migration: Offered, held: dict[Cluster, HeldCluster 
 
 
 def _caption(migration: Offered, shown: View) -> str:
-    told = []
-    for word, name, read in (("old", migration.old, shown.old), ("new", migration.new, shown.new)):
-        if read is None:
-            told.append(f"{word} **{markdown(name)}**, not read")
-        else:
-            when = markdown(read_at(read.snapshot.taken_at, datetime.now(UTC)))
-            told.append(f"{word} **{markdown(name)}** (cluster id {markdown(read.snapshot.cluster_id or '?')}), {when}")
-    return f"{' · '.join(told)} · :material/lock: read-only"
+    ages = [
+        "not read yet" if read is None else markdown(read_at(read.snapshot.taken_at, datetime.now(UTC)))
+        for read in (shown.old, shown.new)
+    ]
+    told = ages[0] if ages[0] == ages[1] else f"old {ages[0]}, new {ages[1]}"
+    return f"{blocks.clusters(migration.old, migration.new)} · {told}"
 
 
 def _cards(answers: Answers, migration: Offered) -> dict[Cluster, HeldCluster | None]:
