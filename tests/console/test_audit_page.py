@@ -88,7 +88,7 @@ def test_it_shows_who_did_what_newest_first_refused_attempts_too(here: Stage) ->
 def test_the_row_selected_is_told_in_full_with_its_whole_digest(here: Stage) -> None:
     filled(here)
     page = here.open(PAGE, VERA, row="3")
-    assert page.subheader[-1].value.replace("\\", "") == "Row 3 · approve · ! refused"
+    assert page.header[-1].value.replace("\\", "") == "Row 3 · approve · ! refused"
     assert f"subject both of issuer {ISSUER}" in said(page)
     assert "Nobody decides about a plan that they had a hand in" in said(page)
     row = here.scene.board.audit(ADA)[1]
@@ -317,7 +317,7 @@ def test_a_hostile_name_stays_text(here: Stage) -> None:
     page = here.open(PAGE, VERA)
     assert not page.exception
     assert rows_of(page)["who"].tolist()[0].startswith("'=cmd()")
-    texts = "\n".join(str(each.value) for kind in (page.markdown, page.error, page.subheader) for each in kind)
+    texts = "\n".join(str(each.value) for kind in (page.markdown, page.error, page.header) for each in kind)
     assert "<img" not in texts.replace("\\<img", "")
     assert "](javascript" not in texts
     assert "\u202e" not in texts

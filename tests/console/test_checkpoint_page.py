@@ -496,7 +496,7 @@ def test_sums_beyond_int64_are_text_and_exact() -> None:
 def test_every_block_stands_under_one_title(open_page: OpenPage, orders: FolderReader) -> None:
     page = open_page(orders, PAGE)
     assert page.title[0].value == "Checkpoint"
-    assert [one.value for one in page.subheader] == [
+    assert [one.value for one in page.header] == [
         "What a failure would read again",
         "Batches over time",
         "Two batches compared",

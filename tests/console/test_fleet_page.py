@@ -107,19 +107,19 @@ class TestAThousand:
         page.selectbox(key="order").select("largest state").run()
         page.selectbox(key="row").select("team-7/job-017").run()
         page.text_input(key="text").set_value("job-01").run()
-        assert page.subheader[-1].value == "Facts · team\\-7/job\\-017".replace("/", "\\/")
+        assert page.header[-1].value == "Facts · team\\-7/job\\-017".replace("/", "\\/")
         assert dict(reader.calls) == before == {"offered": 1, "fleet of sample": 1}
 
     def test_the_map_has_its_numbers_beside_it_and_says_them(self, open_page: OpenPage) -> None:
         page = open_page(FleetReader(fleets.a_thousand()), PAGE)
-        assert page.subheader[0].value == "How long without a batch"
+        assert page.header[0].value == "How long without a batch"
         data = page.dataframe[0].value
         assert data["? unreadable"].tolist() == [0, 0, 0, 0, 0, 0, 3]
         assert int(data.drop(columns="no batch for").sum().sum()) == 1_000
 
     def test_a_link_opens_the_row_it_names(self, open_page: OpenPage) -> None:
         page = open_page(FleetReader(fleets.a_thousand()), PAGE, row="team-3/job-003")
-        assert page.subheader[-1].value.replace("\\", "") == "Facts · team-3/job-003"
+        assert page.header[-1].value.replace("\\", "") == "Facts · team-3/job-003"
         assert "Restore it from a copy." in said(page)
         assert "The migration file does not name it." in said(page)
 
@@ -159,8 +159,8 @@ def test_a_hostile_name_stays_text(open_page: OpenPage) -> None:
     for name in named([row.uri for row in made.rows], made.roots).values():
         page.selectbox(key="row").set_value(name).run()
         assert not page.exception
-        assert page.subheader[-1].value.startswith("Facts")
-        texts = [str(element.value) for kind in (page.markdown, page.error, page.subheader) for element in kind]
+        assert page.header[-1].value.startswith("Facts")
+        texts = [str(element.value) for kind in (page.markdown, page.error, page.header) for element in kind]
         assert "<img" not in "\n".join(texts).replace("\\<img", "")
 
 
@@ -201,7 +201,7 @@ def test_unknown_values_in_the_url_are_ignored(open_page: OpenPage) -> None:
     page = open_page(FleetReader(fleets.a_thousand()), PAGE, **unknown)
     assert not page.exception
     assert len(rows_of(page)) == 250
-    assert page.subheader[-1].value.startswith("Facts")
+    assert page.header[-1].value.startswith("Facts")
 
 
 def test_a_filter_that_nothing_passes_says_so(open_page: OpenPage) -> None:

@@ -61,7 +61,7 @@ def test_the_checkpoint_page_tells_what_a_savepoint_is_and_holds(open_page: Open
     assert {"Savepoint", "Age", "Operators", "Open transactions"} <= {one.label for one in page.metric}
     assert "SourceReaderState" in held
     assert "1050" in held
-    assert "Batches over time" not in [one.value for one in page.subheader]
+    assert "Batches over time" not in [one.value for one in page.header]
 
 
 def test_an_earlier_retained_checkpoint_can_be_chosen_and_says_what_it_would_read_again(

@@ -41,7 +41,7 @@ def test_old_and_new_stand_side_by_side_and_the_worst_partition_is_shown_over_ti
         ("◆ Lag on new", "567"),
         ("Drift of orders\\-etl", "-606"),
     ]
-    assert "orders\\-2 over time" in [each.value for each in page.subheader]
+    assert "orders\\-2 over time" in [each.value for each in page.header]
     assert "lag 190" in words(page)
 
 
@@ -50,7 +50,7 @@ def test_a_position_past_the_end_is_said_in_red_words_and_never_clamped(open_pag
 
     assert ":red[100 past the end in 1 partition]" in words(page)
     assert "lag :red[100 past the end]" in words(page)
-    assert page.dataframe[1].value["lag new"].tolist() == [-100, 150]
+    assert page.dataframe[0].value["lag new"].tolist() == [-100, 150]
     assert "NOT\\_YET\\_MIRRORED" in words(page)
 
 
@@ -158,7 +158,7 @@ def test_a_link_opens_the_partition_and_the_window_it_names(open_page: OpenPage)
     link = {"of": "checkpoint orders", "window": "6 h", "lag-row": "orders-1"}
     page = open_page(reader(*growing(3, partitions=3)), LAG, **LIVE, **link)
 
-    assert "orders\\-1 over time" in [each.value for each in page.subheader]
+    assert "orders\\-1 over time" in [each.value for each in page.header]
     assert page.selectbox(key="window").value == "6 h"
 
 
@@ -205,17 +205,17 @@ def test_hostile_names_are_escaped(open_page: OpenPage) -> None:
     page = open_page(reader(sample(*rows, groups=(builders.HTML,))), LAG, **LIVE)
 
     assert not page.exception
-    for text in words(page), *(each.value for each in page.subheader):
+    for text in words(page), *(each.value for each in page.header):
         assert builders.HTML not in text
         assert "\u202e" not in text
-    assert "'=cmd()" in page.dataframe[1].value["topic"].tolist()
+    assert "'=cmd()" in page.dataframe[0].value["topic"].tolist()
 
 
 def test_ten_thousand_partitions_are_shown_in_pages(open_page: OpenPage) -> None:
     rows = [row(f"topic-{number // 500:02d}", number % 500) for number in range(10_000)]
     page = open_page(reader(sample(*rows)), LAG, **LIVE)
 
-    assert len(page.dataframe[1].value) == 250
+    assert len(page.dataframe[0].value) == 250
     assert page.metric[0].value == "1,500,000"
 
 
@@ -259,7 +259,7 @@ def test_the_page_shows_what_the_command_kept_in_the_store(
     assert [card.value for card in page.metric][:2] == ["317", "317"]
     assert "kept in sqlite" in words(page)
     assert "The next sample is overdue" in words(page)
-    assert page.dataframe[1].value["p"].tolist() == [1, 0]
+    assert page.dataframe[0].value["p"].tolist() == [1, 0]
 
 
 def test_a_store_that_another_process_writes_to_is_shown(

@@ -218,7 +218,7 @@ class TestWhoMayDecide:
                 assert not page.exception
                 assert ("approve" in offered(page)) is may
             page.toggle[0].set_value(True).run()
-            assert "Evidence · payments" in [each.value.replace("\\", "")[:19] for each in page.subheader]
+            assert "Evidence · payments" in [each.value.replace("\\", "")[:19] for each in page.header]
             page.text_input(key=f"typed-{plan.plan}").set_value("payments")
             control(page, "approve", plan).click().run()
             assert "**Approved: version" in said(page)

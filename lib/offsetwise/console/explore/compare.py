@@ -2,25 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 
 import streamlit as st
 
 from offsetwise.console.answers import Answers, Held, Question
-from offsetwise.console.explore import compare_charts, compare_map, compare_table, reconciliation, rulers, shard_chart
+from offsetwise.console.explore import (
+    changes,
+    compare_charts,
+    compare_map,
+    compare_table,
+    reconciliation,
+    rulers,
+    shard_chart,
+)
 from offsetwise.console.explore.compare_table import Filters, Rows, filtered
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
-from offsetwise.console.widgets import blocks, downloads, evidence, palette, selectors, table
+from offsetwise.console.widgets import blocks, downloads, evidence, layout, palette, selectors, table
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.charts import Drawn
 from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.console.widgets.table import Selection
 from offsetwise.engines.engine import CheckpointReading
-from offsetwise.model import Comparison, Exactness, PartitionComparison, RawVerdict, Severity, Subject, SubjectKind
+from offsetwise.model import (
+    Comparison,
+    Exactness,
+    Finding,
+    PartitionComparison,
+    RawVerdict,
+    Severity,
+    Subject,
+    SubjectKind,
+)
 from offsetwise.wording import many, number, part, read_at, verdicts
 from offsetwise.wording.behind import quota
 from offsetwise.wording.verdicts import Tone
@@ -30,6 +49,7 @@ _ICON: Final = ":material/compare_arrows:"
 _LOGS: Final = "Where each partition resumes"
 _TABLE: Final = "Every partition"
 _RECORDS: Final = "Every record of a topic"
+_FINDINGS: Final = "The whole migration"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,20 +99,22 @@ def draw(answers: Answers, migration: Offered, subject: Subject, held: Held[Comp
             "offsetwise inspect CHECKPOINT",
         )
         return
-    _worst(held, colours)
-    blocks.lead_on("Draft a plan from this", DRAFT_PAGE, migration.address(subject), icon=":material/edit_note:")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        told = markdown(facts_of(held).at_new_offsets)
+        st.markdown(f"{told} [Why, partition by partition](#{evidence.ANCHOR})", width="stretch")
+        blocks.lead_on("Draft a plan from this", DRAFT_PAGE, migration.address(subject), icon=":material/edit_note:")
+    _numbers(held, colours)
     _metrics(shown)
-    _belongs(shown)
-    _of_all(shown)
-    counted = not compare_table.in_time(shown.partitions)
-    tabs = st.tabs([_TABLE, _LOGS, *((_RECORDS,) if counted else ())])
-    with tabs[0]:
-        _partitions(held, colours)
-    with tabs[1]:
-        _picture(answers, migration, subject, held, colours)
-    if counted:
-        with tabs[2]:
-            _whole_topics(answers, migration, held)
+    found = evidence.findings_of_all(shown)
+    _blocking(found)
+    parts: dict[str, Callable[[], None]] = {
+        _TABLE: partial(_partitions, held, colours),
+        _LOGS: partial(_picture, answers, migration, subject, held, colours),
+    }
+    if not compare_table.in_time(shown.partitions):
+        parts[_RECORDS] = partial(_whole_topics, answers, migration, held)
+    parts[f"{_FINDINGS} ({len(found)})" if found else _FINDINGS] = partial(_of_all, shown, found)
+    layout.tabs(parts)
 
 
 @st.fragment
@@ -106,10 +128,14 @@ def _partitions(held: Held[Comparison], colours: Palette) -> None:
     with guard.block("partitions"):
         facts = facts_of(held)
         rows = filtered(held, compare_table.filters(facts.topics, facts.codes))
-        if rows:
-            evidence.draw(held.value, choose(held, rows, colours))
-        else:
+        if not rows:
             blocks.empty("No partition passes these filters.", "Clear a filter to see more.")
+            return
+        left, right = layout.beside("evidence")
+        with left:
+            row = choose(held, rows, colours)
+        with right:
+            evidence.draw(held.value, row)
 
 
 def _belongs(shown: Comparison) -> None:
@@ -122,12 +148,21 @@ def _belongs(shown: Comparison) -> None:
     st.markdown(f":gray[{whose}: {markdown(of.reason)}]")
 
 
-def _of_all(shown: Comparison) -> None:
-    found = evidence.findings_of_all(shown)
+def _of_all(shown: Comparison, found: Sequence[Finding]) -> None:
+    _belongs(shown)
     if found:
-        blocking = any(finding.severity is Severity.BLOCKS for finding in found)
-        with st.expander(f"{many(len(found), 'finding')} about the whole migration", expanded=blocking):
-            evidence.findings(found)
+        evidence.findings(found)
+    else:
+        st.markdown("✓ Nothing was found about the whole migration. What was found about partitions is in their rows.")
+
+
+def _blocking(found: Sequence[Finding]) -> None:
+    """Name what blocks the whole migration over the tabs; the tab of findings has the remedies."""
+    for finding in found:
+        if finding.severity is Severity.BLOCKS:
+            verdict = verdicts.SEVERITY[finding.severity]
+            said = f"**{evidence.linked(finding.code)}** {markdown(finding.message)}"
+            st.markdown(f":{verdict.tone.colour}-badge[{verdict}] {said}")
 
 
 def _checkpoint_alone(answers: Answers, question: Question[CheckpointReading]) -> None:
@@ -160,15 +195,18 @@ def _caption(migration: Offered, held: Held[Comparison] | None) -> str:
 def _answer(held: Held[Comparison]) -> None:
     tone, head, rest = facts_of(held).answer
     blocks.box(tone, f"**{head}** {markdown(rest)}")
-    if held.value.partitions:
-        told = markdown(facts_of(held).at_new_offsets)
-        st.markdown(f"{told} [Why, partition by partition](#{evidence.ANCHOR})")
 
 
-def _worst(held: Held[Comparison], colours: Palette) -> None:
-    """Draw the rulers of the partition that most needs a look, where an old number would go wrong."""
+def _numbers(held: Held[Comparison], colours: Palette) -> None:
+    """Draw the numbers that change, and beside them the rulers of the partition that most needs a look, if one does."""
     row = rulers.worst(held.value.partitions)
-    if row is not None:
+    if row is None:
+        changes.draw(held)
+        return
+    left, right = layout.beside("numbers", left=2, right=3)
+    with left:
+        changes.draw(held)
+    with right:
         st.markdown(rulers.in_words(row))
         rulers_of(held, row, colours, key="worst")
 
@@ -243,7 +281,7 @@ def _lanes(held: Held[Comparison], topic: str | None, colours: Palette) -> None:
 
 def _heat(held: Held[Comparison], colours: Palette) -> str:
     facts = facts_of(held)
-    st.subheader("Where the old numbers would land", anchor=False)
+    st.header("Where the old numbers would land", anchor=False)
     cut = (
         ""
         if len(facts.topics) <= compare_map.MAX_TOPICS

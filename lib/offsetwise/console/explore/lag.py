@@ -9,13 +9,14 @@ from datetime import UTC, datetime
 from typing import Final
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from offsetwise import files
 from offsetwise.console.answers import Answers, Held, Question
-from offsetwise.console.explore import lag_charts, lag_tables
+from offsetwise.console.explore import lag_charts, lag_sampling, lag_tables
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
-from offsetwise.console.widgets import blocks, downloads, palette, selectors, table
+from offsetwise.console.widgets import blocks, downloads, layout, palette, selectors, table
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.console.widgets.evidence import findings
 from offsetwise.console.widgets.palette import Palette
@@ -25,7 +26,6 @@ from offsetwise.lag.proven import Proven, partition_from, proven_of, view_from
 from offsetwise.lag.view import LagView, PartitionView
 from offsetwise.model import Cluster, LagPartition, Subject
 from offsetwise.position import Position
-from offsetwise.watch.background import Sampling
 from offsetwise.wording import duration, many, number, part, signed
 from offsetwise.wording.behind import behind, quota
 from offsetwise.wording.verdicts import METHOD
@@ -45,7 +45,6 @@ _DIGIT_PX: Final = 20
 """A card's number is cut where it does not fit."""
 _PATIENCE_S: Final = 2.0
 """How long a page waits for the store before it shows that it waits."""
-_EVERY: Final = {"10 s": 10.0, "30 s": 30.0, "60 s": 60.0, "5 min": 300.0}
 _LEFT: Final = "What is left to read"
 _TABLE: Final = "Every partition, newest sample"
 _ONE: Final = "One partition over time"
@@ -69,7 +68,7 @@ def draw(answers: Answers, migration: Offered, subject: Subject, head: guard.Hea
 def _body(answers: Answers, migration: Offered, subject: Subject, window_ms: int, refresh: int | None) -> None:
     question = Question.of(Reader.lag, migration.name, subject, window_ms)
     with guard.block("sampling"):
-        _sampling(answers, migration)
+        lag_sampling.draw(answers, migration)
     with guard.block("lag"):
         _refreshed(answers, question, refresh)
         held = blocks.live(answers, question, _offer())
@@ -84,19 +83,25 @@ def _body(answers: Answers, migration: Offered, subject: Subject, window_ms: int
         view = view_from(claimed, proven)
         if compared is not None:  # derived values are cached by the id
             held = Held(id=hash((held.id, compared.id)), at=held.at, value=view)
-        chosen = _samples(migration, held, view, claimed=claimed)
-        if chosen is not None:
-            newest = view.newest.id
-            with guard.block("partition"):
-                _partition(
-                    answers,
-                    Question.of(
-                        Reader.lag_of_partition, migration.name, subject, window_ms, chosen.key, edition=newest
-                    ),
-                    str(chosen.topic_partition),
-                    proven,
-                    edition=0 if compared is None else compared.id,
-                )
+        _samples(migration, view, claimed)
+        partitions, total = st.tabs([_TABLE, _LEFT])
+        with total:
+            _totals(held, view)
+        with partitions:
+            beside = choose(held, view, palette.current(), claimed)
+        if beside is None:
+            return
+        chosen, right = beside
+        with right, guard.block("partition"):
+            _partition(
+                answers,
+                Question.of(
+                    Reader.lag_of_partition, migration.name, subject, window_ms, chosen.key, edition=view.newest.id
+                ),
+                str(chosen.topic_partition),
+                proven,
+                edition=0 if compared is None else compared.id,
+            )
 
 
 def _refreshed(answers: Answers, question: Question[LagView | None], refresh: int | None) -> None:
@@ -128,16 +133,15 @@ def _no_sample(subject: Subject) -> None:
     )
 
 
-def _samples(migration: Offered, held: lag_tables.Shown, view: LagView, *, claimed: LagView) -> LagPartition | None:
-    """Draw the newest sample and the totals; give the partition that the person chose.
+def _samples(migration: Offered, view: LagView, claimed: LagView) -> None:
+    """Draw the numbers of the newest sample, and what the samples show.
 
     Args:
         migration: The migration.
-        held: The samples.
-        view: They, the newest counted from the proven positions where a comparison holds them.
-        claimed: They, as they were kept: counted from the places that the mirror claims.
+        view: The samples, the newest counted from the proven positions where a comparison holds them.
+        claimed: The samples as they were kept: counted from the places that the mirror claims.
     """
-    colours, now = palette.current(), datetime.now(UTC)
+    now = datetime.now(UTC)
     sample = view.newest.sample
     st.markdown(f":gray[{lag_tables.newest(view, now)}]")
     if not migration.recorded and lag_tables.overdue(sample, now):
@@ -145,10 +149,12 @@ def _samples(migration: Offered, held: lag_tables.Shown, view: LagView, *, claim
     for each in sample.missing:
         st.warning(f"{lag_tables.missing(each)}  \n**What to do:** {markdown(each.fix)}", icon=":material/cloud_off:")
     _cards(view, claimed)
-    blocks.contents(_LEFT, _TABLE, _ONE)
     if view.alerts:
-        with st.expander(f"What the samples show ({len(view.alerts)})", expanded=True):
+        with st.expander(f"What the samples show ({len(view.alerts)})", expanded=len(view.alerts) == 1):
             findings([each.finding for each in view.alerts])
+
+
+def _totals(held: lag_tables.Shown, view: LagView) -> None:
     blocks.section(_LEFT)
     timed = bool(view.points[-1].furthest)
     st.markdown(
@@ -160,17 +166,12 @@ def _samples(migration: Offered, held: lag_tables.Shown, view: LagView, *, claim
         "the mirror claimed at each moment, often a little early. Cards and table count from the proven positions that "
         "Compare holds.]"
     )
-    figure = lag_charts.totals_chart(held, view, colours)
+    figure = lag_charts.totals_chart(held, view, palette.current())
     said = lag_tables.takeaway(view.points)
     st.plotly_chart(figure, config=blocks.CHART_OPTIONS, alt=said, key="lag-totals", theme=None)
     _moments(lag_tables.TOTALS, view.points[::-1], "lag-totals", alt=said)
-    if sample.quota is not None:
-        st.markdown(f":gray[{quota(sample.quota)}]")
-    blocks.section(_TABLE)
-    chosen = choose(held, view, colours, claimed)
-    if chosen is None:
-        blocks.empty("No partition to show.", "The sample holds none, or the filter passes none.")
-    return chosen
+    if view.newest.sample.quota is not None:
+        st.markdown(f":gray[{quota(view.newest.sample.quota)}]")
 
 
 def _cards(view: LagView, claimed: LagView) -> None:
@@ -203,78 +204,30 @@ def _cards(view: LagView, claimed: LagView) -> None:
                 st.markdown(note)
 
 
-def _sampling(answers: Answers, migration: Offered) -> None:
-    """Draw what samples this migration here, with the button to start or stop it."""
-    if migration.recorded:
-        st.markdown(
-            f":gray[This lag was recorded from {migration.recorded_from}"
-            + (
-                ""
-                if migration.may_be_one
-                else ", with its gaps: a group read on while the job was stopped, and the mirror stood still twice"
-            )
-            + ". There is nothing to sample.]"
-        )
-        return
-    state = answers.reader.sampling(migration.name)
-    if state is not None and state.error is not None:
-        blocks.failed(state.error, key="sampler")
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        if state is not None and state.running:
-            st.button(
-                "Stop sampling",
-                icon=":material/stop_circle:",
-                key="stop-sampling",
-                on_click=_stop,
-                args=(answers, migration.name),
-            )
-        else:
-            every = st.selectbox("Sample every", list(_EVERY), index=1, key="sample-every", width=120)
-            st.button(
-                "Start sampling",
-                icon=":material/play_circle:",
-                key="start-sampling",
-                on_click=_start,
-                args=(answers, migration.name, _EVERY[every]),
-                help="Reads the checkpoints and groups of this migration and both clusters again and again, for as "
-                "long as this console runs. Nothing is written to them.",
-            )
-        st.markdown(f":gray[{_told(state)}]", width="stretch")
-    if state is not None and state.running and state.not_kept:
-        st.warning(
-            f"**Samples are taken, but not kept.**  \n{markdown(state.not_kept)}", icon=":material/database_off:"
-        )
+def choose(
+    held: lag_tables.Shown, view: LagView, colours: Palette, claimed: LagView
+) -> tuple[LagPartition, DeltaGenerator] | None:
+    """Draw the table with its filters and downloads, and the choice of one partition.
 
-
-def _start(answers: Answers, migration: str, every_s: float) -> None:
-    answers.reader.start_sampling(migration, every_s)
-
-
-def _stop(answers: Answers, migration: str) -> None:
-    answers.reader.stop_sampling(migration)
-
-
-def _told(state: Sampling | None) -> str:
-    if state is None:
-        return "This console takes no samples."
-    taken = f"{many(state.taken, 'moment')} sampled"
-    if state.last_at_ms is not None:
-        last = datetime.fromtimestamp(state.last_at_ms / 1000, UTC)
-        taken += f", the last one at {last:%H:%M:%S} UTC"
-    if not state.running:
-        return f"This console takes no more samples: {taken}."
-    return f"This console samples every {state.every_s:g} s, since {state.started_at:%H:%M:%S} UTC: {taken}."
-
-
-def choose(held: lag_tables.Shown, view: LagView, colours: Palette, claimed: LagView) -> LagPartition | None:
-    """Draw the table with its filters and downloads, and the choice of one partition; None where none is left."""
-    sample = view.newest.sample
+    Returns:
+        The partition, and the column beside the table; None where no partition is left.
+    """
     with st.container(horizontal=True):
         wanted = selectors.several("Topic", "lag-topic", lag_tables.topics(held, view))
         order = selectors.choice("Order", [_WORST, _BY_TOPIC], "lag-order", width=160)
     rows = lag_tables.rows(held, view, wanted, worst_first=order == _WORST)
     if not rows:
+        blocks.empty("No partition to show.", "The sample holds none, or the filter passes none.")
         return None
+    left, right = layout.beside("lag")
+    with left:
+        return _chosen(held, view, rows, colours, claimed), right
+
+
+def _chosen(
+    held: lag_tables.Shown, view: LagView, rows: tuple[LagPartition, ...], colours: Palette, claimed: LagView
+) -> LagPartition:
+    sample = view.newest.sample
     page = rows[table.page(len(rows))]
     names = selectors.row_names(page, among=sample.partitions)
     selection = Selection(key="lag-row", grid=f"lag-{held.id}-{abs(hash(names))}", names=names, first=0)

@@ -82,11 +82,11 @@ def draw(answers: Answers) -> None:
         _waiting()
     if live:
         _totals(answers, live)
-        st.subheader("Your migrations", anchor=False)
+        st.header("Your migrations", anchor=False)
         for migration in live:
             _migration(answers, migration)
     if samples:
-        st.subheader("The sample migration" if live else "Start here: the sample migration", anchor=False)
+        st.header("The sample migration" if live else "Start here: the sample migration", anchor=False)
         _case(answers, samples[0])
         _migration(answers, samples[0])
     for sample in samples[1:]:
@@ -100,7 +100,7 @@ def draw(answers: Answers) -> None:
             "offsetwise init --old HOST:PORT --new HOST:PORT --checkpoints FOLDER --out migration.yaml\n"
             "offsetwise console --migration migration.yaml",
         )
-    st.subheader("The path", anchor=False)
+    st.header("The path", anchor=False)
     with st.container(horizontal=True):
         for icon, title, text, page in _PATH:
             with st.container(border=True, height="stretch"):
@@ -261,7 +261,7 @@ def _waiting() -> None:
     waiting = found.waiting_for(person)
     if not plans:
         return
-    st.subheader("Plans", anchor=False)
+    st.header("Plans", anchor=False)
     states = Counter(row.state for row in plans)
     told = " · ".join(f"{number(states[state])} {state}" for state in State if states[state])
     st.markdown(f":gray[{told}]")

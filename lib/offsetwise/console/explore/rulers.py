@@ -100,7 +100,7 @@ def rulers(row: PartitionComparison, colours: Palette) -> go.Figure:
         barmode="overlay",
         showlegend=False,
         height=HEIGHT_PX,
-        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+        margin={"l": 8, "r": 24, "t": 8, "b": 8},
         shapes=[_same_record(colours)],
         annotations=[*_labels(row, old, new, colours), *_ticks(window, old, new, colours)],
         **page_style(colours),

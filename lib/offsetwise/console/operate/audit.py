@@ -13,7 +13,7 @@ import streamlit as st
 from offsetwise.console import board
 from offsetwise.console.operate import audit_rows
 from offsetwise.console.server import guard
-from offsetwise.console.widgets import blocks, downloads, table
+from offsetwise.console.widgets import blocks, downloads, layout, table
 from offsetwise.console.widgets.escaping import cell
 from offsetwise.console.widgets.table import Selection
 from offsetwise.store.audit import AuditFilter, AuditRow, Chain
@@ -66,11 +66,14 @@ def _rows(seat: board.Seat, newest: int, whole: Chain | None) -> None:
         audit_rows.leaf(before, 0, more=False)
         return
     links = audit_rows.links(rows, whole)
-    selection = _table(seat, rows, links)
-    _downloads(seat, asked.filter, len(rows), newest)
-    chosen = selection.choose("Row", width=160)
-    audit_rows.leaf(before, rows[-1].seq, more=len(found) > PAGE_ROWS)
-    _row(rows[chosen], links[chosen])
+    left, right = layout.beside("audit")
+    with left:
+        selection = _table(seat, rows, links)
+        _downloads(seat, asked.filter, len(rows), newest)
+        chosen = selection.choose("Row", width=160)
+        audit_rows.leaf(before, rows[-1].seq, more=len(found) > PAGE_ROWS)
+    with right:
+        _row(rows[chosen], links[chosen])
 
 
 def _table(seat: board.Seat, rows: Sequence[AuditRow], links: tuple[Verdict, ...]) -> Selection:
@@ -109,7 +112,7 @@ def _downloads(seat: board.Seat, wanted: AuditFilter, shown: int, newest: int) -
 
 
 def _row(row: AuditRow, link: Verdict) -> None:
-    st.subheader(audit_rows.heading(row), anchor=False)
+    st.header(audit_rows.heading(row), anchor=False)
     if link is not audit_rows.INTACT:
         blocks.box(Tone.WRONG, f"**{link}:** this row, or the one before it, is not as it was written.")
     st.markdown(audit_rows.told(row))

@@ -10,12 +10,13 @@ from typing import Any, Final
 import streamlit as st
 
 from offsetwise.console.answers import Answers, Held, Question
+from offsetwise.console.explore.checkpoint.screen import beside_restart
 from offsetwise.console.explore.checkpoint.sources import resumed, resumes
 from offsetwise.console.operate import fleet_chart, fleet_files, fleet_table
 from offsetwise.console.operate.fleet_table import now_ms
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
-from offsetwise.console.widgets import blocks, downloads, palette, table
+from offsetwise.console.widgets import blocks, downloads, layout, palette, table
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.console.widgets.evidence import linked
@@ -129,7 +130,7 @@ def _title(verdict: FleetVerdict) -> str:
 
 def _map(held: Held[Fleet], colours: Palette) -> None:
     with guard.block("map"):
-        st.subheader("How long without a batch", anchor=False)
+        st.header("How long without a batch", anchor=False)
         figure, takeaway = age_map(held, colours)
         st.plotly_chart(figure, config=blocks.CHART_OPTIONS, alt=takeaway, key="ages", theme=None)
         with st.expander("Data"):
@@ -138,14 +139,18 @@ def _map(held: Held[Fleet], colours: Palette) -> None:
 
 @st.fragment
 def _rows(held: Held[Fleet], migration: Offered, colours: Palette) -> None:
-    st.subheader("Every checkpoint", anchor=False)
+    st.header("Every checkpoint", anchor=False)
     with guard.block("rows"):
         known = fleet_table.facts(held)
         shown = fleet_table.filtered(held, fleet_table.filters(known.codes, known.topics))
-        if shown:
-            _facts_of(held, choose(held, shown, colours), migration)
-        else:
+        if not shown:
             blocks.empty("No checkpoint passes these filters.", "Clear a filter to see more.")
+            return
+        left, right = layout.beside("facts")
+        with left:
+            row = choose(held, shown, colours)
+        with right:
+            _facts_of(held, row, migration)
 
 
 def choose(held: Held[Fleet], rows: tuple[FleetRow, ...], colours: Palette) -> FleetRow:
@@ -184,7 +189,7 @@ def _facts_of(held: Held[Fleet], row: FleetRow, migration: Offered) -> None:
     """Draw the facts of one row."""
     label = fleet_table.facts(held).labels[row.uri]
     verdict = fleet_table.VERDICTS[row.verdict]
-    st.subheader(f"Facts · {markdown(label)}", anchor=False)
+    st.header(f"Facts · {markdown(label)}", anchor=False)
     st.markdown(f":{verdict.tone.colour}-badge[{verdict}] {markdown(fleet_table.MEANING[row.verdict])}")
     _links(row, migration.name)
     st.code(plain(row.uri), language=None, wrap_lines=True)
@@ -233,7 +238,7 @@ def _problems(checkpoint: Checkpoint) -> None:
             remedy = f"  \n**What to do:** {markdown(problem.fix)}" if problem.fix else ""
             st.markdown(
                 f":{verdict.tone.colour}-badge[{verdict}] **{linked(problem.code)}**  \n"
-                f"{markdown(problem.message)}{remedy}"
+                f"{markdown(beside_restart(problem))}{remedy}"
             )
 
 

@@ -152,7 +152,7 @@ def draw_step(place: DeltaGenerator, name: str, done: int, total: int) -> None:
 
 def section(title: str, *, shown: str = "") -> None:
     """Head a part of a page, so that `contents` leads to it. Where given, `shown` is its heading. Markdown."""
-    st.subheader(shown or title, anchor=_anchor(title))
+    st.header(shown or title, anchor=_anchor(title))
 
 
 def contents(*titles: str) -> None:

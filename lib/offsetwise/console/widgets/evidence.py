@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Final
 
 import streamlit as st
 
 from offsetwise import wording
-from offsetwise.console.widgets import table
+from offsetwise.console.widgets import layout, table
 from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.console.widgets.shards import SHARDS, Shards
 from offsetwise.console.widgets.table import Column, Columns
@@ -27,7 +28,7 @@ from offsetwise.model import (
     Side,
     SourcePosition,
 )
-from offsetwise.position import OpaquePosition
+from offsetwise.position import OpaquePosition, Position
 from offsetwise.translation.alternatives import alternatives
 from offsetwise.wording import brief, many, number, verdicts
 from offsetwise.wording.behind import parts
@@ -35,7 +36,6 @@ from offsetwise.wording.behind import parts
 ANCHOR: Final = "evidence"
 """What a link within the page names."""
 TITLE: Final = "Evidence"
-_FACTS_PX: Final = 560
 MAX_NOTES: Final = 12
 _POSITIONS: Final[Columns[SourcePosition]] = (
     Column("topic", lambda position: position.topic),
@@ -47,21 +47,27 @@ _POSITIONS: Final[Columns[SourcePosition]] = (
 
 def draw(shown: Comparison, row: PartitionComparison) -> None:
     """Draw everything that is known about one partition."""
-    st.subheader(f"{TITLE} · {markdown(partition_name(row))}", anchor=ANCHOR)
-    for facts, words in ((_around, _why), (_at_old_number, _cost)):
-        with st.container(horizontal=True, gap="large"):
-            with st.container(width=_FACTS_PX):
-                facts(row)
-            with st.container():
-                words(row)
-    _others(row)
-    _findings(shown, row)
-    _ids(shown, row)
+    st.header(f"{TITLE} · {markdown(partition_name(row))}", anchor=ANCHOR)
+    _cost(row)
+    found = findings_of(shown, row)
+    parts: dict[str, Callable[[], None]] = {"Proof": partial(_proof, row)}
+    if row.old_offset is not None and not verdicts.of_another_stream(row):
+        parts["At the old number"] = partial(_at_old_number, row, row.old_offset)
+    parts["Other sources"] = partial(_others, row)
+    if found:
+        parts[f"Findings ({len(found)})"] = partial(findings, found)
+    parts["Identifiers"] = partial(_ids, shown, row)
+    layout.tabs(parts)
+
+
+def _proof(row: PartitionComparison) -> None:
+    _why(row)
+    _around(row)
 
 
 def checkpoint_alone(found: Checkpoint) -> None:
     """Show what the checkpoint says, when the clusters could not be read."""
-    st.subheader("What the checkpoint says on its own", anchor=False)
+    st.header("What the checkpoint says on its own", anchor=False)
     st.markdown(markdown(found.restart))
     shards = Shards(found)
     if shards:
@@ -131,15 +137,13 @@ def _why(row: PartitionComparison) -> None:
         )
 
 
-def _at_old_number(row: PartitionComparison) -> None:
-    if row.old_offset is None or verdicts.of_another_stream(row):
-        return
-    st.markdown(f"**What the old number would read** · {number(row.old_offset)} on new")
+def _at_old_number(row: PartitionComparison, old: Position) -> None:
+    st.markdown(f"**What the old number would read** · {number(old)} on new")
     found = row.evidence.at_raw
     if not found:
         st.markdown(":gray[No record was read there.]")
         return
-    first = next((r for r in found if r.new_offset is not None and r.new_offset >= row.old_offset), None)
+    first = next((r for r in found if r.new_offset is not None and r.new_offset >= old), None)
     table.show(
         neighbours(first, "first"),
         found,
@@ -178,13 +182,6 @@ def findings(found: Sequence[Finding]) -> None:
             )
 
 
-def _findings(shown: Comparison, row: PartitionComparison) -> None:
-    found = findings_of(shown, row)
-    if found:
-        st.markdown("**Findings**")
-        findings(found)
-
-
 def _restart(row: PartitionComparison) -> None:
     if len(row.restart) > 1:
         ends = " · ".join(
@@ -195,25 +192,24 @@ def _restart(row: PartitionComparison) -> None:
 
 
 def _ids(shown: Comparison, row: PartitionComparison) -> None:
-    with st.expander("Identifiers, to copy"):
-        checkpoint = shown.checkpoint
-        for title, value in (
-            ("old cluster id", shown.old.cluster_id),
-            ("new cluster id", shown.new.cluster_id),
-            ("checkpoint", checkpoint.uri if checkpoint else None),
-            ("query or job id", checkpoint.job_id if checkpoint else None),
-            ("group", shown.group),
-            ("salt of the identities", row.evidence.salt or None),
-            ("old offset", None if row.old_offset is None else str(row.old_offset)),
-            ("new offset", None if row.new_offset is None else str(row.new_offset)),
-            (
-                "identities, in the order above",
-                "\n".join(record.identity for record in row.evidence.neighbours) or None,
-            ),
-        ):
-            if value is not None:
-                st.markdown(title)
-                st.code("\n".join(plain(line) for line in value.split("\n")), language=None, wrap_lines=True)
+    checkpoint = shown.checkpoint
+    for title, value in (
+        ("old cluster id", shown.old.cluster_id),
+        ("new cluster id", shown.new.cluster_id),
+        ("checkpoint", checkpoint.uri if checkpoint else None),
+        ("query or job id", checkpoint.job_id if checkpoint else None),
+        ("group", shown.group),
+        ("salt of the identities", row.evidence.salt or None),
+        ("old offset", None if row.old_offset is None else str(row.old_offset)),
+        ("new offset", None if row.new_offset is None else str(row.new_offset)),
+        (
+            "identities, in the order above",
+            "\n".join(record.identity for record in row.evidence.neighbours) or None,
+        ),
+    ):
+        if value is not None:
+            st.markdown(title)
+            st.code("\n".join(plain(line) for line in value.split("\n")), language=None, wrap_lines=True)
 
 
 def partition_name(row: PartitionComparison) -> str:
@@ -229,11 +225,11 @@ def neighbours(first: Neighbour | None, word: str) -> Columns[Neighbour]:
         word: What to call it.
     """
     return (
-        Column("old offset", lambda record: record.old_offset, 84),
-        Column("new offset", lambda record: record.new_offset, 84),
-        Column("time (UTC)", lambda record: wording.moment(record.timestamp_ms), 190),
-        Column("identity", lambda record: record.identity[:8], 84),
-        Column("for the job", lambda record: f"{record.side}, {word}" if record is first else str(record.side), 100),
+        Column("old offset", lambda record: record.old_offset, 76),
+        Column("new offset", lambda record: record.new_offset, 80),
+        Column("for the job", lambda record: f"{record.side}, {word}" if record is first else str(record.side), 88),
+        Column("time (UTC)", lambda record: wording.moment(record.timestamp_ms), 172),
+        Column("identity", lambda record: record.identity[:8], 76),
     )
 
 

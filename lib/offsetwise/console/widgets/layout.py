@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Final
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 CSS: Final = """
 [data-testid="stHeader"] { background: transparent }
@@ -16,9 +20,46 @@ CSS: Final = """
 .st-key-top-line button { min-height: 2rem }
 .st-key-top-line button[kind="tertiary"] { text-decoration: underline; text-underline-offset: 0.2em }
 .stApp:has([data-testid="stExpandSidebarButton"]) .st-key-top-line { padding-left: 6rem }
+[data-testid="stMetric"] > div { padding: 0.375rem 0.875rem }
+[data-testid="stMetricValue"] { font-size: 1.5rem; line-height: 1.3 }
+[data-testid="stMetricLabel"] p { font-size: 0.875rem }
+@media (max-width: 1200px) {
+    [class*="st-key-beside-"] > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"] {
+        flex-direction: column
+    }
+    [class*="st-key-beside-"] > [data-testid="stLayoutWrapper"] > * > [data-testid="stColumn"] { width: 100% }
+}
 @media (max-width: 640px) {
     [data-testid="stMainBlockContainer"] { padding: 3.25rem 1rem 3rem }
     .stApp:has([data-testid="stExpandSidebarButton"]) .st-key-top-line { padding: 0 }
 }
 """
 """Streamlit leaves 96 pixels of nothing above every title, and 80 on either side."""
+
+PART: Final = "part"
+"""Names a tab in the address."""
+
+
+def beside(key: str, *, left: int = 11, right: int = 9) -> tuple[DeltaGenerator, DeltaGenerator]:
+    """Lay out two columns, a table and what its selected row says; one below the other in a narrow window.
+
+    Args:
+        key: Names them for the page's styles, and tells those of one page apart.
+        left: Width of the first column, in shares of both.
+        right: Width of the second.
+    """
+    with st.container(key=f"beside-{key}"):
+        first, second = st.columns([left, right], gap="medium")
+    return first, second
+
+
+def tabs(parts: Mapping[str, Callable[[], None]]) -> None:
+    """Draw the parts of a long page in tabs. The address may name the one that is open at first, as `PART`.
+
+    Args:
+        parts: What draws each, by the title of its tab.
+    """
+    asked = st.query_params.get(PART)
+    for tab, draw in zip(st.tabs(list(parts), default=asked if asked in parts else None), parts.values(), strict=True):
+        with tab:
+            draw()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import streamlit as st
@@ -12,7 +14,7 @@ from offsetwise.console.explore.checkpoint import sources, transactions
 from offsetwise.console.plan import decided
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
-from offsetwise.console.widgets import blocks, table
+from offsetwise.console.widgets import blocks, layout, table
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.engines.engine import CheckpointReading
 from offsetwise.engines.flink.details import Operator, OperatorState, Saved, flink_details
@@ -61,15 +63,22 @@ def draw(answers: Answers, migration: Offered, name: str, held: sources.Reading)
     """Draw everything below the restart and its banners."""
     shown = held.value.checkpoint
     _metrics(held.value, recorded=migration.recorded)
-    blocks.contents("What a failure would read again", "Sources", "Operators", decided.TITLE)
+    operators = {one.id: one.name or one.uid or one.id for one in flink_details(shown).operators}
+    parts: dict[str, Callable[[], None]] = {
+        "Restart": partial(_restart, answers, migration, name, shown),
+        "Sources": partial(sources.draw, held),
+        "Operators": partial(_operators, shown),
+        decided.TITLE: partial(transactions.draw, answers, migration, name, shown, operators=operators),
+    }
+    if shown.details.retained:
+        parts["Other checkpoints"] = partial(_retained, shown)
+    layout.tabs(parts)
+
+
+def _restart(answers: Answers, migration: Offered, name: str, shown: Checkpoint) -> None:
     with guard.block("failure"):
         named = answers.held(Question.of(Reader.checkpoint_reading, migration.name, name, None))
         _failure(shown, None if named is None else named.value.checkpoint)
-    sources.draw(held)
-    _operators(shown)
-    operators = {one.id: one.name or one.uid or one.id for one in flink_details(shown).operators}
-    transactions.draw(answers, migration, name, shown, operators=operators)
-    _retained(shown)
 
 
 def facts(read: Checkpoint) -> None:

@@ -91,18 +91,20 @@ def _retained(shown: Checkpoint) -> int | None:
 def draw(answers: Answers, migration: Offered, subject: Subject, held: sources.Reading) -> None:
     """Draw the whole screen of one reading."""
     shown = held.value.checkpoint
-    blocks.box(sources.restart_tone(shown), f"**The restart.** {markdown(shown.restart)}")
     with guard.block("banners"):
+        pending = [problem for problem in shown.problems if problem.code == pending_batch.code]
+        more = "".join(f" {_told(problem)}" for problem in pending)
+        blocks.box(sources.restart_tone(shown), f"**The restart.** {markdown(shown.restart)}{more}")
         for problem in shown.problems:
-            _banner(problem)
+            if problem not in pending:
+                blocks.box(sources.tone(problem), f"**{title(problem)}** {_told(problem)}")
     import_module(engine_of(shown.engine).screen).draw(answers, migration, subject.name, held)
     _identifiers(held)
 
 
-def _banner(problem: Problem) -> None:
+def _told(problem: Problem) -> str:
     fix = f"  \n**What to do:** {markdown(problem.fix)}" if problem.fix else ""
-    said = markdown(beside_restart(problem))
-    blocks.box(sources.tone(problem), f"**{title(problem)}** ({linked(problem.code)})  \n{said}{fix}")
+    return f"({linked(problem.code)})  \n{markdown(beside_restart(problem))}{fix}"
 
 
 def _identifiers(held: sources.Reading) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 import streamlit as st
@@ -12,7 +13,7 @@ from offsetwise.console.explore.checkpoint import batches, files, repairs, sourc
 from offsetwise.console.explore.checkpoint.sources import restart_tone
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
-from offsetwise.console.widgets import blocks, downloads, table
+from offsetwise.console.widgets import blocks, downloads, layout, table
 from offsetwise.console.widgets.blocks import asked
 from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.console.widgets.shards import in_shards
@@ -72,22 +73,17 @@ def draw(answers: Answers, migration: Offered, name: str, held: sources.Reading)
         with guard.block("running"):
             _running(held, f"{migration.name}/{name}")
     _metrics(held.value)
-    blocks.contents(
-        "What a failure would read again",
-        "Batches over time",
-        "Two batches compared",
-        "Sources",
-        "A batch's files",
-        "State stores",
-        "Recorded configuration",
+    layout.tabs(
+        {
+            "Restart": partial(steps.draw, held),
+            "Batches": partial(batches.timeline, held),
+            "Two batches": partial(batches.compared, answers, migration.name, name, held),
+            "Sources": partial(sources.draw, held),
+            "Files": partial(files.draw, answers, migration.name, name, held),
+            "State": partial(_state_stores, answers, migration.name, name, held),
+            "Configuration": partial(_configuration, held),
+        }
     )
-    steps.draw(held)
-    batches.timeline(held)
-    batches.compared(answers, migration.name, name, held)
-    sources.draw(held)
-    files.draw(answers, migration.name, name, held)
-    _state_stores(answers, migration.name, name, held)
-    _configuration(held)
     repairs.draw(answers, migration, name, held.value.checkpoint)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final
 
 import streamlit as st
@@ -14,7 +16,7 @@ from offsetwise.console.explore.clusters.mirror import groups as draw_groups
 from offsetwise.console.explore.clusters.summary import HeldCluster, View, view
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
-from offsetwise.console.widgets import blocks
+from offsetwise.console.widgets import blocks, layout
 from offsetwise.console.widgets.blocks import Offer, asked, busy
 from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.console.widgets.evidence import linked
@@ -30,37 +32,36 @@ def draw(answers: Answers, migration: Offered, head: guard.Head) -> None:
     held = _cards(answers, migration)
     shown = view(held[Cluster.OLD], held[Cluster.NEW])
     head.context(_caption(migration, shown))
+    read = False
     with guard.block("clusters"):
         if shown.old is not None and shown.new is not None and not migration.may_be_one:
             check_two_clusters(shown.old.snapshot, shown.new.snapshot)
-        if shown.old is not None or shown.new is not None:
-            _read(answers, migration, held, shown)
-    sinks.draw(answers, migration)
-    access.draw(answers, migration)
+        read = shown.old is not None or shown.new is not None
+        if read:
+            blocks.box(*summary.answer(shown))
+    _tabs(answers, migration, held, shown, read=read)
 
 
-def _read(answers: Answers, migration: Offered, held: dict[Cluster, HeldCluster | None], shown: View) -> None:
-    blocks.box(*summary.answer(shown))
-    blocks.contents(
-        *([topics.LOGS] if not all(map(topics.in_shards, shown.pairs)) else ()),
-        *([topics.HASH_KEYS] if any(map(topics.in_shards, shown.pairs)) else ()),
-        *(("Topics", "Differences in configuration") if shown.pairs else ()),
-        "Consumer groups",
-        "Mirror health",
-        "When retention reaches the positions",
-        *([sinks.TITLE] if migration.sinks else ()),
-        "Reaching the clusters",
-        "Minimum ACLs",
-    )
-    with guard.block("topics"):
-        if shown.pairs:
-            topics.draw(shown)
-    with guard.block("groups"):
-        draw_groups(shown)
-    with guard.block("mirror"):
-        mirror.mirror_health(shown)
-    with guard.block("retention"):
-        retention.draw(answers, migration, held)
+def _tabs(
+    answers: Answers, migration: Offered, held: dict[Cluster, HeldCluster | None], shown: View, *, read: bool
+) -> None:
+    """Draw what was read, if it may be shown, and how the clusters are reached, in tabs: it is five screens long."""
+    parts: dict[str, Callable[[], None]] = {}
+    if read and shown.pairs:
+        parts["Topics"] = partial(topics.draw, shown)
+    if read:
+        parts["Groups"] = partial(draw_groups, shown)
+        parts["Mirror"] = partial(mirror.mirror_health, shown)
+        parts["Retention"] = partial(retention.draw, answers, migration, held)
+    if migration.sinks:
+        parts[sinks.TITLE] = partial(sinks.draw, answers, migration)
+    parts["Access"] = partial(access.draw, answers, migration)
+    layout.tabs({title: partial(_kept_apart, title, draw) for title, draw in parts.items()})
+
+
+def _kept_apart(key: str, draw: Callable[[], None]) -> None:
+    with guard.block(key):
+        draw()
 
 
 def _caption(migration: Offered, shown: View) -> str:

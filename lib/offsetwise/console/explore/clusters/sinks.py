@@ -10,7 +10,7 @@ from offsetwise.console.answers import Answers, Question
 from offsetwise.console.plan import decided
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
-from offsetwise.console.widgets import blocks, selectors
+from offsetwise.console.widgets import blocks, layout, selectors
 from offsetwise.transactions.decisions import Decision
 
 TITLE: Final = decided.TITLE
@@ -37,7 +37,7 @@ def draw(answers: Answers, migration: Offered) -> None:
         blocks.lead_on(
             "Each transaction, and why",
             _CHECKPOINT_PAGE,
-            migration.address(subjects[name]),
+            {**migration.address(subjects[name]), layout.PART: TITLE},
             icon=":material/contract:",
             next_step=False,
         )

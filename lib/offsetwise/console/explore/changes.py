@@ -1,0 +1,101 @@
+"""The partitions whose numbers change, largest difference first, with both offsets and how the new one is known.
+
+They stand before every other number of a comparison, because a person reads them out, compares them and types them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import streamlit as st
+
+from offsetwise.console.answers import Held
+from offsetwise.console.widgets.cached import cached
+from offsetwise.console.widgets.escaping import markdown
+from offsetwise.console.widgets.evidence import partition_name
+from offsetwise.model import AnyPosition, Comparison, PartitionComparison
+from offsetwise.position import offset_or_none
+from offsetwise.wording import brief, signed, verdicts
+
+SHOWN: Final = 5
+"""Rows of the table; the whole table of the page has the others."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """How many partitions change their position, keep it, or have none yet, and those that change most."""
+
+    changed: int
+    same: int
+    unknown: int
+    largest: tuple[PartitionComparison, ...]
+
+    def __str__(self) -> str:
+        counts = ((self.changed, "change", "changes"), (self.same, "stay", "stays"))
+        told = [f"{count:,} {one if count == 1 else several}" for count, several, one in counts if count]
+        return ", ".join([*told, *([f"{self.unknown:,} not known yet"] if self.unknown else [])])
+
+
+def changes_of(rows: Sequence[PartitionComparison]) -> Changes:
+    """Count the partitions that change, and sort out those that change most."""
+    known = [row for row in rows if row.new_offset is not None]
+    moved = [row for row in known if row.new_offset != row.old_offset]
+    return Changes(
+        changed=len(moved),
+        same=len(known) - len(moved),
+        unknown=len(rows) - len(known),
+        largest=tuple(sorted(moved, key=_order)[:SHOWN]),
+    )
+
+
+def _order(row: PartitionComparison) -> tuple[int, tuple[int, bool, int]]:
+    return -abs(verdicts.shift(row) or 0), verdicts.urgency(row)
+
+
+def in_markdown(changes: Changes) -> str:
+    """Return the table of the largest changes, the digits that change in bold."""
+    numeric = all(offset_or_none(row.new_offset) is not None for row in changes.largest)
+    shift = ("| shift ", "|---:") if numeric else ("", "")
+    lines = [f"| partition | old → new {shift[0]}| |", f"|:---|:---{shift[1]}|:---|"]
+    for row in changes.largest:
+        verdict = verdicts.EXACTNESS[row.exactness]
+        difference = f"| {signed(verdicts.shift(row)).replace('-', '−')} " if numeric else ""
+        lines.append(
+            f"| **{markdown(partition_name(row))}** | {markdown(brief(row.old_offset))} → "
+            f"{new_in_bold(row.old_offset, row.new_offset)} {difference}| :{verdict.tone.colour}[{verdict}] |"
+        )
+    return "\n".join(lines)
+
+
+def new_in_bold(old: AnyPosition | None, new: AnyPosition | None) -> str:
+    """Return a new position as Markdown, bold from the first digit that differs from the old one.
+
+    >>> new_in_bold(1_050, 950), new_in_bold(1_030, 1_035), new_in_bold(350, 350), new_in_bold(None, 7)
+    ('**950**', '1,03**5**', '350', '**7**')
+    """
+    printed, before = brief(new), brief(old)
+    if not isinstance(new, int) or not isinstance(old, int):
+        return printed if new == old else f"**{markdown(printed)}**"
+    if len(printed) != len(before):
+        return f"**{printed}**"
+    same = next((at for at, (one, other) in enumerate(zip(printed, before, strict=True)) if one != other), len(printed))
+    return printed if same == len(printed) else f"{printed[:same]}**{printed[same:]}**"
+
+
+@cached(16)
+def changes(held: Held[Comparison]) -> Changes:
+    """Count the changes of a comparison once."""
+    return changes_of(held.value.partitions)
+
+
+def draw(held: Held[Comparison]) -> None:
+    """Draw the table with its count above, and where the other rows are."""
+    found = changes(held)
+    if not found.largest:
+        st.markdown(f"**No partition changes its position** · {found}")
+        return
+    more = "" if found.changed <= SHOWN else f" · the {SHOWN} largest changes"
+    st.markdown(f"**{found}**{more}")
+    st.markdown(in_markdown(found))

@@ -1,0 +1,80 @@
+"""What samples the lag of a migration in this console, with the button that starts or stops it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final
+
+import streamlit as st
+
+from offsetwise.console.answers import Answers
+from offsetwise.console.reader import Offered
+from offsetwise.console.widgets import blocks
+from offsetwise.console.widgets.escaping import markdown
+from offsetwise.watch.background import Sampling
+from offsetwise.wording import many
+
+_EVERY: Final = {"10 s": 10.0, "30 s": 30.0, "60 s": 60.0, "5 min": 300.0}
+
+
+def draw(answers: Answers, migration: Offered) -> None:
+    """Draw what samples this migration here, with the button to start or stop it."""
+    if migration.recorded:
+        st.markdown(
+            f":gray[This lag was recorded from {migration.recorded_from}"
+            + (
+                ""
+                if migration.may_be_one
+                else ", with its gaps: a group read on while the job was stopped, and the mirror stood still twice"
+            )
+            + ". There is nothing to sample.]"
+        )
+        return
+    state = answers.reader.sampling(migration.name)
+    if state is not None and state.error is not None:
+        blocks.failed(state.error, key="sampler")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        if state is not None and state.running:
+            st.button(
+                "Stop sampling",
+                icon=":material/stop_circle:",
+                key="stop-sampling",
+                on_click=_stop,
+                args=(answers, migration.name),
+            )
+        else:
+            every = st.selectbox("Sample every", list(_EVERY), index=1, key="sample-every", width=120)
+            st.button(
+                "Start sampling",
+                icon=":material/play_circle:",
+                key="start-sampling",
+                on_click=_start,
+                args=(answers, migration.name, _EVERY[every]),
+                help="Reads the checkpoints and groups of this migration and both clusters again and again, for as "
+                "long as this console runs. Nothing is written to them.",
+            )
+        st.markdown(f":gray[{_told(state)}]", width="stretch")
+    if state is not None and state.running and state.not_kept:
+        st.warning(
+            f"**Samples are taken, but not kept.**  \n{markdown(state.not_kept)}", icon=":material/database_off:"
+        )
+
+
+def _start(answers: Answers, migration: str, every_s: float) -> None:
+    answers.reader.start_sampling(migration, every_s)
+
+
+def _stop(answers: Answers, migration: str) -> None:
+    answers.reader.stop_sampling(migration)
+
+
+def _told(state: Sampling | None) -> str:
+    if state is None:
+        return "This console takes no samples."
+    taken = f"{many(state.taken, 'moment')} sampled"
+    if state.last_at_ms is not None:
+        last = datetime.fromtimestamp(state.last_at_ms / 1000, UTC)
+        taken += f", the last one at {last:%H:%M:%S} UTC"
+    if not state.running:
+        return f"This console takes no more samples: {taken}."
+    return f"This console samples every {state.every_s:g} s, since {state.started_at:%H:%M:%S} UTC: {taken}."

@@ -1,0 +1,80 @@
+"""How much of a page a person scrolls: no page of a sample is longer than two and a half screens at 1440 x 900."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from urllib.parse import urlencode
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from offsetwise.console.reader import Reader
+from tests.browser.conftest import settle
+from tools.screenshots import pages, rest
+
+SCREENS = 2.5
+WIDTH, HEIGHT = 1440, 900
+OF_ONE_JOB = ("checkpoint", "clusters", "compare", "lag", "fleet")
+ELSEWHERE = ("draft", "review", "export")
+"""The pages of a plan, whose lengths their own tests hold."""
+GRIDS = {
+    "compare": ("what the old number would do", "Evidence · "),
+    "lag": ("with position and lag on both clusters", " over time"),
+    "fleet": ("with verdict, age, problems", "Facts · "),
+}
+"""By page: words of its table's description, and of the heading of what a row opens."""
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    made = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+    yield made
+    made.close()
+
+
+def addresses() -> list[str]:
+    """Every page of every job of every sample, and the pages of no job."""
+    of_jobs = [
+        f"{path}?{urlencode(sample.address(subject))}"
+        for sample in Reader(()).offered()
+        for subject in sample.subjects
+        for path in OF_ONE_JOB
+    ]
+    return [*(path for path in pages() if path not in (*OF_ONE_JOB, *ELSEWHERE)), *of_jobs]
+
+
+def test_no_page_of_a_sample_is_longer_than_two_and_a_half_screens(
+    page: Page, bundled: str, figure: Callable[[str], None]
+) -> None:
+    heights = {}
+    for path in addresses():
+        page.goto(f"{bundled}/{path}")
+        settle(page)
+        rest(page)
+        heights[path] = page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight") / HEIGHT
+    longest = max(heights, key=lambda path: heights[path])
+    figure(f"the longest page of the samples is {longest} with {heights[longest]:.1f} screens")
+    assert {path: height for path, height in heights.items() if height > SCREENS} == {}
+
+
+@pytest.mark.parametrize("path", GRIDS)
+def test_what_a_row_opens_stands_beside_its_table_on_one_screen(page: Page, bundled: str, path: str) -> None:
+    described, heading = GRIDS[path]
+    page.goto(f"{bundled}/{path}")
+    settle(page)
+    named = page.locator(f"[aria-label*='{described}']")
+    grid = page.get_by_test_id("stDataFrame").filter(has=named).first
+    grid.scroll_into_view_if_needed()
+    before = page.get_by_role("heading", name=heading).first.inner_text()
+    box = grid.locator("canvas").first.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + 0.5 * box["width"], box["y"] + 35 * 2 + 17)
+    opened = page.get_by_role("heading", name=heading).first
+    expect(opened).not_to_have_text(before)
+    settle(page)
+    table, proof = grid.bounding_box(), opened.bounding_box()
+    assert table is not None
+    assert proof is not None
+    assert proof["x"] >= table["x"] + table["width"], "it stands beside the table"
+    assert 0 <= proof["y"] <= HEIGHT - 100, "it is on the screen, without scrolling"
+    assert table["y"] <= HEIGHT - 100
