@@ -18,6 +18,7 @@ from offsetwise.lab import Lab
 from tests.browser.conftest import CLI, console, keep, settle
 from tests.browser.oidc import provider
 from tests.browser.signing import sign_in, write_secrets
+from tests.browser.test_confirmations import BAR
 from tests.browser.test_live_lab import press
 from tests.commands import Ran, run
 from tests.integration.groups import commit, committed
@@ -143,12 +144,12 @@ def drafted(author: Page, group: str) -> str:
     settle(author)
     press(author, "Submit for review")
     expect(author.get_by_text("waits for a decision about exactly")).to_be_visible()
-    link = author.get_by_role("link", name=re.compile("Open plan [0-9]+ on Review"))
-    number = re.search("[0-9]+", link.inner_text())
+    number = re.search("Plan ([0-9]+) ·", author.locator(BAR).inner_text())
     assert number is not None
-    link.click()
+    author.get_by_role("button", name="Open on Review").click()
+    expect(author.get_by_role("heading", name="Review", level=1)).to_be_visible()
     settle(author)
-    return number.group()
+    return number[1]
 
 
 def control(page: Page, name: str) -> Any:
@@ -194,7 +195,7 @@ def test_what_one_person_drafts_another_approves_and_the_command_line_applies(of
     keep(reviewer, "review-reviewer")
     press(reviewer, "Approve")
     expect(reviewer.get_by_text("Approved: version")).to_be_visible()
-    reviewer.get_by_role("link", name="Export it").click()
+    reviewer.get_by_role("button", name=re.compile("Export$")).click()
     settle(reviewer)
     expect(reviewer.get_by_role("heading", name="On the command line")).to_be_visible()
     keep(reviewer, "export-approved")

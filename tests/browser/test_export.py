@@ -28,7 +28,7 @@ def approve(page: Page) -> None:
     page.get_by_role("textbox", name="to approve").fill("payments")
     page.get_by_role("button", name="Approve", exact=True).click()
     expect(page.get_by_text("Approved: version")).to_be_visible()
-    page.get_by_role("link", name="Export it").click()
+    page.get_by_role("button", name=re.compile("Export$")).click()
     expect(page.get_by_text("Approved: version 2, 1 approval of 1 asked for.")).to_be_visible()
     settle(page)
 

@@ -87,7 +87,7 @@ def test_a_plan_is_drafted_approved_and_exported_by_the_people_of_the_demonstrat
         page.get_by_role("button", name=APPROVE).click()
         expect(page.get_by_text("Approved: version")).to_be_visible()
 
-        page.get_by_role("link", name="Export it").click()
+        page.get_by_role("button", name=re.compile("Export$")).click()
         expect(page.get_by_text(re.compile("Approved: version 1, 1 approval of 1"))).to_be_visible()
         expect(page.get_by_text("startingOffsets")).to_have_count(0)
         settle(page)

@@ -68,7 +68,7 @@ def approve_at_once(pages: Sequence[Page], court: Court, saved: Saved) -> None:
     for page in pages:
         page.goto(f"{court.address}/review?plan={saved.plan}")
         settle(page)
-        expect(page.get_by_role("heading", name=f"Plan {saved.digest[:8]}")).to_be_visible()
+        expect(page.get_by_role("heading", name=f"Plan {saved.plan} ·")).to_be_visible()
     for page in pages:
         page.get_by_role("button", name=APPROVE).dispatch_event("click", timeout=30_000)
 

@@ -171,7 +171,7 @@ def test_nobody_approves_their_own_plan_by_a_page(here: Stage, road: str) -> Non
     access.use(here.scene.access)
     page.button(key=f"approve-{saved.plan}").click().run()  # a page that offers it all the same
 
-    assert "**Not allowed**" in words(page)
+    assert "**Not done.**" in words(page)
     assert not page.exception
     sheet = here.scene.board.sheet(BOTH, saved.plan)
     assert sheet is not None

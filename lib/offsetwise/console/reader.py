@@ -62,6 +62,8 @@ class Offered:
     """Whether it is the bundled sample, whose answers were recorded and need no cluster."""
     sinks: tuple[tuple[Subject, str], ...] = ()
     """Checkpoints whose sink's cluster is stated, each with what a plan that only ends its transactions moves."""
+    checkpoints: tuple[tuple[str, str], ...] = ()
+    """(name, URI) of each checkpoint."""
     may_be_one: bool = False
     """Whether both clusters may be one, as with positions that stay in their stream."""
 
@@ -368,6 +370,7 @@ def _offered(migration: Migration, name: str, *, recorded: bool) -> Offered:
         subjects=tuple(_checkpoint(one.name) for one in migration.checkpoints) + groups,
         recorded=recorded,
         sinks=tuple(sinks),
+        checkpoints=tuple((one.name, one.uri) for one in migration.checkpoints),
         may_be_one=migration.may_be_one,
     )
 

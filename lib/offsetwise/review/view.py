@@ -77,6 +77,12 @@ class View:
         """Give somebody's roles at this moment; for what is offered, never for what is allowed."""
         return self._rules().roles_of(person)
 
+    def reviewers(self) -> tuple[tuple[str, str], ...] | None:
+        """Return (issuer, subject) of everybody who is a reviewer now; None where a group or anyone is."""
+        grants = self._rules().roles.reviewer
+        named = tuple((grant.issuer, grant.subject) for grant in grants if grant.subject is not None)
+        return named if len(named) == len(grants) else None
+
     def plans(self, person: Person | None, *, open_only: bool = False) -> tuple[PlanRow, ...]:
         """Give plans, the one that changed last first."""
         with self._looking(person, "Reading the plans") as look:

@@ -1,23 +1,23 @@
-"""What a reviewer checks before they approve, as far as a plan can tell it."""
+"""What a reviewer checks before they approve: what the plan tells, and whether it is fresh."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
+
+import streamlit as st
 
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import markdown, sentence
-from offsetwise.findings.migration import reader_suspected
-from offsetwise.model import GateCheck, GroupBefore, IsolationLevel, Outcome, Plan, PlannedPosition
-from offsetwise.plan import names
+from offsetwise.model import GateCheck, Outcome, Plan
+from offsetwise.plan.checks import checks_of
 from offsetwise.plan.drift import Drift
-from offsetwise.plan.moving import moving_of
 from offsetwise.review.sheet import Sheet
 from offsetwise.wording import many, verdicts
 
-_NAMED = 3
-"""How many partitions a sentence names."""
+FRESH: Final = "fresh"
+"""What the check is called that a look at the clusters answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,123 +29,61 @@ class Looked:
 
 
 def checks(plan: Plan, looked: Looked | None) -> tuple[GateCheck, ...]:
-    """Give everything to check about a plan: its names, complete, in range, the start gate, quiesced, fresh.
+    """Return everything to check about a plan; whether it is fresh comes last.
 
     Args:
         plan: The plan.
         looked: The last look at the clusters; None where nobody looked since the plan was drafted.
     """
-    placed = (*_complete(plan), _in_range(plan)) if plan.positions else ()
-    return (*_readable(plan), *placed, *plan.gate, *_quiesced(plan), _fresh(looked))
-
-
-def _readable(plan: Plan) -> Iterator[GateCheck]:
-    """Say that names are marked; nothing where none is."""
-    marked = names.marked_names(plan)
-    if marked:
-        yield GateCheck(outcome=Outcome.FAILED, name="every name is what it looks like", told=names.told(marked))
-
-
-def _complete(plan: Plan) -> Iterator[GateCheck]:
-    planned: dict[str, set[int]] = defaultdict(set)
-    for one in plan.positions:
-        planned[one.new_topic].add(one.partition)
-    lacking = [
-        f"{topic.name}: {len(planned[topic.name]):,} of {topic.partitions:,}"
-        for topic in plan.requirements.new.topics
-        if len(planned[topic.name]) != topic.partitions
-    ]
-    unheld = sorted(planned.keys() - {topic.name for topic in plan.requirements.new.topics})
-    name = "every partition has an offset"
-    if lacking:
-        yield GateCheck(outcome=Outcome.FAILED, name=name, told=f"Not of {_some(lacking)}.")
-    elif unheld:
-        told = f"How many partitions there are is not recorded of {_some(unheld)}."
-        yield GateCheck(outcome=Outcome.UNKNOWN, name=name, told=told)
-    else:
-        yield GateCheck(outcome=Outcome.PASSED, name=name, told="")
-
-
-def _in_range(plan: Plan) -> GateCheck:
-    name = "every offset inside its log"
-    outside: list[str] = []
-    unknown: list[str] = []
-    for one in plan.positions:
-        within = _within(one, plan.isolation_level)
-        if within is None:
-            unknown.append(str(one.new_topic_partition))
-        elif not within:
-            outside.append(str(one.new_topic_partition))
-    if outside:
-        return GateCheck(outcome=Outcome.FAILED, name=name, told=f"Not of {_some(outside)}.")
-    if unknown:
-        return GateCheck(outcome=Outcome.UNKNOWN, name=name, told=f"The log was not read of {_some(unknown)}.")
-    return GateCheck(outcome=Outcome.PASSED, name=name, told="")
-
-
-def _within(one: PlannedPosition, isolation: IsolationLevel) -> bool | None:
-    """Say whether an offset lies inside its log; None where a bound is not known or cannot be compared with it.
-
-    The end of a shard is LATEST, which no position is before or behind: it is open.
-    """
-    start, end = one.new.log_start, one.new.end(isolation)
-    if start is None or end is None:
-        return None
-    if one.new_offset < start or one.new_offset > end:
-        return False
-    return True if start <= one.new_offset else None
-
-
-def _quiesced(plan: Plan) -> Iterator[GateCheck]:
-    wanted = plan.requirements
-    suspected = [each.message for each in plan.findings if each.code == reader_suspected.code]
-    if wanted.checkpoint is not None and suspected:
-        yield GateCheck(outcome=Outcome.FAILED, name="job stopped", told=suspected[0])
-    else:
-        yield from moving_of(wanted.engine).stopped(plan)
-    for group in wanted.groups:
-        yield _members(group, "new")
-    if wanted.old_group is not None:
-        yield _members(wanted.old_group, "old")
-
-
-def _members(group: GroupBefore, cluster: str) -> GateCheck:
-    name = f"group {group.group} has no members on the {cluster} cluster"
-    if group.state is None:
-        return GateCheck(outcome=Outcome.UNKNOWN, name=name, told="Its state was not read.")
-    passed = group.state.casefold() in {"empty", "dead"}
-    outcome = Outcome.PASSED if passed else Outcome.FAILED
-    return GateCheck(outcome=outcome, name=name, told=f"It was {group.state} when it was read.")
+    return (*checks_of(plan), _fresh(looked))
 
 
 def _fresh(looked: Looked | None) -> GateCheck:
     if looked is None:
         told = "Nobody looked at the clusters since it was drafted. Ask for a look."
-        return GateCheck(outcome=Outcome.UNKNOWN, name="fresh", told=told)
+        return GateCheck(outcome=Outcome.UNKNOWN, name=FRESH, told=told)
     if looked.drifts:
         told = f"{many(len(looked.drifts), 'thing')} changed, seen {looked.at}."
-        return GateCheck(outcome=Outcome.FAILED, name="fresh", told=told)
+        return GateCheck(outcome=Outcome.FAILED, name=FRESH, told=told)
     return GateCheck(
-        outcome=Outcome.PASSED, name="fresh", told=f"Nothing that it requires had changed, seen {looked.at}."
+        outcome=Outcome.PASSED, name=FRESH, told=f"Nothing that it requires had changed, seen {looked.at}."
     )
-
-
-def _some(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 @cached(16)
 def checked(sheet: Sheet, looked: Looked | None) -> tuple[GateCheck, ...]:
-    """Give everything to check before approving."""
+    """Return everything to check before approving."""
     return checks(sheet.plan, looked)
 
 
 def in_words(found: Sequence[GateCheck]) -> str:
-    """Say how each came out. Markdown."""
+    """Return how each came out, a line each. Markdown."""
     lines = []
     for check in found:
         shown = verdicts.GATE[check.outcome]
         told = f": {sentence(check.told)}" if check.told else ""
         lines.append(f"- :{shown.tone.colour}-badge[{shown}] **{markdown(check.name)}**{told}")
     return "\n".join(lines)
+
+
+def counts(found: Sequence[GateCheck]) -> str:
+    """Return how many came out in which way, such as "6 met · 1 not met · 1 unknown"."""
+    outcomes = [each.outcome for each in found]
+    return " · ".join(f"{outcomes.count(one):,} {verdicts.GATE[one].word}" for one in Outcome if one in outcomes)
+
+
+def folded(found: Sequence[GateCheck], *, asked: str = "") -> None:
+    """Draw the checks: those that are met folded, the open ones written out.
+
+    Args:
+        found: The checks.
+        asked: The name of one that a person asked for, written out though it is met.
+    """
+    met = [each for each in found if each.outcome is Outcome.PASSED and each.name != asked]
+    left = [each for each in found if each not in met]
+    st.markdown(f"**{counts(found)}**")
+    if left:
+        st.markdown(in_words(left))
+    if met:
+        with st.expander(f"{many(len(met), 'check')} met", icon=":material/check:"):
+            st.markdown(in_words(met))

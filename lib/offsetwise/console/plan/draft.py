@@ -12,7 +12,8 @@ import streamlit as st
 from offsetwise.console import answers, board
 from offsetwise.console.answers import Answers, Question
 from offsetwise.console.plan import decisions, settling, sinks, strategy, submission
-from offsetwise.console.plan.checklist import checks, in_words
+from offsetwise.console.plan.checklist import FRESH, checks, folded
+from offsetwise.console.plan.panel import bar
 from offsetwise.console.plan.work import Drafted, Frozen, Work, begun_with, drafted
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
@@ -32,14 +33,13 @@ COMPARE_PAGE: Final = "pages/explore/compare.py"
 _SINK: Final = "sink-rewound"
 _CHECKLIST: Final = "Checklist"
 _CUTOVER: Final = "cutover"
-FRESH: Final = "fresh"
-"""What the check is called that a look at the clusters answers on Review."""
 YOUNG: Final = timedelta(hours=1)
 """A comparison older than this may well be of another batch than the job's last."""
 
 
 def show(head: guard.Head) -> None:
     """Draw the whole screen."""
+    bar.follow()
     here = answers.current()
     migration, subject = selectors.migration_and_subject(here, head.choices)
     head.says("What to write where, as a plan that a second person decides about.")
@@ -112,9 +112,10 @@ def _draft(here: Answers, migration: Offered, frozen: Frozen, seat: board.Seat |
     strategy.say(chosen, strategies, made if isinstance(made, OffsetwiseError) else None)
     _totals(None if plan is None else plan.plan)
     decisions.draw(frozen, work, plan, by=by)
-    _checklist(frozen, plan, recorded_=migration.recorded)
+    checks = _checklist(frozen, plan, recorded_=migration.recorded)
     if seat is not None:
-        submission.draw(seat, work, plan, sheet)
+        with guard.block("submission"):
+            submission.draw(seat, work, plan, sheet, checks=checks, job=frozen.subject.name)
 
 
 def _request(targets: Sequence[Target], work: Work, seat: board.Seat | None, by: str | None) -> DraftRequest | None:
@@ -223,17 +224,18 @@ def _totals(plan: Plan | None) -> None:
     )
 
 
-def _checklist(frozen: Frozen, made: Drafted | None, *, recorded_: bool) -> None:
+def _checklist(frozen: Frozen, made: Drafted | None, *, recorded_: bool) -> tuple[GateCheck, ...]:
     blocks.section(_CHECKLIST)
     now = datetime.now(UTC)
     plan = None if made is None else made.plan
     checks = checklist(frozen.comparison, plan, recorded=recorded_, now=now)
-    st.markdown(in_words(checks))
+    folded(checks)
     left = sum(each.outcome is not Outcome.PASSED for each in checks)
     if plan is None:
         st.markdown(":gray[Nothing can be saved or submitted: there may be no such plan, as said beside the way.]")
     elif left:
         st.markdown(f":gray[{many(left, 'check')} to look at: a plan may be drafted, and a reviewer sees them.]")
+    return checks
 
 
 def checklist(comparison: Comparison, plan: Plan | None, *, recorded: bool, now: datetime) -> tuple[GateCheck, ...]:

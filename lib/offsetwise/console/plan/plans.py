@@ -11,6 +11,7 @@ import streamlit as st
 
 from offsetwise.console.board import Seat
 from offsetwise.console.plan import standing
+from offsetwise.console.plan.panel import bar
 from offsetwise.console.widgets import blocks, palette, table
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import markdown
@@ -29,10 +30,18 @@ _TOLD: Final = 160
 """Characters of a reason in a cell; the whole one stands below the table."""
 
 
+def waiting_for(seat: Seat | None) -> tuple[Waiting, ...]:
+    """Return the plans that wait for whoever sits there, the oldest first; none where nobody can sign in."""
+    return () if seat is None else seat.board.waiting_for(seat.person)
+
+
 def choose(seat: Seat, now: datetime) -> int | None:
     """Let the person choose a plan; None where there is none."""
-    waiting = {each.plan: each for each in seat.board.waiting_for(seat.person)}
-    asked = st.query_params.get(KEY)
+    waiting = {each.plan: each for each in waiting_for(seat)}
+    opened = bar.to_open()
+    if opened is not None:
+        st.session_state[KEY] = opened
+    asked = opened or st.query_params.get(KEY)
     found = sorted(seat.board.plans(seat.person), key=lambda row: (row.id not in waiting, not row.state.open))
     if not found:
         blocks.empty("There is no plan yet.", "An author drafts one from a comparison, and submits it.")

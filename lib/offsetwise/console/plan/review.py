@@ -11,6 +11,8 @@ import streamlit as st
 from offsetwise.console import board
 from offsetwise.console.board import Seat
 from offsetwise.console.plan import decision, ending, plans, positions, sinks, standing, versions
+from offsetwise.console.plan.panel import outcome
+from offsetwise.console.plan.panel.naming import plan_name
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, evidence, palette, table
 from offsetwise.console.widgets.escaping import markdown, plain
@@ -20,9 +22,7 @@ from offsetwise.plan.target import target_type
 from offsetwise.review.sheet import Sheet
 from offsetwise.store.review_rows import State
 from offsetwise.wording import many, number
-from offsetwise.wording.verdicts import Tone
 
-EXPORT_PAGE: Final = "pages/plan/export.py"
 _PLAN_PX: Final = 650
 """Width of the plan; the decision stands beside it, or below where there is no room."""
 
@@ -51,10 +51,11 @@ def _draw(seat: Seat, sheet: Sheet, now: datetime) -> None:
     with st.container(horizontal=True, gap="large"):
         left, right = st.container(width=_PLAN_PX), st.container()
         with right:
-            drifts = decision.before_approving(sheet)
+            observed = decision.before_approving(sheet)
+            offs = decision.fields(seat, sheet, observed.drifts, overtaken=overtaken)
         with left:
-            if drifts:
-                _drifted(sheet, drifts)
+            if observed.drifts:
+                _drifted(sheet, observed.drifts)
             since = versions.before(seat.board, seat.person, sheet)
             shown = positions.shown(sheet, since)
             with guard.block("ending"):
@@ -69,26 +70,17 @@ def _draw(seat: Seat, sheet: Sheet, now: datetime) -> None:
             with guard.block("findings"):
                 _findings(sheet)
             versions.draw(seat, sheet)
-        with right:
-            decision.draw(seat, sheet, drifts, overtaken=overtaken)
-            if sheet.row.state is not State.DRAFT:
-                blocks.lead_on(
-                    "Export it",
-                    EXPORT_PAGE,
-                    {"plan": str(sheet.row.id)},
-                    icon=":material/download:",
-                    next_step=sheet.row.state is State.APPROVED,
-                )
-            with guard.block("discussion"):
-                versions.discussion(sheet, now)
+        with right, guard.block("discussion"):
+            versions.discussion(sheet, now)
+    with guard.block("bar"):
+        decision.draw_bar(seat, sheet, observed.checks, offs)
 
 
 def _title(sheet: Sheet) -> None:
-    state = standing.STATES[sheet.row.state]
-    tone = Tone.CAREFUL if sheet.standing.expired else state.tone
-    expired = ", expired" if sheet.standing.expired else ""
+    state = standing.shown_state(sheet.standing)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader(f"Plan {sheet.digest[:8]} :{tone.colour}-badge[{state}{expired}]", anchor=False, width="content")
+        name = markdown(plan_name(sheet.row))
+        st.subheader(f"{name} :{state.tone.colour}-badge[{state}]", anchor=False, width="content")
         with st.popover("Digest and people", icon=":material/fingerprint:"):
             st.markdown("A decision names this digest: the SHA-256 of the exact bytes of the plan.")
             st.code(sheet.digest, language=None, wrap_lines=True)
@@ -125,7 +117,7 @@ def _go_on(key: str, digest: str) -> None:
 def _drifted(sheet: Sheet, drifts: tuple[Drift, ...]) -> None:
     since = "submitted" if sheet.row.state is not State.DRAFT else "drafted"
     st.warning(
-        f"**Changed since it was {since}.** The plan would be refused by apply.\n\n{decision.drifts_in_words(drifts)}",
+        f"**Changed since it was {since}.** The plan would be refused by apply.\n\n{outcome.drifts_in_words(drifts)}",
         icon=":material/update:",
     )
 

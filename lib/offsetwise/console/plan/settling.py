@@ -21,6 +21,7 @@ from offsetwise.console.widgets.escaping import cell, markdown
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.model import Plan, Settlement, Subject, Target
 from offsetwise.model.digest import digest
+from offsetwise.plan.checks import checks_of
 from offsetwise.plan.request import DraftRequest, SettlementChoice
 from offsetwise.plan.target import Role, TargetType, target_types
 from offsetwise.review.sheet import Sheet
@@ -103,7 +104,8 @@ def draw(here: Answers, migration: Offered, subject: Subject, spec: TargetType, 
     if made is not None:
         _plan(made.plan)
     if seat is not None:
-        submission.draw(seat, work, made, sheet)
+        checks = () if made is None else checks_of(made.plan)
+        submission.draw(seat, work, made, sheet, checks=checks, job=f"transactions of {subject.name}")
 
 
 def _topics() -> tuple[str, ...]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.model import MAX_TIME_MS, Plan, Target
 from offsetwise.plan.target import target_type
-from offsetwise.review.people import DEMO_ISSUER, called
+from offsetwise.review.board import Board
+from offsetwise.review.demo import demo_people
+from offsetwise.review.people import DEMO_ISSUER, Person, called
 from offsetwise.review.sheet import Sheet, Standing
 from offsetwise.store.review_rows import EditorRow, State, Who
 from offsetwise.wording import duration, many
@@ -22,6 +25,9 @@ STATES: Final = {
     State.WITHDRAWN: Verdict(icon="–", word="withdrawn", tone=Tone.UNKNOWN),
     State.APPLIED: Verdict(icon="✓", word="applied", tone=Tone.RIGHT),
 }
+
+_NAMED: Final = 2
+"""Reviewers that a plan waits for by their names; where there are more, it waits for any of them."""
 
 
 def at(at_ms: int) -> str:
@@ -84,6 +90,46 @@ def until(standing: Standing, now: datetime) -> str:
         first = min(each.expires_at_ms for each in standing.counted)
         return f"approved until {at(first)} UTC, {ago(first, now)}"
     return ""
+
+
+def shown_state(standing: Standing) -> Verdict:
+    """Return the state of a plan as its badge has it."""
+    state = STATES[standing.state]
+    return replace(state, word=f"{state.word}, expired", tone=Tone.CAREFUL) if standing.expired else state
+
+
+def waits(board: Board, sheet: Sheet) -> str:
+    """Return whom a plan waits for, as a clause; nothing where it waits for nobody."""
+    told = sheet.standing
+    author = first_name(sheet.versions[-1].by.name)
+    if told.expired or told.state in (State.DRAFT, State.REJECTED):
+        return f"waits for {author}"
+    if told.state is not State.SUBMITTED:
+        return ""
+    barred = {(each.issuer, each.subject) for each in sheet.editors}
+    done = {(each.by.issuer, each.by.subject) for each in told.counted}
+    reviewers = board.reviewers()
+    left = None if reviewers is None else [each for each in reviewers if each not in barred | done]
+    if not left or len(left) > _NAMED:
+        return "waits for a reviewer"
+    return f"waits for {' or '.join(_called(sheet, *each) for each in left)}"
+
+
+def first_name(name: str) -> str:
+    """Return what somebody is called in short: people of the demonstration have what they do behind their name.
+
+    >>> first_name("Rita, who reviews"), first_name("rita@example.org")
+    ('Rita', 'rita@example.org')
+    """
+    return name.partition(",")[0]
+
+
+def _called(sheet: Sheet, issuer: str, subject: str) -> str:
+    """Name a reviewer as they were called when they did something here, else by their subject."""
+    known: list[Who | Person] = [*(each.by for each in sheet.comments), *(each.by for each in sheet.decisions)]
+    known += demo_people(datetime.now(UTC)).values()
+    names = (each.name for each in known if (each.issuer, each.subject) == (issuer, subject))
+    return first_name(next(names, subject))
 
 
 def votes(standing: Standing) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -11,11 +11,12 @@ import streamlit as st
 
 from offsetwise.console import board
 from offsetwise.console.plan import standing
+from offsetwise.console.plan.panel import bar, naming
 from offsetwise.console.plan.work import Drafted, Work
 from offsetwise.console.widgets import blocks, downloads
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.errors import OffsetwiseError
-from offsetwise.model import Comparison
+from offsetwise.model import Comparison, GateCheck
 from offsetwise.review.access import Role
 from offsetwise.review.allowing import Verb
 from offsetwise.review.answers import (
@@ -34,6 +35,7 @@ from offsetwise.review.exports import ExportKind
 from offsetwise.review.people import recorded
 from offsetwise.review.sheet import Sheet
 from offsetwise.review.view import Credits
+from offsetwise.store.review_rows import State
 from offsetwise.wording import many
 from offsetwise.wording.verdicts import Tone
 
@@ -54,6 +56,8 @@ class Said:
     plan: int | None = None
     short: str = "Nothing was saved or submitted. Why is said beside the buttons."
     """For the corner of the window."""
+    shown_with: str | None = None
+    """The digest of the draft that stood there when it was first drawn; None while it is new."""
 
 
 class Wish(StrEnum):
@@ -145,26 +149,55 @@ def _press(wish: Wish, digest: str) -> None:
     st.session_state[_PRESSED] = Pressed(wish=wish, digest=digest)
 
 
-def draw(seat: board.Seat, work: Work, made: Drafted | None, sheet: Sheet | None) -> None:
-    """Draw what would be saved, who is barred by it, and the buttons."""
+def draw(
+    seat: board.Seat,
+    work: Work,
+    made: Drafted | None,
+    sheet: Sheet | None,
+    *,
+    checks: Sequence[GateCheck],
+    job: str,
+) -> None:
+    """Draw what would be saved, who is barred by it, and the bar with the buttons.
+
+    Args:
+        seat: The board, and who drafts.
+        work: What was decided so far.
+        made: The plan; None where there may be none.
+        sheet: The kept plan that it is to be the next version of; None for a new one.
+        checks: As the checklist of the draft has them.
+        job: The name of what is moved.
+    """
     blocks.section(TITLE)
-    why_not = _why_not(seat, work, made)
     new = made is not None and _changes(work, made)
     _barred(seat, sheet)
     if made is not None:
         _digest(seat, made, work, sheet, new=new)
+    why_not = _why_not(seat, work, made)
     saving = why_not or (None if new else "Nothing is changed against the version that is kept.")
     submitting = why_not or _why_not_submit(new=new, sheet=sheet)
-    _answer()
-    with st.container(horizontal=True, vertical_alignment="center"):
+    kept = None if new else sheet
+    facts = bar.Facts(
+        name=f"New plan · {naming.cut(job)}" if sheet is None else naming.plan_name(sheet.row),
+        state=standing.STATES[State.DRAFT] if kept is None else standing.shown_state(kept.standing),
+        checks=checks,
+        digest=None if made is None else made.digest if kept is None else kept.digest,
+        more="not saved" if kept is None else markdown(standing.waits(seat.board, kept)),
+    )
+    off = None if why_not is None else bar.Message(tone=Tone.UNKNOWN, text=f"Saving is off: {markdown(why_not)}")
+    with bar.drawn(facts, _message(made) or off):
         st.button(
             "Save as a draft",
             icon=":material/save:",
             key="save",
             disabled=saving is not None,
+            help=None if saving is None else f"Saving is off: {markdown(saving)}",
             on_click=_press,
             args=(Wish.SAVE, "" if made is None else made.digest),
         )
+        if kept is not None and made is not None and submitting is not None:
+            _next_step(seat, kept)
+            return
         st.button(
             "Submit for review",
             type="primary",
@@ -174,9 +207,29 @@ def draw(seat: board.Seat, work: Work, made: Drafted | None, sheet: Sheet | None
             on_click=_press,
             args=(Wish.SUBMIT, "" if made is None else made.digest),
         )
-    for what, why in (("Saving", saving), ("Submitting", submitting if submitting != saving else None)):
-        if why is not None:
-            st.markdown(f":gray[{what} is off: {markdown(why)}]")
+
+
+def _next_step(seat: board.Seat, sheet: Sheet) -> None:
+    """Lead on from a plan that is submitted: to Review, in the demonstration as the one whom it waits for."""
+    if not seat.demo or sheet.row.state is not State.SUBMITTED:
+        bar.go_on("Open on Review", REVIEW_PAGE, sheet.row.id, icon=":material/fact_check:", key="go-review")
+        return
+    if st.button("Open on Review", icon=":material/fact_check:", key="go-review"):
+        bar.open_on(REVIEW_PAGE, sheet.row.id)
+    st.button(
+        "Open on Review as Rita",
+        type="primary",
+        icon=":material/theater_comedy:",
+        key="go-review-played",
+        on_click=_play_on,
+        args=(sheet.row.id,),
+    )
+
+
+def _play_on(plan: int) -> None:
+    """Go on as the reviewer of the demonstration: for whom this page is drawn anew, without this button."""
+    board.play(Role.REVIEWER)
+    bar.open_next(REVIEW_PAGE, plan)
 
 
 def _why_not(seat: board.Seat, work: Work, made: Drafted | None) -> str | None:
@@ -307,16 +360,16 @@ def _refused(answer: Stale | NotAllowed) -> Said:
     return Said(done=False, text=told)
 
 
-def _answer() -> None:
-    said: Said | None = st.session_state.pop(SAID, None)
+def _message(made: Drafted | None) -> bar.Message | None:
+    """Return what the bar says of the last button, until the draft is another one; say new things in the corner too."""
+    said: Said | None = st.session_state.get(SAID)
+    digest = "" if made is None else made.digest
     if said is None:
-        return
-    blocks.toast(Tone.RIGHT if said.done else Tone.WRONG, said.short)
-    blocks.box(Tone.RIGHT if said.done else Tone.WRONG, said.text)
-    if said.plan is not None:
-        st.page_link(
-            REVIEW_PAGE,
-            label=f"Open plan {said.plan} on Review",
-            icon=":material/fact_check:",
-            query_params={"plan": str(said.plan)},
-        )
+        return None
+    if said.shown_with is None:
+        blocks.toast(Tone.RIGHT if said.done else Tone.WRONG, said.short)
+        st.session_state[SAID] = replace(said, shown_with=digest)
+    elif said.shown_with != digest:
+        del st.session_state[SAID]
+        return None
+    return bar.Message(tone=Tone.RIGHT if said.done else Tone.WRONG, text=said.text)

@@ -1,0 +1,169 @@
+"""What the board answered when somebody pressed a button on Review: in the bar, and once more in the corner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import streamlit as st
+
+from offsetwise.console import board
+from offsetwise.console.plan import standing
+from offsetwise.console.plan.panel.bar import Message
+from offsetwise.console.widgets import blocks
+from offsetwise.console.widgets.escaping import markdown
+from offsetwise.errors import OffsetwiseError
+from offsetwise.plan.drift import Drift
+from offsetwise.review.answers import (
+    AlreadyDecided,
+    Approved,
+    DecideAnswer,
+    Done,
+    NotAllowed,
+    OtherAnswer,
+    Rejected,
+    Stale,
+    SubmitAnswer,
+    Submitted,
+)
+from offsetwise.review.board import Board
+from offsetwise.review.people import Person
+from offsetwise.store.review_rows import State
+from offsetwise.wording import many
+from offsetwise.wording.verdicts import Tone
+
+Answer = DecideAnswer | OtherAnswer | SubmitAnswer
+_TOLD: Final = "review-told"
+_NEW: Final = "review-told-new"
+"""Whether the answer was not on the screen yet."""
+_NAMED: Final = 10
+"""Changes on the clusters that are told one by one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What the board answered the last time somebody pressed a button in this session."""
+
+    plan: int
+    answer: Answer | Exception
+    remarked: bool = False
+    """Whether the remark beside a decision was kept."""
+
+    @property
+    def done(self) -> bool:
+        """Whether what the button asks for was done."""
+        return isinstance(self.answer, (Approved, Rejected, Submitted, Done))
+
+
+def told(plan: int) -> Told | None:
+    """Return what was answered last, if it is about this plan."""
+    found: Told | None = st.session_state.get(_TOLD)
+    return found if found is not None and found.plan == plan else None
+
+
+def ask(plan: int, question: Callable[[Board, Person | None], Answer], *, remarked: bool = False) -> Told | None:
+    """Ask the board as whoever sits there now, keep the answer for the page, and return it.
+
+    Args:
+        plan: The plan that it is about.
+        question: Asks the board.
+        remarked: Whether a remark was kept before.
+    """
+    answer: Answer | Exception
+    try:
+        asked = board.board()
+        if asked is None:  # the page, which is drawn next, says how people can sign in
+            st.session_state.pop(_TOLD, None)
+            return None
+        answer = question(asked, board.person())
+    except Exception as error:  # noqa: BLE001 - carried to the page, which shows it
+        answer = error
+    found = Told(plan=plan, answer=answer, remarked=remarked)
+    st.session_state[_TOLD] = found
+    st.session_state[_NEW] = True
+    return found
+
+
+def message(plan: int) -> Message | None:
+    """Return what the bar says of the last answer; while it is new, say it in the corner of the window too."""
+    found = told(plan)
+    if found is None:
+        return None
+    if st.session_state.pop(_NEW, False):
+        blocks.toast(Tone.RIGHT if found.done else Tone.WRONG, _in_short(found.answer))
+    return _message(found)
+
+
+def _in_short(answer: Answer | Exception) -> str:
+    match answer:
+        case Approved():
+            return "Approved." if answer.complete else "Your approval is signed and kept."
+        case Rejected():
+            return "Rejected."
+        case Submitted():
+            return "Submitted: it waits for decisions."
+        case Done():
+            return "The plan is withdrawn." if answer.state is State.WITHDRAWN else "Your remark is kept."
+    return "Nothing was decided. Why is said beside the buttons."
+
+
+def _message(told: Told) -> Message:
+    kept = " Your remark is kept in the timeline." if told.remarked else ""
+    match told.answer:
+        case Approved() as answer:
+            return Message(tone=Tone.RIGHT, text=_approved(answer) + kept)
+        case Rejected():
+            text = f"**Rejected.** Your no is signed and kept; its author can revise the plan.{kept}"
+            return Message(tone=Tone.UNKNOWN, text=text)
+        case Submitted() as answer:
+            until = standing.at(answer.expires_at_ms)
+            return Message(tone=Tone.RIGHT, text=f"**Submitted.** It waits for decisions until {until} UTC.")
+        case Done() as answer:
+            withdrawn = answer.state is State.WITHDRAWN
+            return Message(tone=Tone.RIGHT, text="The plan is withdrawn." if withdrawn else "Your remark is kept.")
+        case Stale() as answer:
+            return Message(tone=Tone.CAREFUL, text=_stale(answer) + kept)
+        case AlreadyDecided() as answer:
+            text = f"**Already decided.** {markdown(answer.told)} Nothing was changed.{kept}"
+            return Message(tone=Tone.CAREFUL, text=text)
+        case NotAllowed() as answer:
+            text = f"**Not done.** {markdown(answer.why)} **What to do:** {markdown(answer.fix)}{kept}"
+            return Message(tone=Tone.CAREFUL, text=text)
+        case OffsetwiseError() as error:
+            text = f"{markdown(error.problem)} **What to do:** {markdown(error.fix)} What you see was read after that."
+            return Message(tone=Tone.WRONG, text=text)
+    return Message(
+        tone=Tone.WRONG,
+        text="The console met a problem that it has no words for. **What to do:** try again, and report it with the "
+        "console's log if it comes back. What you see was read after that.",
+    )
+
+
+def drifts_in_words(found: tuple[Drift, ...]) -> str:
+    """Return what changed on the clusters, a line each. Markdown."""
+    lines = [f"- {markdown(each.told)}" for each in found[:_NAMED]]
+    more = len(found) - _NAMED
+    return "\n".join([*lines, *([f"- and {many(more, 'more thing')}"] if more > 0 else [])])
+
+
+def _approved(answer: Approved) -> str:
+    votes = f"{answer.counted} of {many(answer.required, 'approval')}"
+    if not answer.complete:
+        return f"**Your approval is signed and kept.** {votes}: another person has to approve too."
+    return (
+        f"**Approved: version `{answer.digest[:8]}`.** {votes}. Nothing was written: the plan is exported, and "
+        "applied on the command line."
+    )
+
+
+def _stale(answer: Stale) -> str:
+    if answer.difference is None:
+        return (
+            "**Stale: the clusters changed since the plan was drafted.** Nothing was decided. What changed is listed "
+            "above the positions."
+        )
+    return (
+        f"**Stale: what you were shown is not the newest version.** Nothing was decided. The newest is "
+        f"`{answer.digest[:8]}`, and what it changes is listed above the positions."
+    )

@@ -1,0 +1,110 @@
+"""What has to hold of a plan before somebody approves it, as far as the plan itself can tell."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from offsetwise.findings.migration import reader_suspected
+from offsetwise.model import GateCheck, GroupBefore, IsolationLevel, Outcome, Plan, PlannedPosition
+from offsetwise.plan import names
+from offsetwise.plan.moving import moving_of
+
+_NAMED: Final = 3
+"""How many partitions a sentence names."""
+
+
+def checks_of(plan: Plan) -> tuple[GateCheck, ...]:
+    """Return every check of a plan: its names, complete, in range, the start gate, quiesced."""
+    placed = (*_complete(plan), _in_range(plan)) if plan.positions else ()
+    return (*_readable(plan), *placed, *plan.gate, *_quiesced(plan))
+
+
+def unmet(plan: Plan) -> tuple[str, ...]:
+    """Return the names of the checks that are not met, in the order of `checks_of`."""
+    return tuple(dict.fromkeys(each.name for each in checks_of(plan) if each.outcome is Outcome.FAILED))
+
+
+def _readable(plan: Plan) -> Iterator[GateCheck]:
+    """Yield the check of names that hide characters or mix scripts; nothing where no name does."""
+    marked = names.marked_names(plan)
+    if marked:
+        yield GateCheck(outcome=Outcome.FAILED, name="every name is what it looks like", told=names.told(marked))
+
+
+def _complete(plan: Plan) -> Iterator[GateCheck]:
+    planned: dict[str, set[int]] = defaultdict(set)
+    for one in plan.positions:
+        planned[one.new_topic].add(one.partition)
+    lacking = [
+        f"{topic.name}: {len(planned[topic.name]):,} of {topic.partitions:,}"
+        for topic in plan.requirements.new.topics
+        if len(planned[topic.name]) != topic.partitions
+    ]
+    unheld = sorted(planned.keys() - {topic.name for topic in plan.requirements.new.topics})
+    name = "every partition has an offset"
+    if lacking:
+        yield GateCheck(outcome=Outcome.FAILED, name=name, told=f"Not of {_some(lacking)}.")
+    elif unheld:
+        told = f"How many partitions there are is not recorded of {_some(unheld)}."
+        yield GateCheck(outcome=Outcome.UNKNOWN, name=name, told=told)
+    else:
+        yield GateCheck(outcome=Outcome.PASSED, name=name, told="")
+
+
+def _in_range(plan: Plan) -> GateCheck:
+    name = "every offset inside its log"
+    outside: list[str] = []
+    unknown: list[str] = []
+    for one in plan.positions:
+        within = _within(one, plan.isolation_level)
+        if within is None:
+            unknown.append(str(one.new_topic_partition))
+        elif not within:
+            outside.append(str(one.new_topic_partition))
+    if outside:
+        return GateCheck(outcome=Outcome.FAILED, name=name, told=f"Not of {_some(outside)}.")
+    if unknown:
+        return GateCheck(outcome=Outcome.UNKNOWN, name=name, told=f"The log was not read of {_some(unknown)}.")
+    return GateCheck(outcome=Outcome.PASSED, name=name, told="")
+
+
+def _within(one: PlannedPosition, isolation: IsolationLevel) -> bool | None:
+    """Return whether an offset lies inside its log; None where a bound is not known or cannot be compared with it.
+
+    An end that is neither before nor behind any position is open.
+    """
+    start, end = one.new.log_start, one.new.end(isolation)
+    if start is None or end is None:
+        return None
+    if one.new_offset < start or one.new_offset > end:
+        return False
+    return True if start <= one.new_offset else None
+
+
+def _quiesced(plan: Plan) -> Iterator[GateCheck]:
+    wanted = plan.requirements
+    suspected = [each.message for each in plan.findings if each.code == reader_suspected.code]
+    if wanted.checkpoint is not None and suspected:
+        yield GateCheck(outcome=Outcome.FAILED, name="job stopped", told=suspected[0])
+    else:
+        yield from moving_of(wanted.engine).stopped(plan)
+    for group in wanted.groups:
+        yield _members(group, "new")
+    if wanted.old_group is not None:
+        yield _members(wanted.old_group, "old")
+
+
+def _members(group: GroupBefore, cluster: str) -> GateCheck:
+    name = f"group {group.group} has no members on the {cluster} cluster"
+    if group.state is None:
+        return GateCheck(outcome=Outcome.UNKNOWN, name=name, told="Its state was not read.")
+    passed = group.state.casefold() in {"empty", "dead"}
+    outcome = Outcome.PASSED if passed else Outcome.FAILED
+    return GateCheck(outcome=outcome, name=name, told=f"It was {group.state} when it was read.")
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
