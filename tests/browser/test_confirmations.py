@@ -35,8 +35,10 @@ def in_viewport(page: Page, shown: Locator) -> bool:
     return box is not None and size is not None and box["y"] >= 0 and box["y"] + box["height"] <= size["height"]
 
 
-def type_the_word(page: Page) -> None:
-    """Type what an unsafe plan asks for, if this one does."""
+def fill_in(page: Page) -> None:
+    """Type what an approval asks for: a reason for each check that is not met, and the word of an unsafe plan."""
+    for field in page.get_by_role("textbox", name="Approve in spite of").all():
+        field.fill("It was stopped a minute later.")
     label = page.get_by_text(re.compile("Type .* to approve"))
     if label.count():
         found = re.search("Type (.+) to approve", label.first.inner_text())
@@ -64,7 +66,7 @@ def test_what_came_of_submit_and_approve_is_seen_with_the_next_step(
     expect(page.get_by_role("heading", name="Review", level=1)).to_be_visible()
     settle(page)
     expect(page.get_by_role("heading", name=f"Plan 1 · {name}")).to_be_visible()
-    type_the_word(page)
+    fill_in(page)
     bar.get_by_role("button", name=re.compile("Approve$")).click()
     said(page, "Approved.", "Approved: version")
     bar.get_by_role("button", name=re.compile("Export$")).click()

@@ -18,6 +18,7 @@ from offsetwise.approval.demo import demo_key
 from tests.browser.conftest import CLI, console, keep, settle
 from tests.browser.oidc import provider
 from tests.browser.signing import sign_in, write_secrets
+from tests.browser.test_confirmations import fill_in
 from tests.browser.test_review import SERVE, playing
 from tests.commands import Ran, run
 
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.timeout(600)
 
 
 def approve(page: Page) -> None:
-    page.get_by_role("textbox", name="to approve").fill("payments")
+    fill_in(page)
     page.get_by_role("button", name="Approve", exact=True).click()
     expect(page.get_by_text("Approved: version")).to_be_visible()
     page.get_by_role("button", name=re.compile("Export$")).click()

@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import choose, console, keep, settle
+from tests.browser.test_confirmations import fill_in
 from tests.browser.test_review import APPROVE
 from tests.browser.test_settling import shown
 from tools.screenshots import THEMES
@@ -84,6 +85,7 @@ def test_a_plan_is_drafted_approved_and_exported_by_the_people_of_the_demonstrat
         expect(page.get_by_role("heading", name="Before you approve")).to_be_visible()
         settle(page)
         keep(page, "flink-review")
+        fill_in(page)
         page.get_by_role("button", name=APPROVE).click()
         expect(page.get_by_text("Approved: version")).to_be_visible()
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import console, keep, settle
+from tests.browser.test_confirmations import fill_in
 
 APPROVE = re.compile("Approve$")
 """Not the help beside what is typed to approve."""
@@ -34,7 +35,7 @@ def test_the_author_cannot_approve_and_the_reviewer_does(browser: Browser, tmp_p
 
         page = playing(browser, address, "Rita")
         expect(page.get_by_text("1 waits for you")).to_be_visible()
-        expect(page.get_by_text("1 of 2 partitions needs a look, shown first")).to_be_visible()
+        expect(page.get_by_text("2 change; 1 of 2 partitions needs a look, shown first")).to_be_visible()
         expect(page.get_by_role("listitem").filter(has_text="to be safe <b>&</b> sound")).to_be_visible()
         page.get_by_role("button", name="Look whether anything changed").click()
         expect(page.get_by_text("Nothing that it requires had changed")).to_be_visible()
@@ -45,6 +46,9 @@ def test_the_author_cannot_approve_and_the_reviewer_does(browser: Browser, tmp_p
         page.get_by_role("button", name=APPROVE).click()
         expect(page.get_by_text("expected 'payments' to be typed, found ''")).to_be_visible()
         page.get_by_role("textbox", name="to approve").fill("payments")
+        page.get_by_role("button", name=APPROVE).click()
+        expect(page.get_by_text("The check 'job stopped' is not met, and no reason was written")).to_be_visible()
+        fill_in(page)
         page.get_by_role("button", name=APPROVE).click()
         expect(page.get_by_text("Approved: version")).to_be_visible()
         expect(page.get_by_text("Nothing was written: the plan is exported")).to_be_visible()
@@ -59,7 +63,7 @@ def test_of_two_windows_that_approve_at_once_one_is_told_that_it_is_decided(brow
     with console(*SERVE, log=tmp_path / "log") as address:
         pages = [playing(browser, address, "Rita") for _ in range(2)]
         for page in pages:
-            page.get_by_role("textbox", name="to approve").fill("payments")
+            fill_in(page)
             page.get_by_role("textbox", name="to approve").press("Enter")
             settle(page)
         for page in pages:

@@ -21,7 +21,7 @@ from offsetwise.console import answers, board
 from offsetwise.console.server import access
 from offsetwise.console.server.access import Access
 from offsetwise.errors import ClusterUnreachableError
-from offsetwise.model import Exactness, Method, Override, PlannedPosition, Start
+from offsetwise.model import Exactness, Method, Override, PlannedPosition, Start, TopicRequirement
 from offsetwise.plan.drift import Drift, DriftKind
 from offsetwise.review.answers import Saved
 from offsetwise.review.board import Board
@@ -42,6 +42,12 @@ from tests.with_cases import with_cases
 PAGE = "pages/plan/review.py"
 FIRST = PLAN.positions[0]
 LOCK_WAIT_S = 0.2
+HALF = replace(
+    PLAN.requirements,
+    new=replace(PLAN.requirements.new, topics=(TopicRequirement(name="orders", id=None, partitions=2),)),
+)
+"""A topic of two partitions, of which the plan has one."""
+NOT_MET = "every partition has an offset"
 MOVED = Drift(kind=DriftKind.CHECKPOINT_MOVED, subject="ckpt, last planned batch", reviewed="6", now="7")
 
 
@@ -220,6 +226,7 @@ class TestWhoMayDecide:
             page.toggle[0].set_value(True).run()
             assert "Evidence · payments" in [each.value.replace("\\", "")[:19] for each in page.header]
             page.text_input(key=f"typed-{plan.plan}").set_value("payments")
+            page.text_input(key=f"in-spite-of-{plan.plan}-job stopped").set_value("It was stopped a minute later.")
             control(page, "approve", plan).click().run()
             assert "**Approved: version" in said(page)
 
@@ -308,6 +315,39 @@ class TestTheDecision:
         page.text_input(key=f"typed-{plan.plan}").set_value("orders")
         control(page, "approve", plan).click().run()
         assert court.state(plan) is State.APPROVED
+
+    def test_a_check_that_is_not_met_takes_a_reason_which_the_audit_log_and_the_timeline_keep(
+        self, court: Court
+    ) -> None:
+        plan = court.submitted(requirements=HALF)
+        page = court.opened(mail(RITA))
+        assert "1 not met · 1 unknown" in said(page)
+        control(page, "approve", plan).click().run()
+        assert f"The check '{NOT_MET}' is not met, and no reason was written" in said(page)
+        assert court.state(plan) is State.SUBMITTED
+        assert "in_spite_of" not in court.log()[0].details
+        page.text_input(key=f"in-spite-of-{plan.plan}-{NOT_MET}").set_value("orders-1 is of another job")
+        control(page, "approve", plan).click().run()
+        assert court.state(plan) is State.APPROVED
+        assert court.log()[0].details["in_spite_of"] == f"{NOT_MET}: orders-1 is of another job"
+        assert f"In spite of {NOT_MET}: orders-1 is of another job" in said(page)
+
+    def test_a_check_that_is_not_met_needs_no_reason_to_reject(self, court: Court) -> None:
+        plan = court.submitted(requirements=HALF)
+        page = court.opened(mail(RITA))
+        page.text_area(key=f"remark-{plan.plan}").set_value("orders-1 is missing")
+        control(page, "reject", plan).click().run()
+        assert court.state(plan) is State.REJECTED
+
+    def test_what_changes_stands_first_and_what_stays_is_shown_on_request(self, court: Court) -> None:
+        stays = [at(1050, partition=number, old_offset=1050) for number in (1, 2, 3)]
+        far = at(200, partition=4, old_offset=1050)
+        court.submitted(positions=(*stays, FIRST, far))
+        page = court.opened(mail(RITA))
+        assert "2 change, 3 stay, all proven" in page.subheader[1].value
+        assert rows_of(page)["shift"].tolist() == [-850, -100]
+        page.toggle[0].set_value(True).run()
+        assert rows_of(page)["shift"].tolist() == [-850, -100, 0, 0, 0]
 
     def test_a_decision_after_the_submission_expired_is_refused(self, court: Court) -> None:
         court.deciding(open_hours=1, recent_sign_in_minutes=600)

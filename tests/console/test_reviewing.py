@@ -64,7 +64,7 @@ def test_unsafe_stands_before_changed_before_inexact_before_proven() -> None:
         (2, Look.INEXACT),
         (0, Look.NOTHING),
     ]
-    assert headline(rows) == "5 of 5 offsets change; 4 of 5 partitions need a look, shown first"
+    assert headline(rows) == "5 change; 4 of 5 partitions need a look, shown first"
     assert rows[2].changed == ("reason",)
 
 

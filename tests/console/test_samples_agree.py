@@ -67,7 +67,12 @@ def test_the_headline_of_a_plan_counts_the_offsets_that_change(sample: str) -> N
 
         assert "as before" not in said
         if "need" not in said:
-            assert said.startswith(f"{changed:,} of " if changed else "no offset changes"), said
+            stay = len(rows) - changed
+            parts = (
+                f"{changed:,} change{'s' if changed == 1 else ''}" if changed else "",
+                f"{stay:,} stay{'s' if stay == 1 else ''}" if stay else "",
+            )
+            assert said == f"{', '.join(filter(None, parts))}, all proven"
 
 
 def test_the_time_of_a_file_is_called_what_it_is() -> None:

@@ -49,11 +49,11 @@ def console(scene: Scene) -> Stage:
 def off(scope: str, page: AppTest) -> tuple[Problem, ...]:
     """Return why a control of the page is off."""
     assert not page.exception
-    said = (str(each.value).replace("\\", "") for each in page.markdown)
+    said = (str(each.value).replace("\\", "") for each in (*page.markdown, *page.info))
     return tuple(Problem(code=scope, message="off", fix=each) for each in said if " off: " in each)
 
 
-@walk(DECISION + "draw", "to draft it again")
+@walk(DECISION + "fields", "to draft it again")
 def plan_that_is_stale(scene: Scene) -> Steps:
     here, reader = console(scene), ValueReader()
     here.reader = reader
@@ -65,7 +65,7 @@ def plan_that_is_stale(scene: Scene) -> Steps:
         (look,) = (each for each in page.button if each.label == "Look whether anything changed")
         look.click().run()
         settle(page)
-        return off(DECISION + "draw", page.run())
+        return off(DECISION + "fields", page.run())
 
     def drafted_again() -> None:
         newer = here.scene.edited(ADA, saved, drafted_at="2026-03-01T10:00:00Z")

@@ -9,6 +9,7 @@ from typing import Any
 
 from offsetwise import files
 from offsetwise.approval import Verdict
+from offsetwise.model import TopicRequirement
 from offsetwise.review.access import Decisions
 from offsetwise.review.answers import Saved
 from offsetwise.review.auditing import audited, noted
@@ -37,6 +38,11 @@ def on_board(scope: str, words: str) -> Callable[[Callable[[people.Scene], Given
     return lambda given: row(scope, words, given)
 
 
+HALF = replace(
+    PLAN.requirements,
+    new=replace(PLAN.requirements.new, topics=(TopicRequirement(name="orders", id=None, partitions=2),)),
+)
+NOT_MET = "every partition has an offset"
 ALLOWING = "allowing.py::why_not"
 
 
@@ -125,6 +131,23 @@ def no_key(board: people.Scene) -> Given:
 def unknown_version(board: people.Scene) -> Given:
     saved = board.submitted()
     return lambda: board.board.decide(RITA, saved.plan, "0" * 64, Verdict.APPROVED), lambda: board.approve(RITA, saved)
+
+
+@on_board("overrides.py::why_not", "Write the reason under")
+def no_reason_in_spite_of_a_check(board: people.Scene) -> Given:
+    saved = board.submitted(requirements=HALF)
+    return lambda: board.approve(RITA, saved), lambda: board.approve(
+        RITA, saved, in_spite_of={NOT_MET: "orders-1 is of another job"}
+    )
+
+
+@on_board("overrides.py::why_not", "Write the reason in one line")
+def reason_of_two_lines(board: people.Scene) -> Given:
+    saved, reason = board.submitted(requirements=HALF), "orders-1 is of another job"
+    two = {NOT_MET: f"{reason}\n{reason}"}
+    return lambda: board.approve(RITA, saved, in_spite_of=two), lambda: board.approve(
+        RITA, saved, in_spite_of={NOT_MET: reason}
+    )
 
 
 NOT_NOW = "deciding.py::_why_not_now"

@@ -73,6 +73,9 @@ def packed(scene: Scene, by: Person = ADA) -> tuple[Saved, bytes]:
     return saved, scene.board.bundle(RALPH, saved.plan).content
 
 
+REASONS = {"job stopped": "It was stopped a minute later."}
+
+
 def opened(data: bytes) -> Bundle:
     return open_bundle(data, subject="the bundle")
 
@@ -80,7 +83,7 @@ def opened(data: bytes) -> Bundle:
 def confirmed(board: Board, by: Person, plan: int, digest: str, verdict: Verdict = Verdict.APPROVED) -> Any:
     sheet = board.sheet(by, plan)
     assert sheet is not None
-    return board.decide(by, plan, digest, verdict, typed=sheet.facts.confirm)
+    return board.decide(by, plan, digest, verdict, typed=sheet.facts.confirm, in_spite_of=REASONS)
 
 
 def test_a_plan_goes_out_and_its_approval_comes_back(scene: Scene, away: Scene) -> None:

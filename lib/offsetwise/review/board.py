@@ -7,10 +7,11 @@ of the audit log says so, written together with what it is about.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from threading import Lock
+from types import MappingProxyType
 from typing import Final, TypeVar
 
 from offsetwise import files
@@ -125,6 +126,7 @@ class Board(View):
         typed: str | None = None,
         drifts: Sequence[Drift] = (),
         accepted_unproven: Sequence[AcceptedUnproven] = (),
+        in_spite_of: Mapping[str, str] = MappingProxyType({}),
     ) -> DecideAnswer:
         """Approve or reject exactly the version that was shown.
 
@@ -136,6 +138,7 @@ class Board(View):
             typed: What they typed to confirm; has to be `facts.confirm` where that is not None. For approvals.
             drifts: What has moved on the clusters, where the page looked: an approval is `Stale` then.
             accepted_unproven: Positions that they let be applied though the records that prove them are gone.
+            in_spite_of: The reason for each check that is not met, by its name. For approvals.
         """
         verb = Verb.APPROVE if verdict is Verdict.APPROVED else Verb.REJECT
         wanted = Decision(
@@ -144,6 +147,7 @@ class Board(View):
             typed=typed,
             drifts=tuple(drifts),
             accepted_unproven=tuple(accepted_unproven),
+            in_spite_of=dict(in_spite_of),
         )
         return self._attempted(verb, person, plan, lambda attempt: deciding.decide(attempt, wanted), digest=digest)
 

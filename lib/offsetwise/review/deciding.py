@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
 
@@ -12,8 +13,10 @@ from offsetwise.approval.key_files import listed_key
 from offsetwise.approval.unproven import require_acceptable
 from offsetwise.errors import FileError, OffsetwiseError, PlanError, UsageError
 from offsetwise.model import AcceptedUnproven
+from offsetwise.plan.checks import unmet
 from offsetwise.plan.drift import Drift
 from offsetwise.plan.refusals import require_proofs
+from offsetwise.review import overrides
 from offsetwise.review.allowing import barred_from_deciding, no_person, why_not_own
 from offsetwise.review.answers import AlreadyDecided, Approved, DecideAnswer, NotAllowed, Rejected, Stale
 from offsetwise.review.attempt import Attempt, content_of, decided
@@ -36,6 +39,8 @@ class Decision:
     drifts: tuple[Drift, ...]
     accepted_unproven: tuple[AcceptedUnproven, ...] = ()
     """Positions that may be applied though the records that prove them are gone."""
+    in_spite_of: Mapping[str, str] = field(default_factory=dict)
+    """The reason for each check that is not met, by its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +77,13 @@ def decide(attempt: Attempt, wanted: Decision) -> DecideAnswer:
             )
     try:
         content_of(attempt.change, newest)
+        if wanted.verdict is Verdict.APPROVED:
+            not_met = unmet(attempt.plans.get(attempt.change, newest)) if facts.unmet is None else facts.unmet
+            unreasoned = overrides.why_not(not_met, wanted.in_spite_of)
+            if unreasoned is not None:
+                return unreasoned
+            if not_met:
+                attempt.details[overrides.DETAIL] = overrides.recorded(not_met, wanted.in_spite_of)
         if wanted.verdict is Verdict.APPROVED and (wanted.accepted_unproven or not facts.has_proofs):
             plan = attempt.plans.get(attempt.change, newest)
             require_proofs(plan, newest.digest)

@@ -11,6 +11,7 @@ from typing import Final
 
 from offsetwise.approval import demo
 from offsetwise.model import Exactness, Outcome, Plan, PlannedPosition, Start
+from offsetwise.plan.checks import unmet
 from offsetwise.plan.refusals import FROM_FILES, without_proofs
 from offsetwise.wording.irrevocable import confirmation
 
@@ -30,6 +31,8 @@ class Facts:
     """Whether it is a plan of the bundled sample."""
     names: tuple[str, ...]
     """Its author and editors, as it records them."""
+    unmet: tuple[str, ...] | None = None
+    """The names of the checks that are not met; None of a version that an earlier release kept, which did not look."""
     has_proofs: bool = False
     """Whether each position that is called proven has a proof that `apply` can make again; False of a version that an
     earlier release kept, which did not look."""
@@ -44,6 +47,7 @@ class Facts:
                 "sample": self.sample,
                 "names": self.names,
                 "has_proofs": self.has_proofs,
+                "unmet": self.unmet,
             },
             sort_keys=True,
         )
@@ -52,7 +56,8 @@ class Facts:
     def load(cls, text: str) -> Facts:
         """Read what `dump` wrote."""
         body = json.loads(text)
-        return cls(**{**body, "names": tuple(body["names"])})
+        unmet = body.get("unmet")
+        return cls(**{**body, "names": tuple(body["names"]), "unmet": None if unmet is None else tuple(unmet)})
 
 
 def facts_of(plan: Plan, digest: str) -> Facts:
@@ -65,6 +70,7 @@ def facts_of(plan: Plan, digest: str) -> Facts:
         sample=demo.is_of_sample(plan),
         names=(plan.author, *plan.editors),
         has_proofs=not without_proofs(plan),
+        unmet=unmet(plan),
     )
 
 

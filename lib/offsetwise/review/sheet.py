@@ -9,6 +9,7 @@ from enum import StrEnum
 from offsetwise.approval import Verdict
 from offsetwise.model import Plan
 from offsetwise.review.access import Access
+from offsetwise.review.overrides import Overridden
 from offsetwise.review.risk import Facts
 from offsetwise.store.looks import Look
 from offsetwise.store.review_rows import (
@@ -54,6 +55,8 @@ class Sheet:
     """About all versions, ascending."""
     comments: tuple[CommentRow, ...]
     receipts: tuple[ReceiptRow, ...]
+    overridden: tuple[Overridden, ...] = ()
+    """What its approvals override."""
 
     @property
     def digest(self) -> str:

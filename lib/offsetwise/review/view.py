@@ -12,7 +12,7 @@ from offsetwise import files
 from offsetwise.approval import PrivateKey
 from offsetwise.errors import AccessError, PlanError
 from offsetwise.model import Comparison, Identity
-from offsetwise.review import exports
+from offsetwise.review import exports, overrides
 from offsetwise.review.access import Access, Role
 from offsetwise.review.allowing import Verb, not_signed_in, why_not, why_not_own
 from offsetwise.review.answers import NotAllowed
@@ -107,6 +107,7 @@ class View:
                 decisions=look.decisions(plan),
                 comments=look.comments(plan),
                 receipts=look.receipts(plan),
+                overridden=tuple(overrides.of_plan(look, plan)),
             )
 
     def content(self, person: Person | None, plan: int, number: int) -> bytes:

@@ -72,18 +72,22 @@ def counts(found: Sequence[GateCheck]) -> str:
     return " · ".join(f"{outcomes.count(one):,} {verdicts.GATE[one].word}" for one in Outcome if one in outcomes)
 
 
-def folded(found: Sequence[GateCheck], *, asked: str = "") -> None:
-    """Draw the checks: those that are met folded, the open ones written out.
+def left_open(found: Sequence[GateCheck], *, asked: str = "") -> None:
+    """Draw how many checks came out in which way, and those that are not met written out.
 
     Args:
         found: The checks.
         asked: The name of one that a person asked for, written out though it is met.
     """
-    met = [each for each in found if each.outcome is Outcome.PASSED and each.name != asked]
-    left = [each for each in found if each not in met]
     st.markdown(f"**{counts(found)}**")
+    left = [each for each in found if each.outcome is not Outcome.PASSED or each.name == asked]
     if left:
         st.markdown(in_words(left))
-    if met:
-        with st.expander(f"{many(len(met), 'check')} met", icon=":material/check:"):
-            st.markdown(in_words(met))
+
+
+def met(found: Sequence[GateCheck], *, asked: str = "") -> None:
+    """Draw the checks that are met, folded; see `left_open`."""
+    right = [each for each in found if each.outcome is Outcome.PASSED and each.name != asked]
+    if right:
+        with st.expander(f"{many(len(right), 'check')} met", icon=":material/check:"):
+            st.markdown(in_words(right))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from offsetwise.approval import Verdict
 from offsetwise.console import answers
@@ -18,13 +19,14 @@ from offsetwise.console.answers import Question
 from offsetwise.console.board import Seat
 from offsetwise.console.plan import accepting, checklist, standing
 from offsetwise.console.plan.checklist import Looked
-from offsetwise.console.plan.panel import bar, outcome
+from offsetwise.console.plan.panel import bar, outcome, override_fields
 from offsetwise.console.plan.panel.naming import plan_name
 from offsetwise.console.reader import PlanOf, Reader
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.model import GateCheck
+from offsetwise.plan.checks import checks_of
 from offsetwise.plan.drift import Drift
 from offsetwise.review.allowing import Verb
 from offsetwise.review.answers import Approved, Done, NotAllowed, Rejected
@@ -55,6 +57,8 @@ class Observed:
 
     drifts: tuple[Drift, ...]
     checks: tuple[GateCheck, ...]
+    typed: DeltaGenerator
+    """Below the open checks: where it is typed why the plan is approved all the same."""
 
 
 EXPORT_PAGE: Final = "pages/plan/export.py"
@@ -74,8 +78,8 @@ def before_approving(sheet: Sheet) -> Observed:
     st.subheader("Before you approve", anchor=False)
     drifts: tuple[Drift, ...] = ()
     found_checks = checklist.checked(sheet, None)
+    checks, typed, met = st.container(), st.container(), st.container()
     with guard.block("checklist"):
-        checks = st.container()
         offer = blocks.Offer(
             what="what the plan requires",
             now="Look whether anything changed",
@@ -89,25 +93,32 @@ def before_approving(sheet: Sheet) -> Observed:
             drifts = found.value
             looked = Looked(drifts=drifts, at=f"{found.at:%Y-%m-%d %H:%M:%S} UTC")
         found_checks = checklist.checked(sheet, looked)
+        asked = "" if looked is None else checklist.FRESH
         with checks:
-            checklist.folded(found_checks, asked="" if looked is None else checklist.FRESH)
-    return Observed(drifts=drifts, checks=found_checks)
+            checklist.left_open(found_checks, asked=asked)
+        with met:
+            checklist.met(found_checks, asked=asked)
+    return Observed(drifts=drifts, checks=found_checks, typed=typed)
 
 
-def fields(seat: Seat, sheet: Sheet, drifts: tuple[Drift, ...], *, overtaken: bool) -> Offs:
+def fields(seat: Seat, sheet: Sheet, observed: Observed, *, overtaken: bool) -> Offs:
     """Draw what is typed beside a decision; return why its buttons, which the bar has, are off.
 
     Args:
         seat: The board, and who decides.
         sheet: The plan as it is shown.
-        drifts: What changed on the clusters, where somebody looked.
+        observed: What was found before.
         overtaken: Whether the person was shown an earlier version before, and has not said that they saw this one.
     """
     plan = sheet.row.id
     off = _off(seat, sheet, overtaken=overtaken)
-    stale = None if not drifts else Off(why="the plan is stale.", fix=f"Ask {_author(sheet)} to draft it again.")
+    stale = (
+        None if not observed.drifts else Off(why="the plan is stale.", fix=f"Ask {_author(sheet)} to draft it again.")
+    )
     offs = Offs(approve=off or stale, reject=off)
-    with guard.block("decision"):
+    with guard.block("typed"), observed.typed:
+        if offs.approve is None:
+            override_fields.draw(plan, checks_of(sheet.plan))
         if offs.approve is None and sheet.facts.confirm is not None:
             st.text_input(
                 f"Type `{sheet.facts.confirm}` to approve",
@@ -115,6 +126,7 @@ def fields(seat: Seat, sheet: Sheet, drifts: tuple[Drift, ...], *, overtaken: bo
                 help=f"{standing.why_typed(sheet.plan, sheet.facts.risky)}: approving it takes one more word.",
                 autocomplete="off",
             )
+    with guard.block("decision"):
         if offs.approve is None:
             accepting.draw(sheet)
         if speaks(seat, plan):
@@ -274,10 +286,18 @@ def decide(plan: int, digest: str, asked: Question[tuple[Drift, ...]], verdict: 
         return
     typed = st.session_state.get(typed_key(plan))
     accepted = accepting.chosen(plan) if verdict is Verdict.APPROVED else ()
+    reasons = override_fields.typed(plan) if verdict is Verdict.APPROVED else {}
     outcome.ask(
         plan,
         lambda board_, person: board_.decide(
-            person, plan, digest, verdict, typed=typed, drifts=_drifts(asked), accepted_unproven=accepted
+            person,
+            plan,
+            digest,
+            verdict,
+            typed=typed,
+            drifts=_drifts(asked),
+            accepted_unproven=accepted,
+            in_spite_of=reasons,
         ),
         remarked=bool(remark.strip()),
     )

@@ -12,7 +12,7 @@ import streamlit as st
 from offsetwise.console import answers, board
 from offsetwise.console.answers import Answers, Question
 from offsetwise.console.plan import decisions, settling, sinks, strategy, submission
-from offsetwise.console.plan.checklist import FRESH, checks, folded
+from offsetwise.console.plan.checklist import FRESH, checks, left_open, met
 from offsetwise.console.plan.panel import bar
 from offsetwise.console.plan.work import Drafted, Frozen, Work, begun_with, drafted
 from offsetwise.console.reader import Offered, Reader
@@ -229,7 +229,8 @@ def _checklist(frozen: Frozen, made: Drafted | None, *, recorded_: bool) -> tupl
     now = datetime.now(UTC)
     plan = None if made is None else made.plan
     checks = checklist(frozen.comparison, plan, recorded=recorded_, now=now)
-    folded(checks)
+    left_open(checks)
+    met(checks)
     left = sum(each.outcome is not Outcome.PASSED for each in checks)
     if plan is None:
         st.markdown(":gray[Nothing can be saved or submitted: there may be no such plan, as said beside the way.]")

@@ -52,7 +52,7 @@ def choose(seat: Seat, now: datetime) -> int | None:
     names = tuple(str(row.id) for row in listed)
     _note(asked, names)
     selection = Selection(key=KEY, grid=f"plans-{abs(hash(names))}", names=names, first=0)
-    with st.expander(_label(found, len(waiting)), icon=":material/list:", expanded=wanted is None):
+    with st.expander(_label(found, len(waiting)), icon=":material/list:", expanded=wanted is None and len(waiting) > 1):
         columns = _plans(waiting, now)
         cells = repr([[column.value(row) for column in columns] for row in listed])
         selection.draw(
@@ -61,7 +61,7 @@ def choose(seat: Seat, now: datetime) -> int | None:
         )
         if len(listed) < len(found):
             st.markdown(f":gray[Those that changed last. {many(len(found) - len(listed), 'more')} in the audit log.]")
-    chosen = listed[selection.choose("Plan", width=160)]
+        chosen = listed[selection.choose("Plan", width=160)]
     _warn(str(chosen.id), names[0])
     return chosen.id
 

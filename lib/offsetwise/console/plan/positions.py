@@ -11,6 +11,7 @@ import streamlit as st
 
 from offsetwise import wording
 from offsetwise.console.board import Seat
+from offsetwise.console.plan.panel.position_words import at_most, mark, moves, shift, spoken
 from offsetwise.console.plan.plans import cut
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, evidence, selectors, table
@@ -19,7 +20,7 @@ from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.console.widgets.selectors import row_names
 from offsetwise.console.widgets.table import Column, Columns, Selection
-from offsetwise.model import Comparison, Plan, PlannedPosition, Start
+from offsetwise.model import Comparison, Plan, PlannedPosition
 from offsetwise.review.board import Board
 from offsetwise.review.difference import Difference
 from offsetwise.review.people import Person
@@ -118,6 +119,10 @@ POSITIONS: Final[Columns[Row]] = (
     ),
 )
 Rows = tuple[Row, ...]
+_ROW: Final = "row"
+"""Of the selected partition's name, in the URL and in the session."""
+_FILTERED: Final = 12
+"""Partitions of several topics; where there are more, they can be filtered by topic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,17 +150,27 @@ def draw(seat: Seat, sheet: Sheet, shown: Shown, colours: Palette) -> None:
 
 
 def _filtered(shown: Shown) -> tuple[Row, ...]:
-    if len(shown.topics) == 1:
-        return shown.rows
-    topics = selectors.several("Topic", "topic", shown.topics)
-    return tuple(row for row in shown.rows if not topics or row.position.topic in topics)
+    """Let the person choose among the rows: those that stay as they are and need no look are left out until asked."""
+    quiet = {row.name for row in shown.rows if row.look is Look.NOTHING and not moves(row.position)}
+    hidden = quiet if len(quiet) < len(shown.rows) else set()
+    several = len(shown.rows) > _FILTERED and len(shown.topics) > 1
+    topics = selectors.several("Topic", "topic", shown.topics) if several else ()
+    if hidden and not topics:
+        selected = st.session_state.get(_ROW) or st.query_params.get(_ROW)
+        with_all = st.toggle(
+            f"Show the {many(len(hidden), 'partition')} that {'stays' if len(hidden) == 1 else 'stay'} too",
+            key=f"stay-{shown.key[:16]}",
+            value=selected in hidden,
+        )
+        hidden = set() if with_all else hidden
+    return tuple(row for row in shown.rows if row.position.topic in topics or (not topics and row.name not in hidden))
 
 
 def _choose(shown: Shown, rows: tuple[Row, ...], colours: Palette) -> Row:
     span = table.page(len(rows))
     page = rows[span]
     names = tuple(row.name for row in page)
-    selection = Selection(key="row", grid=f"positions-{shown.key[:16]}-{abs(hash(names))}", names=names, first=0)
+    selection = Selection(key=_ROW, grid=f"positions-{shown.key[:16]}-{abs(hash(names))}", names=names, first=0)
     selection.draw(
         position_table(shown, page, colours),
         alt=f"{many(len(page), 'partition')} with old and new offset, and why each needs a look.",
@@ -268,44 +283,17 @@ def rows_of(plan: Plan, since: Difference | None) -> tuple[Row, ...]:
 
 
 def headline(rows: Sequence[Row]) -> str:
-    """Say how many offsets change, and how many partitions need a look."""
+    """Return how many offsets change and stay, and how many partitions need a look."""
     count = sum(row.look is not Look.NOTHING for row in rows)
     changed = sum(moves(row.position) for row in rows)
-    of = f"{number(changed)} of {many(len(rows), 'offset')} {'changes' if changed == 1 else 'change'}"
-    told = of if changed else "no offset changes"
+    stay = len(rows) - changed
+    told = f"{number(changed)} {'changes' if changed == 1 else 'change'}" if changed else ""
+    parts = [told, f"{number(stay)} {'stays' if stay == 1 else 'stay'}" if stay else ""]
     if not count:
-        return f"{told}, all proven"
+        return f"{', '.join(filter(None, parts))}, all proven"
     needs = "needs" if count == 1 else "need"
-    return f"{told}; {number(count)} of {many(len(rows), 'partition')} {needs} a look, shown first"
-
-
-def moves(one: PlannedPosition) -> bool:
-    """Say whether the plan resumes at another position than the job's current one."""
-    return one.old_offset != one.new_offset
-
-
-def shift(one: PlannedPosition) -> int | None:
-    """Return new offset minus old offset; None where either is not known, or tells no number of records."""
-    return None if one.old_offset is None else one.new_offset - one.old_offset
-
-
-def mark(one: PlannedPosition) -> Verdict:
-    """Say how the place is known, or that a person chose it."""
-    if one.override is not None:
-        return Verdict(icon="✎", word="override", tone=Tone.WRONG)
-    if one.start is not Start.TRANSLATED:
-        return Verdict(icon="✎", word=f"starts at {one.start}", tone=Tone.CAREFUL)
-    return verdicts.EXACTNESS[one.exactness]
-
-
-def at_most(one: PlannedPosition, count: int | None) -> str:
-    """Print how many records are read twice or never, as far as it is known.
-
-    Only what was counted between proven places is a number; anything else is a bound.
-    """
-    if count is None:
-        return "?"
-    return number(count) if one.counted and one.exactness.proven else wording.at_most(count)
+    of = f"{number(count)} of {many(len(rows), 'partition')} {needs} a look, shown first"
+    return f"{', '.join(filter(None, parts))}; {of}"
 
 
 def cost(rows: Sequence[Row]) -> tuple[str, str, str]:
@@ -323,15 +311,6 @@ def cost(rows: Sequence[Row]) -> tuple[str, str, str]:
         made.append("?" if missing else wording.at_most(total))
     told = "" if not unknown else f"of {many(unknown, 'partition')} it is not known"
     return made[0], made[1], told
-
-
-def spoken(part: str) -> str:
-    """Give the name of a part of a plan in words.
-
-    >>> spoken("new_offset")
-    'new offset'
-    """
-    return part.replace("_", " ")
 
 
 def title(row: Row) -> str:

@@ -23,8 +23,8 @@ from offsetwise.review.sheet import Sheet
 from offsetwise.store.review_rows import State
 from offsetwise.wording import many, number
 
-_PLAN_PX: Final = 650
-"""Width of the plan; the decision stands beside it, or below where there is no room."""
+_BESIDE: Final = (5, 3)
+"""Widths of the plan and of the decision beside it, which stands below where there is no room."""
 
 
 def show(head: guard.Head) -> None:
@@ -48,32 +48,37 @@ def show(head: guard.Head) -> None:
 def _draw(seat: Seat, sheet: Sheet, now: datetime) -> None:
     _title(sheet)
     overtaken = _overtaken(seat, sheet)
-    with st.container(horizontal=True, gap="large"):
-        left, right = st.container(width=_PLAN_PX), st.container()
-        with right:
-            observed = decision.before_approving(sheet)
-            offs = decision.fields(seat, sheet, observed.drifts, overtaken=overtaken)
-        with left:
-            if observed.drifts:
-                _drifted(sheet, observed.drifts)
-            since = versions.before(seat.board, seat.person, sheet)
-            shown = positions.shown(sheet, since)
-            with guard.block("ending"):
-                ending.draw(sheet.plan, over=not sheet.row.state.open)
-            with guard.block("marks"):
-                sinks.marked(sheet.plan)
-            if shown.rows:
-                st.subheader(f"What changes :gray[{shown.headline}]", anchor=False)
-                positions.draw(seat, sheet, shown, palette.current())
-            with guard.block("job"):
-                _job(sheet, shown)
-            with guard.block("findings"):
-                _findings(sheet)
-            versions.draw(seat, sheet)
-        with right, guard.block("discussion"):
-            versions.discussion(sheet, now)
+    left, right = st.columns(_BESIDE, gap="medium")
+    with right:
+        observed = decision.before_approving(sheet)
+        offs = decision.fields(seat, sheet, observed, overtaken=overtaken)
+        with guard.block("comments"):
+            versions.comments(sheet, now)
+    with left, guard.block("plan"):
+        if observed.drifts:
+            _drifted(sheet, observed.drifts)
+        _plan(seat, sheet, now)
     with guard.block("bar"):
         decision.draw_bar(seat, sheet, observed.checks, offs)
+
+
+def _plan(seat: Seat, sheet: Sheet, now: datetime) -> None:
+    """Draw what changes, what becomes of the job, and what happened to the plan so far."""
+    shown = positions.shown(sheet, versions.before(seat.board, seat.person, sheet))
+    with guard.block("ending"):
+        ending.draw(sheet.plan, over=not sheet.row.state.open)
+    with guard.block("marks"):
+        sinks.marked(sheet.plan)
+    if shown.rows:
+        st.subheader(f"What changes :gray[{shown.headline}]", anchor=False)
+        positions.draw(seat, sheet, shown, palette.current())
+    with guard.block("job"):
+        _job(sheet, shown)
+    with guard.block("findings"):
+        _findings(sheet)
+    with guard.block("timeline"):
+        versions.timeline(sheet, now)
+    versions.draw(seat, sheet)
 
 
 def _title(sheet: Sheet) -> None:
@@ -126,20 +131,15 @@ def _job(sheet: Sheet, shown: positions.Shown) -> None:
     st.subheader("What happens to the job", anchor=False)
     skipped, replayed, unknown = shown.cost
     plan = sheet.plan
-    by_people = f"{number(plan.totals.overridden)} decided by people"
-    cards = (
-        ("Records skipped", skipped, None, "Records never read, at most."),
-        ("Records replayed", replayed, None, "Records read twice, at most."),
-        (
-            "Partitions",
-            number(plan.totals.partitions),
-            by_people,
-            "Positions in the plan.",
-        ),
-    )
-    with st.container(horizontal=True):
-        for label, value, more, help_ in cards if plan.positions else ():
-            st.metric(label, value, more, delta_color="off", delta_arrow="off", border=True, help=help_)
+    if plan.positions:
+        blocks.cards(
+            (
+                ("Skipped", skipped, "Records never read, at most."),
+                ("Replayed", replayed, "Records read twice, at most."),
+                ("Partitions", number(plan.totals.partitions), "Positions in the plan."),
+                ("Decided by people", number(plan.totals.overridden), "Positions that a person chose."),
+            )
+        )
     if unknown:
         st.markdown(f":orange[? What is skipped or replayed is a sum over a part only: {markdown(unknown)}.]")
     rewind = "" if plan.rewind_to is None else f" It goes back to batch {number(plan.rewind_to)}."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -12,8 +12,9 @@ import streamlit as st
 from offsetwise.approval import Verdict
 from offsetwise.console.board import Seat
 from offsetwise.console.plan import accepting, standing
+from offsetwise.console.plan.panel import override_fields
+from offsetwise.console.plan.panel.position_words import spoken
 from offsetwise.console.plan.plans import cut
-from offsetwise.console.plan.positions import spoken
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import selectors, table
 from offsetwise.console.widgets.cached import cached
@@ -97,22 +98,34 @@ def difference(found: Difference, *, key: str) -> None:
 
 
 def entries(sheet: Sheet) -> tuple[Entry, ...]:
-    """Give everything that was said and decided, the newest first."""
+    """Return everything that was done and decided, the newest first."""
     return tuple(sorted(_entries(sheet), key=lambda entry: entry.at_ms, reverse=True))
 
 
-def discussion(sheet: Sheet, now: datetime) -> None:
-    """Draw the discussion."""
-    st.subheader("Discussion", anchor=False)
+def timeline(sheet: Sheet, now: datetime) -> None:
+    """Draw what happened to the plan, the newest first."""
     found = entries(sheet)
-    for place, entry in enumerate(found[table.page(len(found), "talk", label="Entries", size=_ENTRIES)]):
+    with st.expander(f"Timeline · {many(len(found), 'entry', 'entries')}", icon=":material/timeline:", expanded=True):
+        _draw_entries(found, now, "timeline")
+
+
+def comments(sheet: Sheet, now: datetime) -> None:
+    """Draw what people wrote about the plan, the newest first; nothing where nobody wrote."""
+    found = tuple(sorted(_comments(sheet), key=lambda entry: entry.at_ms, reverse=True))
+    if found:
+        st.markdown(f"**{many(len(found), 'comment')}**")
+        _draw_entries(found, now, "talk")
+
+
+def _draw_entries(found: Sequence[Entry], now: datetime, key: str) -> None:
+    for place, entry in enumerate(found[table.page(len(found), key, label="Entries", size=_ENTRIES)]):
         st.markdown(
             f"**{markdown(entry.by.name)}** {entry.did}  \n"
             f":gray[{markdown(_identity(entry.by))}{markdown(standing.ago(entry.at_ms, now))}]"
             + (f"\n\n{text(entry.said[:_LONG])}" if entry.said else "")
         )
         if len(entry.said) > _LONG:
-            with st.expander(f"All {len(entry.said):,} characters", key=f"talk-{place}"):
+            with st.expander(f"All {len(entry.said):,} characters", key=f"{key}-{place}"):
                 st.markdown(text(entry.said))
 
 
@@ -140,11 +153,15 @@ def _entries(sheet: Sheet) -> Iterator[Entry]:
     for decision in sheet.decisions:
         word = ":green[✓ approved]" if decision.verdict == Verdict.APPROVED else ":red[✗ rejected]"
         did = f"{word} version {numbers.get(decision.digest, '?')}"
-        yield Entry(at_ms=decision.at_ms, by=decision.by, did=did, said=accepting.told(decision))
-    for comment in sheet.comments:
-        yield Entry(at_ms=comment.at_ms, by=comment.by, did=f"on version {comment.number}", said=comment.body)
+        said = [override_fields.in_words(sheet, decision), accepting.told(decision)]
+        yield Entry(at_ms=decision.at_ms, by=decision.by, did=did, said="\n".join(filter(None, said)))
     for receipt in sheet.receipts:
         yield Entry(at_ms=receipt.at_ms, by=receipt.by, did="handed in a receipt of its application")
+
+
+def _comments(sheet: Sheet) -> Iterator[Entry]:
+    for comment in sheet.comments:
+        yield Entry(at_ms=comment.at_ms, by=comment.by, did=f"on version {comment.number}", said=comment.body)
 
 
 def _differs(change: PositionChange) -> str:

@@ -1,0 +1,48 @@
+"""The reasons for which a reviewer approves in spite of checks that are not met, typed beside those checks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from offsetwise.console.widgets.escaping import markdown
+from offsetwise.model import GateCheck, Outcome
+from offsetwise.review.sheet import Sheet
+from offsetwise.store.review_rows import DecisionRow
+
+
+def draw(plan: int, checks: Sequence[GateCheck]) -> None:
+    """Draw a field for each check that is not met; nothing where all are."""
+    for name in _not_met(checks):
+        st.text_input(
+            f"Approve in spite of: {markdown(name)}",
+            key=_key(plan, name),
+            placeholder="The reason; the audit log keeps it",
+            autocomplete="off",
+        )
+
+
+def typed(plan: int) -> dict[str, str]:
+    """Return the reasons that are typed, by the name of the check."""
+    begin = _key(plan, "")
+    return {
+        str(key).removeprefix(begin): str(value)
+        for key, value in st.session_state.items()
+        if str(key).startswith(begin)
+    }
+
+
+def in_words(sheet: Sheet, decision: DecisionRow) -> str:
+    """Return what a decision overrides, a line each; nothing where it overrides nothing."""
+    own = (decision.by.issuer, decision.by.subject, decision.digest)
+    found = (each for each in sheet.overridden if (each.issuer, each.subject, each.digest) == own)
+    return "\n".join(f"In spite of {line}" for each in found for line in each.lines)
+
+
+def _not_met(checks: Sequence[GateCheck]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(each.name for each in checks if each.outcome is Outcome.FAILED))
+
+
+def _key(plan: int, name: str) -> str:
+    return f"in-spite-of-{plan}-{name}"

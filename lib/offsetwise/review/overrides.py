@@ -1,0 +1,73 @@
+"""Approving in spite of checks that are not met: each takes a reason, which the audit log keeps with the approval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from offsetwise.approval import strict
+from offsetwise.review.allowing import Verb
+from offsetwise.review.answers import NotAllowed
+from offsetwise.store.audit import AuditFilter
+from offsetwise.store.looks import Look
+
+DETAIL: Final = "in_spite_of"
+"""Of an approval's row of the audit log: a line for each check that it overrides, its name and the reason."""
+_MOST: Final = 1_000
+"""Approvals of one plan that are looked through."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overridden:
+    """What one approval overrides."""
+
+    issuer: str | None
+    subject: str | None
+    digest: str | None
+    """Of the version that was approved."""
+    lines: tuple[str, ...]
+    """Each check with the reason, such as "job stopped: it was killed"."""
+
+
+def why_not(unmet: Sequence[str], reasons: Mapping[str, str]) -> NotAllowed | None:
+    """Return why a plan with these checks is not approved with these reasons; None where it may be.
+
+    Args:
+        unmet: The names of the checks that are not met.
+        reasons: By the name of the check.
+    """
+    for name in unmet:
+        given = reasons.get(name, "").strip()
+        if not given:
+            return NotAllowed(
+                why=f"The check {name!r} is not met, and no reason was written to approve in spite of it.",
+                fix=f"Write the reason under 'Approve in spite of: {name}', then approve; or reject the plan.",
+            )
+        if not strict.is_reason(given):
+            return NotAllowed(
+                why=f"The reason to approve in spite of {name!r}: expected {strict.A_REASON}, found {given[:60]!a}.",
+                fix="Write the reason in one line, then approve.",
+            )
+    return None
+
+
+def recorded(unmet: Sequence[str], reasons: Mapping[str, str]) -> str:
+    """Return what the audit log keeps: a line for each check that is overridden.
+
+    >>> recorded(("job stopped",), {"job stopped": " it was killed ", "other": "not asked for"})
+    'job stopped: it was killed'
+    """
+    return "\n".join(f"{name}: {reasons[name].strip()}" for name in unmet)
+
+
+def of_plan(look: Look, plan: int) -> Iterator[Overridden]:
+    """Read what the approvals of a plan override, the newest first."""
+    wanted = AuditFilter(plan=plan, action=Verb.APPROVE.value, result="done")
+    for row in look.audit(wanted, most=_MOST):
+        kept = row.record.details.get(DETAIL)
+        if isinstance(kept, str):
+            record = row.record
+            yield Overridden(
+                issuer=record.issuer, subject=record.subject, digest=record.digest, lines=tuple(kept.splitlines())
+            )
