@@ -6,6 +6,7 @@ import hashlib
 import re
 import shlex
 import shutil
+import zipfile
 from importlib.resources import files as package_files
 from pathlib import Path
 
@@ -69,12 +70,19 @@ def test_what_was_approved_is_downloaded_and_the_command_line_judges_exactly_tha
         page = playing(browser, address, "Rita")
         approve(page)
         keep(page, "export-approved")
+        page.get_by_text("Other tools, and the files one by one").click()
+        settle(page)
         name = re.search(r"plan-[0-9a-f]{8}", page.get_by_test_id("stMain").inner_text())
         assert name is not None
         plan = take(page, f"{name[0]}.json", tmp_path)
         envelope = take(page, f"{name[0]}.approval-1.json", tmp_path)
-        take(page, f"{name[0]}.starting-offsets.json", tmp_path)
-        take(page, f"{name[0]}.groups.csv", tmp_path)
+        with page.expect_download() as download:
+            page.get_by_role("button", name=f"Download {name[0]}.zip").click()
+        download.value.save_as(tmp_path / "kit.zip")
+        with zipfile.ZipFile(tmp_path / "kit.zip") as kit:
+            assert kit.read(plan.name) == plan.read_bytes()
+            assert kit.read(envelope.name) == envelope.read_bytes()
+            readme = kit.read("README.md").decode()
         assert hashlib.sha256(plan.read_bytes()).hexdigest().startswith(name[0].removeprefix("plan-"))
         dry, execute, verify = commands(page)
         page.goto(f"{address}/audit")
@@ -85,6 +93,7 @@ def test_what_was_approved_is_downloaded_and_the_command_line_judges_exactly_tha
         page.context.close()
 
     assert shlex.split(execute) == [*shlex.split(dry), "--approval", envelope.name, "--execute"]
+    assert all(f"```sh\n{line}\n```" in readme for line in (dry, execute, verify))
     assert verify.startswith("offsetwise verify ")
     shutil.copy(str(package_files("offsetwise") / "sample" / "migration.yaml"), tmp_path)
     write_keys(tmp_path / "demo.key", demo_key())

@@ -40,6 +40,7 @@ from tests.with_cases import with_cases
 __all__ = ["here"]
 
 PAGE = "pages/plan/export.py"
+START = Target(kind="starting-offsets")
 HOSTILE = "=cmd()'; rm -rf / <img src=x onerror=alert(1)> **x**"
 
 
@@ -76,26 +77,29 @@ class TestTakingOut:
         page = here.open(PAGE, VERA)
         assert not page.exception
         name = f"plan-{saved.digest[:8]}"
-        assert {
-            f"{name}.json",
-            f"{name}.approval-1.json",
-            f"{name}.starting-offsets.json",
-            f"{name}.groups.csv",
-        } == set(offered(page))
+        assert {"kit", f"{name}.json", f"{name}.approval-1.json"} == set(offered(page)), "it writes nothing else"
         shown = [code.value for code in page.code]
         assert saved.digest in shown
         (sheet,) = [here.scene.board.sheet(VERA, saved.plan)]
         assert sheet is not None
         assert sha256(sheet.standing.counted[0].envelope) in shown
-        assert f"offsetwise apply {name}.json --migration migration.yaml" in shown
-        assert (
-            f"offsetwise apply {name}.json --migration migration.yaml --approval {name}.approval-1.json --execute"
-            in shown
-        )
+        dry = f"offsetwise apply {name}.json --migration migration.yaml --output applied/orders"
+        assert dry in shown
+        assert f"{dry} --approval {name}.approval-1.json --execute" in shown
         assert f"offsetwise verify {name}.receipt.json --migration migration.yaml" in shown
-        assert f'.option("startingOffsets", open("{name}.starting-offsets.json").read())' in shown
-        assert any("--reset-offsets --from-file" in each and "--dry-run" in each for each in shown)
+        assert not any("startingOffsets" in each or "--reset-offsets" in each for each in shown)
         assert page.success[0].value.startswith("**✓ Approved: version 1, 1 approval of 1 asked for.**")
+
+    def test_for_other_tools_there_is_what_the_plan_writes_and_nothing_else(self, here: Stage) -> None:
+        starts, group = Target(kind="starting-offsets"), Target(kind="consumer-group", group="orders-etl")
+        saved = approved(here, targets=(starts, group))
+        page = here.open(PAGE, VERA)
+        assert not page.exception
+        name = f"plan-{saved.digest[:8]}"
+        assert {f"{name}.starting-offsets.json", f"{name}.groups.csv"} <= set(offered(page))
+        shown = [code.value for code in page.code]
+        assert f'.option("startingOffsets", open("{name}.starting-offsets.json").read())' in shown
+        assert any("--group orders-etl --reset-offsets --from-file" in each and "--dry-run" in each for each in shown)
 
     def test_the_digest_shown_is_that_of_the_bytes_offered(self, here: Stage) -> None:
         saved = approved(here)
@@ -163,7 +167,7 @@ class TestTakingOut:
         one = PLAN.positions[0]
         several: tuple[PlannedPosition, ...] = (one, replace(one, source="other", topic="more", new_topic="more"))
         names = here.scene.board.credits(ADA)
-        plan = replace(PLAN, author=names.author, positions=several, totals=totals_of(several))
+        plan = replace(PLAN, author=names.author, positions=several, totals=totals_of(several), targets=(START,))
         answer = here.scene.board.save_draft(ADA, files.dump(plan).encode())
         assert isinstance(answer, Saved), answer
         page = here.open(PAGE, VERA)
@@ -230,8 +234,6 @@ class TestTakingOut:
         assert set(offered(page)) == {
             f"APPLIED-{name}.json",
             f"{name}.approval-1.json",
-            f"APPLIED-{name}.starting-offsets.json",
-            f"APPLIED-{name}.groups.csv",
         }
         assert page.success[0].value.startswith("**✓ Applied: version 1.** It is not to be applied again.")
         assert "Rita" in page.success[0].value
@@ -240,11 +242,10 @@ class TestTakingOut:
         assert not any("offsetwise apply" in each or "--reset-offsets" in each for each in shown)
         assert "DRAFT" not in said(page)
 
-    def test_what_is_not_submitted_is_not_sent_and_the_page_says_why(self, here: Stage) -> None:
+    def test_what_is_not_submitted_is_not_sent_to_a_reviewer(self, here: Stage) -> None:
         here.scene.saved(ADA)
         page = here.open(PAGE, ADA)
-        assert "bundle" not in offered(page)
-        assert "Only a submitted plan is sent to a reviewer; this one is draft." in said(page)
+        assert not [each for each in page.button if each.key == "make-bundle"]
 
     def test_a_link_opens_the_plan_it_names(self, here: Stage) -> None:
         approved(here)
@@ -372,7 +373,7 @@ def test_everybody_who_may_look_may_take_out(here: Stage, somebody: Person | Non
     approved(here)
     page = here.open(PAGE, somebody)
     assert not page.exception
-    assert len(offered(page)) == 4
+    assert len(offered(page)) == 3
 
 
 @with_cases("somebody", [None, STRANGER], ids=["anonymous", "no role"])

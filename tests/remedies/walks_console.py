@@ -116,7 +116,7 @@ def rejection_without_a_reason(scene: Scene) -> Steps:
     return Steps(rejected, lambda: page.text_area(key=f"remark-{saved.plan}").input("It moves the wrong job."))
 
 
-@walk("console/plan/export.py::_files_of", "Reload the page")
+@walk("console/plan/export.py::_changed", "Reload the page")
 def plan_that_changed_under_its_page(scene: Scene) -> Steps:
     here = console(scene)
     saved = here.scene.submitted(ADA)

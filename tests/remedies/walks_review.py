@@ -14,6 +14,7 @@ from offsetwise.review.access import Decisions
 from offsetwise.review.answers import Saved
 from offsetwise.review.auditing import audited, noted
 from offsetwise.review.bundle import open_bundle
+from offsetwise.review.kit import Destination
 from offsetwise.review.people import Person
 from offsetwise.store.store import open_store
 from tests.approval.signed import PLAN
@@ -148,6 +149,20 @@ def reason_of_two_lines(board: people.Scene) -> Given:
     return lambda: board.approve(RITA, saved, in_spite_of=two), lambda: board.approve(
         RITA, saved, in_spite_of={NOT_MET: reason}
     )
+
+
+@on_board("kit.py::archive", "Export a plan that enough people approve.")
+def archive_of_a_draft(board: people.Scene) -> Given:
+    saved = board.submitted()
+
+    def packed() -> object:
+        return board.board.kit(ADA, saved.plan, name="Plan 1 · orders", job="orders", destination=Destination())
+
+    def approved() -> object:
+        board.approve(RITA, saved)
+        return packed()
+
+    return packed, approved
 
 
 NOT_NOW = "deciding.py::_why_not_now"

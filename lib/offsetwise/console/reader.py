@@ -34,6 +34,7 @@ from offsetwise.plan.drift import Drift
 from offsetwise.plan.request import DraftRequest
 from offsetwise.plan.strategies import Strategy, judge_strategies
 from offsetwise.progress import Progress
+from offsetwise.review.kit import Destination, destination_of
 from offsetwise.store.store import open_store
 from offsetwise.streams.access import Permissions, Step
 from offsetwise.transactions.report import SinkTransactions
@@ -64,6 +65,7 @@ class Offered:
     """Checkpoints whose sink's cluster is stated, each with what a plan that only ends its transactions moves."""
     checkpoints: tuple[tuple[str, str], ...] = ()
     """(name, URI) of each checkpoint."""
+    destination: Destination | None = None
     may_be_one: bool = False
     """Whether both clusters may be one, as with positions that stay in their stream."""
 
@@ -371,6 +373,7 @@ def _offered(migration: Migration, name: str, *, recorded: bool) -> Offered:
         recorded=recorded,
         sinks=tuple(sinks),
         checkpoints=tuple((one.name, one.uri) for one in migration.checkpoints),
+        destination=destination_of(migration, recorded=recorded),
         may_be_one=migration.may_be_one,
     )
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from shlex import quote
 
 from offsetwise.model import Plan
 from offsetwise.plan.exports import consumer_groups_csv, starting_form
@@ -88,7 +89,9 @@ def exported(
     return (_file(f"{begin}.groups.csv", text.encode(), "text/csv", digest, mark),)
 
 
-def commands(digest: str, *, approvals: int, mark: Mark, migration_file: str = "migration.yaml") -> tuple[str, ...]:
+def commands(
+    digest: str, *, approvals: int, mark: Mark, migration_file: str = "migration.yaml", output: str | None = None
+) -> tuple[str, ...]:
     """Give the exact commands that try, apply and verify an exported plan, in this order, as far as they may be run.
 
     Args:
@@ -96,9 +99,11 @@ def commands(digest: str, *, approvals: int, mark: Mark, migration_file: str = "
         approvals: How many approvals were exported.
         mark: What the plan's file says: a draft is only tried, and what was applied only verified.
         migration_file: What the migration file is called where it is applied.
+        output: Where a copy or a file is written; None where no target takes that.
     """
     name = f"plan-{digest[:8]}"
-    dry = f"offsetwise apply {_begin(mark)}{name}.json --migration {migration_file}"
+    written = "" if output is None else f" --output {quote(output)}"
+    dry = f"offsetwise apply {_begin(mark)}{name}.json --migration {migration_file}{written}"
     verify = f"offsetwise verify {name}.receipt.json --migration {migration_file}"
     if mark is not Mark.APPROVED:
         return (verify,) if mark is Mark.APPLIED else (dry,)

@@ -13,6 +13,7 @@ from offsetwise.approval import PrivateKey
 from offsetwise.errors import AccessError, PlanError
 from offsetwise.model import Comparison, Identity
 from offsetwise.review import exports, overrides
+from offsetwise.review import kit as kits
 from offsetwise.review.access import Access, Role
 from offsetwise.review.allowing import Verb, not_signed_in, why_not, why_not_own
 from offsetwise.review.answers import NotAllowed
@@ -210,6 +211,35 @@ class View:
                 envelopes=tuple(each.envelope for each in told.counted),
                 withdrawn=tuple(each.envelope for each in told.withdrawn),
                 mark=told.mark,
+            )
+
+    def kit(
+        self, person: Person | None, plan: int, *, name: str, job: str, destination: kits.Destination
+    ) -> exports.Export:
+        """Return an approved plan with its approvals and a README of commands, in one archive.
+
+        Args:
+            person: Who asks.
+            plan: The plan.
+            name: What it is called, such as "Plan 1 · orders".
+            job: The name of what it moves, which its copy gets.
+            destination: Where it is applied.
+
+        Raises:
+            PlanError: There is no such plan, or it is not approved.
+        """
+        rules = self._rules()
+        with self._looking(person, "Exporting the plan") as look:
+            _, version, told = self._newest(look, plan, rules)
+            parsed = self._plans.get(look, version)
+            return kits.archive(
+                parsed,
+                look.content(version.id),
+                name=name,
+                digest=version.digest,
+                decisions=told.counted,
+                mark=told.mark,
+                output=kits.output_of(parsed, job, destination),
             )
 
     def audit(

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import shlex
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
 import streamlit as st
 
-from offsetwise.console import board
+from offsetwise.console import answers, board
 from offsetwise.console.plan import intake, plans
+from offsetwise.console.plan.panel import naming
 from offsetwise.console.plan.standing import caption, named, votes
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, downloads
@@ -20,14 +21,30 @@ from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.errors import PlanError
 from offsetwise.model import Plan
 from offsetwise.plan.exports import starting_form
-from offsetwise.plan.target import groups_of
+from offsetwise.plan.moving import moving_of
+from offsetwise.plan.target import Role, groups_of, target_type
 from offsetwise.review.exports import Export, ExportKind, commands
+from offsetwise.review.kit import Destination, groups_command, output_of
 from offsetwise.review.sheet import Mark, Sheet
 from offsetwise.store.review_rows import State
 from offsetwise.wording import many, moment, size
 from offsetwise.wording.verdicts import Tone
 
-_STEPS = ("Try it: says what would be written, and writes nothing.", "Apply it.", "Verify what came of it.")
+_STEPS: Final = (
+    (
+        "2. Dry run",
+        "Says what would be written, and writes nothing. In the folder with the unpacked files; the "
+        "[migration file](help?about=Files) is yours: it names the clusters, and the keys that `apply` believes.",
+    ),
+    ("3. Apply", "With the job stopped. The same call again goes on where it ended."),
+    ("Verify", "Before the job starts, and once more after it."),
+)
+_OTHER: Final = {True: "Other tools, and the files one by one", False: "The files one by one"}
+_UNUSUAL: Final = re.compile(r"[^a-zA-Z0-9._-]+")
+_STYLE: Final = """<style>
+[data-testid="stCode"] > div:last-child { opacity: 1; visibility: visible }
+</style>"""
+"""Copying is what the commands are for: Streamlit shows its button only while the mouse is over them."""
 _SAYS: Final = {
     Mark.DRAFT: "A DRAFT: nobody may apply it.",
     Mark.APPROVED: "Approved.",
@@ -84,15 +101,80 @@ def show(head: guard.Head) -> None:
 
 
 def _plan(seat: board.Seat, sheet: Sheet) -> None:
+    st.html(_STYLE)
     with guard.block("standing"):
         _standing(sheet)
-    st.subheader("Files", anchor=False)
-    draw(seat, sheet)
-    st.subheader("On the command line", anchor=False)
+    known = naming.migration_of(sheet.row, answers.current().offered)
+    where = (None if known is None else known.destination) or Destination()
+    if sheet.standing.mark is Mark.APPROVED:
+        with guard.block("kit"):
+            _kit(seat, sheet, where)
     with guard.block("commands"):
-        on_command_line(sheet)
-    st.subheader("What came back", anchor=False)
-    intake.of_plan(seat, sheet.row)
+        on_command_line(sheet, where)
+    if sheet.row.state is State.SUBMITTED:
+        with guard.block("export-bundle"), st.container(border=True):
+            _bundle(seat, sheet)
+    with st.expander(_OTHER[sheet.standing.mark is Mark.APPROVED], icon=":material/folder_zip:"):
+        draw(seat, sheet, where)
+    with st.expander("What came back: an approval or a receipt", icon=":material/upload_file:"):
+        intake.of_plan(seat, sheet.row)
+
+
+def _kit(seat: board.Seat, sheet: Sheet, destination: Destination) -> None:
+    """Draw the first step: everything that `apply` needs, in one file."""
+    made = kit_of(seat, sheet, destination)
+    st.subheader("1. Download", anchor=False)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.download_button(
+            f"Download {made.export.name}",
+            made.export.content,
+            file_name=made.export.name,
+            mime=made.export.mime,
+            type="primary",
+            icon=":material/download:",
+            key="download-kit",
+            on_click="ignore",
+        )
+        with st.popover(f"SHA-256 `{made.sha256[:8]}`"):
+            st.code(made.sha256, language=None)
+            st.markdown(":gray[Where it arrived, shows whether it is whole:]")
+            st.code(checking(made.export, made.sha256), language=None, wrap_lines=True)
+        st.markdown(
+            f":gray[{size(len(made.export.content))}: the plan, {many(len(sheet.standing.counted), 'approval')}, and a "
+            "README with these commands.]",
+            width="content",
+        )
+
+
+def kit_of(seat: board.Seat, sheet: Sheet, destination: Destination) -> File:
+    """Return the archive with everything that `apply` needs.
+
+    Raises:
+        PlanError: Somebody changed the plan just now.
+    """
+    counted = tuple(hashlib.sha256(row.envelope).hexdigest() for row in sheet.standing.counted)
+    return _kit_of(sheet.digest, counted, destination, naming.plan_name(sheet.row), _job(sheet), seat, sheet.row.id)
+
+
+@cached(8)
+def _kit_of(
+    digest: str,
+    counted: tuple[str, ...],  # noqa: ARG001 - the key
+    destination: Destination,
+    name: str,
+    job: str,
+    _seat: board.Seat,
+    _plan: int,
+) -> File:
+    made = _seat.board.kit(_seat.person, _plan, name=name, job=job, destination=destination)
+    if made.digest != digest:
+        raise _changed(_plan)
+    return File(export=made, sha256=hashlib.sha256(made.content).hexdigest())
+
+
+def _job(sheet: Sheet) -> str:
+    """Return the name that a copy of the job's checkpoint gets: one that every file system takes."""
+    return _UNUSUAL.sub("-", naming.job_name(sheet.row, answers.current().offered)).strip("-.") or "job"
 
 
 def _standing(sheet: Sheet) -> None:
@@ -103,31 +185,38 @@ def _standing(sheet: Sheet) -> None:
         st.markdown(":gray[What the approvals name. It is the SHA-256 of the plan's file.]")
 
 
-def draw(seat: board.Seat, sheet: Sheet) -> None:
-    """Draw every kind of file."""
-    for kind in ExportKind:
+def draw(seat: board.Seat, sheet: Sheet, destination: Destination) -> None:
+    """Draw the files one by one: those of `apply`, and for other tools those that fit what the plan writes."""
+    for kind in kinds_of(sheet.plan):
         with guard.block(f"export-{kind}"), st.container(border=True):
-            _kind(seat, sheet, kind)
-    with guard.block("export-bundle"), st.container(border=True):
-        _bundle(seat, sheet)
+            _kind(seat, sheet, kind, destination)
 
 
-def on_command_line(sheet: Sheet) -> None:
+def kinds_of(plan: Plan) -> tuple[ExportKind, ...]:
+    """Return the kinds of files that fit a plan: what it does not write is no file of another tool either."""
+    starts = any(target_type(each.kind).role is Role.START for each in plan.targets)
+    left_out = {
+        *(() if starts and moving_of(plan.requirements.engine).starting_offsets else (ExportKind.STARTING_OFFSETS,)),
+        *(() if _groups(plan) else (ExportKind.GROUPS_CSV,)),
+    }
+    return tuple(kind for kind in ExportKind if kind not in left_out)
+
+
+def on_command_line(sheet: Sheet, destination: Destination) -> None:
     """Draw the exact commands that try, apply and verify the exported plan."""
     told = sheet.standing
-    lines = commands(sheet.digest, approvals=len(told.counted), mark=told.mark)
-    st.markdown(
-        "In the folder with the downloaded files. The [migration file](help?about=Files) is yours: it names the "
-        "clusters, and the keys that `apply` believes."
-    )
-    for step, line in zip(_STEPS[-1:] if told.mark is Mark.APPLIED else _STEPS, lines, strict=False):
+    output = output_of(sheet.plan, _job(sheet), destination)
+    lines = commands(sheet.digest, approvals=len(told.counted), mark=told.mark, output=output)
+    steps = _STEPS[-1:] if told.mark is Mark.APPLIED else _STEPS if told.mark is Mark.APPROVED else _STEPS[:1]
+    for (title, step), line in zip(steps, lines, strict=True):
+        st.subheader(title, anchor=False)
         st.markdown(f":gray[{step}]")
         st.code(line, language=None, wrap_lines=True)
     if told.mark is Mark.DRAFT:
         st.markdown(":gray[How it is applied is said here once enough people approve it.]")
 
 
-def _kind(seat: board.Seat, sheet: Sheet, kind: ExportKind) -> None:
+def _kind(seat: board.Seat, sheet: Sheet, kind: ExportKind, destination: Destination) -> None:
     st.markdown(f"**{TITLES[kind]}**  \n:gray[{ABOUT[kind]}]")
     try:
         files = files_of(seat, sheet, kind)
@@ -145,7 +234,7 @@ def _kind(seat: board.Seat, sheet: Sheet, kind: ExportKind) -> None:
         )
     for file in files:
         _file(file)
-        lines = use(kind, file.export, sheet.plan)
+        lines = use(kind, file.export, sheet.plan, destination)
         if lines is not None:
             st.code(lines, language=None, wrap_lines=True)
 
@@ -171,9 +260,6 @@ def _bundle(seat: board.Seat, sheet: Sheet) -> None:
         "**Review bundle**  \n:gray[Plan, comparison, snapshots and discussion in one file, for a reviewer whose "
         "console reaches no cluster.]"
     )
-    if sheet.row.state is not State.SUBMITTED or sheet.standing.submission is None:
-        st.markdown(f":material/block: Only a submitted plan is sent to a reviewer; this one is {sheet.row.state}.")
-        return
     name = f"plan-{sheet.digest[:8]}.review.gz"
     with downloads.beside(
         f"`{name}`  \n:gray[Its reviewer compares the plan's digest, `{sheet.digest[:8]}…`, with the one shown there.]"
@@ -216,11 +302,15 @@ def _files_of(
     found = tuple((each.sha256, each.export.mark) for each in made)
     as_shown = found == approvals if kind is ExportKind.APPROVAL else all(said is mark for _, said in found)
     if not as_shown or any(each.export.digest != digest for each in made):
-        raise PlanError(
-            f"Plan {_plan}: expected it as it is on this page, and somebody changed it just now. Nothing was exported.",
-            fix="Reload the page: it shows the plan as it is now.",
-        )
+        raise _changed(_plan)
     return made
+
+
+def _changed(plan: int) -> PlanError:
+    return PlanError(
+        f"Plan {plan}: expected it as it is on this page, and somebody changed it just now. Nothing was exported.",
+        fix="Reload the page: it shows the plan as it is now.",
+    )
 
 
 def why_draft(sheet: Sheet) -> str | None:
@@ -256,16 +346,13 @@ def approved(sheet: Sheet) -> str:
     return f"**✓ Approved: version {sheet.row.number:,}, {count} of {sheet.standing.required:,} asked for.**  \n{by}"
 
 
-def use(kind: ExportKind, file: Export, plan: Plan) -> str | None:
+def use(kind: ExportKind, file: Export, plan: Plan, destination: Destination) -> str | None:
     """Give the exact commands that use a file of another tool's; None where `apply` is what uses it, or nothing may."""
     if kind is ExportKind.STARTING_OFFSETS and file.mark is Mark.APPROVED:
         line = starting_form(plan).use
         return None if line is None else line.format(file.name)
     if kind is ExportKind.GROUPS_CSV and file.mark is Mark.APPROVED and not unseen(plan):
-        groups = " ".join(f"--group {shlex.quote(name)}" for name in _groups(plan)) or "--group GROUP"
-        tool = f"kafka-consumer-groups --bootstrap-server HOST:PORT {groups}"
-        reset = f"{tool} --reset-offsets --from-file {file.name}"
-        return f"{reset} --dry-run\n{reset} --execute\n{tool} --describe"
+        return groups_command(_groups(plan), file.name, destination)
     return None
 
 

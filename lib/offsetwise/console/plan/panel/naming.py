@@ -32,12 +32,17 @@ def job_name(row: PlanRow, offered: Iterable[Offered]) -> str:
         moves, before = moves.removeprefix(_TRANSACTIONS), _TRANSACTIONS
     if moves.startswith(_CHECKPOINT):
         uri = moves.removeprefix(_CHECKPOINT)
-        known = [one for one in offered if one.name in (row.migration, f"{row.migration} (sample)")]
-        names = (name for one in known for name, at in one.checkpoints if _same(at, uri))
+        known = migration_of(row, offered)
+        names = (name for name, at in (() if known is None else known.checkpoints) if _same(at, uri))
         found = next(names, uri.rpartition("/")[2] or uri)
     else:
         found = moves.removeprefix(_GROUP).rpartition(" on ")[0] or moves
     return cut(f"{before}{found}")
+
+
+def migration_of(row: PlanRow, offered: Iterable[Offered]) -> Offered | None:
+    """Return the migration of a plan; None where this console was started without it."""
+    return next((one for one in offered if one.name in (row.migration, f"{row.migration} (sample)")), None)
 
 
 def cut(name: str) -> str:
