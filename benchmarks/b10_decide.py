@@ -28,7 +28,7 @@ from offsetwise.review.access import Access, Decisions, Grant, Roles
 from offsetwise.review.answers import Approved, Saved, Submitted
 from offsetwise.review.board import Board
 from offsetwise.review.people import Person
-from offsetwise.review.risk import Facts
+from offsetwise.review.risk import VersionFacts
 from offsetwise.store.store import Store, open_store
 from tests.subjects import checkpoint
 
@@ -96,7 +96,7 @@ def measured(store: Store, access: Access, plan: Plan, name: str, clock: Clock) 
 
 def confirmation(store: Store, made: Saved) -> str | None:
     with store.reviews.reading("Reading") as look:
-        return Facts.load(look.version(made.plan, made.number).facts).confirm
+        return VersionFacts.load(look.version(made.plan, made.number).facts).confirm
 
 
 def timed(clock: Clock, taken: list[float], what: Callable[[], Made]) -> Made:

@@ -39,7 +39,7 @@ from offsetwise.streams.kinesis.spec import LATEST, SHARD_END, TRIM_HORIZON, aft
 from offsetwise.targets import KclLeases
 from offsetwise.targets.kcl.images import dumped, loaded
 from offsetwise.targets.kcl.spec import read_leases
-from offsetwise.targets.kcl.table import Change, LeaseTable
+from offsetwise.targets.kcl.table import LeaseChange, LeaseTable
 from offsetwise.targets.kcl_leases.writer import LeaseWriter
 from tests.apply.faults import UnsyncedDisk
 from tests.apply.kinesis_plans import CHAIN, back, shard_plan
@@ -145,7 +145,7 @@ def test_killed_at_any_call_that_writes_it_goes_on_to_the_same_rows_and_is_taken
     wanted = app.rows()
 
     class Table(LeaseTable):
-        def write(self, changes: Sequence[Change]) -> None:
+        def write(self, changes: Sequence[LeaseChange]) -> None:
             deadly.call()
             super().write(changes)
             deadly.call()

@@ -15,7 +15,7 @@ from offsetwise.engines.flink.details import flink_details
 from offsetwise.engines.flink.elements import element_bounds
 from offsetwise.engines.flink.kinesis import LEGACY_STATE, splits
 from offsetwise.engines.flink.kinesis.legacy import LegacyFields, read_fields
-from offsetwise.engines.flink.kinesis.splits import Split, SplitFields, read_enumerator, read_split
+from offsetwise.engines.flink.kinesis.splits import ShardSplit, SplitFields, read_enumerator, read_split
 from offsetwise.engines.flink.metadata import parse_metadata
 from offsetwise.engines.flink.opened import Opened
 from offsetwise.engines.flink.source import READER_STATE
@@ -96,7 +96,7 @@ def split(shard: str, position: ShardPlace, low: int = 0, high: int = 2**128 - 1
     )
 
 
-def read_or_none(data: bytes) -> Split | None:
+def read_or_none(data: bytes) -> ShardSplit | None:
     try:
         return read_split(Cursor(data))
     except DamagedError:

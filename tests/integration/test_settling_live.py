@@ -38,7 +38,7 @@ from offsetwise.progress import unheard
 from offsetwise.streams.kafka.client import Client, Deadline
 from offsetwise.streams.kafka.wire import AGAIN, Wire
 from offsetwise.targets import reviewed_cluster
-from offsetwise.targets.reviewed_cluster import Answers
+from offsetwise.targets.reviewed_cluster import Responses
 from offsetwise.targets.transactions import kafka as sink_of
 from offsetwise.transactions.observed import Described
 from tests.commands import Ran, call
@@ -314,10 +314,10 @@ def test_21_a_coordinator_that_is_not_ready_is_asked_again_until_the_deadline(
     case.signed()
     sent, left = reviewed_cluster.send, [1_000_000]
 
-    def send(wire: Wire, node: int, requests: Any, cluster_id: str) -> Answers:
+    def send(wire: Wire, node: int, requests: Any, cluster_id: str) -> Responses:
         if left[0] and any(isinstance(each, EndTxnRequest) for each in requests):
             left[0] -= 1
-            return Answers(responses=tuple(_Answer(code) for _ in requests), after=cluster_id)
+            return Responses(responses=tuple(_Answer(code) for _ in requests), after=cluster_id)
         return sent(wire, node, requests, cluster_id)
 
     monkeypatch.setattr(sink_of, "send", send)

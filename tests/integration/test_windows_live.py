@@ -28,7 +28,7 @@ from offsetwise.pipeline.interrupting import interruptible
 from offsetwise.pipeline.session import close_session
 from offsetwise.pipeline.shipping import CLIENT
 from offsetwise.pipeline.window_reader import Ask
-from offsetwise.pipeline.windows import Asked, answer_windows, row
+from offsetwise.pipeline.windows import LocatedTask, answer_windows, row
 from offsetwise.streams.kafka import ranges
 from offsetwise.streams.kafka.client import consumer_configuration
 from offsetwise.streams.kafka.ranges import Failure
@@ -242,13 +242,13 @@ def rows_of(
     return answers_to([[same(7, topic, start, end)]], old, new)
 
 
-def same(number: int, topic: str, start: int, end: int) -> Asked:
+def same(number: int, topic: str, start: int, end: int) -> LocatedTask:
     span = Span(start=start, end=end)
     task = Task(question=Question.SAME, position=0, old=span, new=span, old_whole=span, new_whole=span)
-    return Asked(number=number, old_topic=topic, new_topic=topic, partition=0, task=task, token="of this one")
+    return LocatedTask(number=number, old_topic=topic, new_topic=topic, partition=0, task=task, token="of this one")
 
 
-def answers_to(asked: list[list[Asked]], old: Mapping[str, str], new: Mapping[str, str]) -> list[dict[str, Any]]:
+def answers_to(asked: list[list[LocatedTask]], old: Mapping[str, str], new: Mapping[str, str]) -> list[dict[str, Any]]:
     clients = {log: consumer_configuration(each) | READ_WINDOWS for log, each in ((Log.OLD, old), (Log.NEW, new))}
     batch = pa.RecordBatch.from_arrays([pa.array([*map(row, asked)])], names=["asked"])
     (answered,) = answer_windows(clients, SALT, iter([batch]))

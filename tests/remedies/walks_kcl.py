@@ -21,7 +21,7 @@ from offsetwise.targets import StartingPosition
 from offsetwise.targets.kcl.creation import create, require_none, require_own
 from offsetwise.targets.kcl.leases import require_stopped
 from offsetwise.targets.kcl.spec import KCL_2, read_leases
-from offsetwise.targets.kcl.table import Change, LeaseTable
+from offsetwise.targets.kcl.table import LeaseChange, LeaseTable
 from offsetwise.targets.kcl_leases.writer import LeaseWriter
 from tests.apply.kinesis_plans import CHAIN, shard_plan
 from tests.apply.plans import context, journal
@@ -188,7 +188,7 @@ def leases_refused_for_now(scene: Scene) -> Steps:
     table = _table(scene, there=True)
     switch = _refusing(table, "ThrottlingException")
     next(switch)
-    change = Change(key=ROW["leaseKey"]["S"], before=None, after=ROW)
+    change = LeaseChange(key=ROW["leaseKey"]["S"], before=None, after=ROW)
     return Steps(lambda: table.write([change]), lambda: next(switch))
 
 
@@ -197,14 +197,14 @@ def reply_to_leases_lost(scene: Scene) -> Steps:
     table = _table(scene, there=True)
     switch = _refusing(table, "InternalServerError")
     next(switch)
-    change = Change(key=ROW["leaseKey"]["S"], before=None, after=ROW)
+    change = LeaseChange(key=ROW["leaseKey"]["S"], before=None, after=ROW)
     return Steps(lambda: table.write([change]), lambda: next(switch), lambda: read_leases(table))
 
 
 @walk(TABLE + "write", "Check network, endpoint and credentials, then give the same command again")
 def leases_that_nobody_hears(scene: Scene) -> Steps:
     table = _table(scene, there=True)
-    change = Change(key=ROW["leaseKey"]["S"], before=None, after=ROW)
+    change = LeaseChange(key=ROW["leaseKey"]["S"], before=None, after=ROW)
     return Steps(lambda: _elsewhere(table).write([change]), lambda: None, lambda: table.write([change]))
 
 

@@ -10,7 +10,7 @@ import pytest
 from offsetwise.approval import Verdict
 from offsetwise.model import TopicRequirement
 from offsetwise.review.answers import Approved, NotAllowed
-from offsetwise.review.risk import Facts
+from offsetwise.review.risk import VersionFacts
 from tests.approval.signed import PLAN
 from tests.review.people import ADA, RITA, Scene
 from tests.with_cases import with_cases
@@ -49,9 +49,11 @@ def test_the_reason_is_kept_in_the_row_of_the_approval_whichever_release_kept_th
     scene: Scene, monkeypatch: pytest.MonkeyPatch, release: str
 ) -> None:
     if release == "of an earlier one":
-        dump = Facts.dump
+        dump = VersionFacts.dump
         monkeypatch.setattr(
-            Facts, "dump", lambda facts: json.dumps({k: v for k, v in json.loads(dump(facts)).items() if k != "unmet"})
+            VersionFacts,
+            "dump",
+            lambda facts: json.dumps({k: v for k, v in json.loads(dump(facts)).items() if k != "unmet"}),
         )
     saved = scene.submitted(requirements=HALF)
     assert isinstance(scene.approve(RITA, saved), NotAllowed)

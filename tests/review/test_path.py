@@ -13,7 +13,7 @@ from offsetwise.plan.reading import read_plan
 from offsetwise.review.answers import Approved, NotAllowed
 from offsetwise.review.attempt import ParsedPlans
 from offsetwise.review.exports import ExportKind
-from offsetwise.review.risk import Facts
+from offsetwise.review.risk import VersionFacts
 from offsetwise.store.review_rows import State
 from tests.approval.signed import PLAN
 from tests.review.people import ADA, ISSUER, NOW, RITA, Scene
@@ -51,9 +51,9 @@ def test_a_version_whose_positions_have_no_proof_is_not_approved_whichever_relea
 ) -> None:
     positions = PLAN.positions if proven else tuple(replace(each, proof=None) for each in PLAN.positions)
     if release == "of an earlier one":
-        dump = Facts.dump
+        dump = VersionFacts.dump
         monkeypatch.setattr(
-            Facts,
+            VersionFacts,
             "dump",
             lambda facts: json.dumps(
                 {key: each for key, each in json.loads(dump(facts)).items() if key not in {"has_proofs", "unmet"}}

@@ -21,7 +21,7 @@ from offsetwise.streams.kafka import reader
 from offsetwise.transactions.decisions import Decision
 from offsetwise.transactions.observed import Held, Look, Missing
 from offsetwise.transactions.report import LogEnds, Looks, SinkTransactions, report
-from offsetwise.transactions.upgrade import MAX_TIMEOUT, Broker, Facts
+from offsetwise.transactions.upgrade import MAX_TIMEOUT, Broker, TransactionFacts
 from offsetwise.workflow.sink_looks import ask_sink
 from tests.apply.test_flink_marks import LAYOUTS, committer, job
 from tests.commands import call
@@ -62,7 +62,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Held]]:
         return Looks(cluster_id="c", brokers=brokers, first=seen, second=seen)
 
     monkeypatch.setattr(reader, "look_at_transactions", answer)
-    monkeypatch.setattr(reader, "transaction_facts", lambda config, **_: Facts(name=config.name, brokers=()))
+    monkeypatch.setattr(reader, "transaction_facts", lambda config, **_: TransactionFacts(name=config.name, brokers=()))
     return calls
 
 
@@ -257,9 +257,9 @@ def test_the_document_is_as_its_schema_says() -> None:
     assert (body["format"], body["complete"], body["cluster_id"]) == ("offsetwise/transactions", True, "c")
 
 
-def facts(most: str, config: ClusterConfig) -> Facts:
+def facts(most: str, config: ClusterConfig) -> TransactionFacts:
     broker = Broker(id=1, apis=frozenset(), init_producer_id=5, config={MAX_TIMEOUT: most})
-    return Facts(name=config.name, brokers=(broker,), authorizer=False)
+    return TransactionFacts(name=config.name, brokers=(broker,), authorizer=False)
 
 
 @with_cases(
@@ -298,7 +298,7 @@ def test_31_a_time_out_that_the_sinks_new_cluster_refuses_is_said(
 ) -> None:
     of: list[str] = []
 
-    def answer(config: ClusterConfig, **_: object) -> Facts:
+    def answer(config: ClusterConfig, **_: object) -> TransactionFacts:
         of.append(config.name)
         return facts(most, config)
 

@@ -16,7 +16,7 @@ from offsetwise.engines.flink.checkpoint import read_checkpoint
 from offsetwise.streams.kafka import reader
 from offsetwise.transactions.observed import Described, Look
 from offsetwise.transactions.report import Looks, SinkTransactions
-from offsetwise.transactions.upgrade import MAX_TIMEOUT, Broker, Facts
+from offsetwise.transactions.upgrade import MAX_TIMEOUT, Broker, TransactionFacts
 from tests.apply.test_flink_marks import COMMITTER
 from tests.commands import call
 from tests.engines.flink.files import Op, integer, kafka_source, metadata, state, subtask, utf, versioned
@@ -58,7 +58,7 @@ def said_of(monkeypatch: pytest.MonkeyPatch) -> dict[str, Described]:
         return Looks(cluster_id="c", brokers=frozenset({config.name}), first=seen, second=seen)
 
     monkeypatch.setattr(reader, "look_at_transactions", answer)
-    monkeypatch.setattr(reader, "transaction_facts", lambda config, **_: Facts(name=config.name, brokers=()))
+    monkeypatch.setattr(reader, "transaction_facts", lambda config, **_: TransactionFacts(name=config.name, brokers=()))
     return answers
 
 
@@ -129,7 +129,9 @@ def test_the_time_out_of_open_transactions_is_held_against_what_the_cluster_allo
 ) -> None:
     said_of["orders-0-0"] = said("Ongoing", timeout_ms=1_200_000)
     broker = Broker(id=1, apis=frozenset(), init_producer_id=5, config={MAX_TIMEOUT: "900000"})
-    monkeypatch.setattr(reader, "transaction_facts", lambda config, **_: Facts(name=config.name, brokers=(broker,)))
+    monkeypatch.setattr(
+        reader, "transaction_facts", lambda config, **_: TransactionFacts(name=config.name, brokers=(broker,))
+    )
 
     (found,) = decided(tmp_path, [writer(POOLING)]).findings
 

@@ -14,9 +14,9 @@ from offsetwise.transactions.upgrade import (
     MAX_TIMEOUT,
     TWO_PHASE,
     UNSTABLE,
+    AclGrant,
     Broker,
-    Facts,
-    Grant,
+    TransactionFacts,
     Upgrade,
     judge,
     timeout_refused,
@@ -41,15 +41,15 @@ def broker(number: int = 1, version: int | None = 6, config: Mapping[str, str] |
     )
 
 
-def facts(*brokers: Broker, **more: object) -> Facts:
-    return replace(Facts(name="old", brokers=brokers or (broker(),), authorizer=False), **more)  # type: ignore[arg-type]
+def facts(*brokers: Broker, **more: object) -> TransactionFacts:
+    return replace(TransactionFacts(name="old", brokers=brokers or (broker(),), authorizer=False), **more)  # type: ignore[arg-type]
 
 
 def judged(
-    of: Facts,
+    of: TransactionFacts,
     *,
     read: Checkpoint = READ,
-    after: Facts | None = None,
+    after: TransactionFacts | None = None,
     timeout_ms: int | None = None,
     live: bool = False,
     damage: str | None = None,
@@ -68,18 +68,22 @@ def judged(
         (facts(broker(config=ALLOWED | {TWO_PHASE: "false"})), "failed", f"{TWO_PHASE} is false at broker 1"),
         (facts(broker(config={})), "unknown", "DESCRIBE_CONFIGS"),
         (facts(silent=(2,)), "unknown", "broker 2 gave no answer"),
-        (Facts(name="old", brokers=()), "unknown", "its brokers gave no answer"),
+        (TransactionFacts(name="old", brokers=()), "unknown", "its brokers gave no answer"),
         (facts(broker(), broker(2)), "passed", "every broker takes it"),
     ],
 )
-def test_32_brokers_are_judged_by_what_every_one_of_them_takes_and_allows(of: Facts, outcome: str, told: str) -> None:
+def test_32_brokers_are_judged_by_what_every_one_of_them_takes_and_allows(
+    of: TransactionFacts, outcome: str, told: str
+) -> None:
     step = judged(of).steps[0]
 
     assert (step.outcome, told in step.told) == (outcome, True), step.told
 
 
-def grant(operation: int, name: str = f"{PREFIX}-", pattern: int = 4, user: str = "User:etl", **more: bool) -> Grant:
-    return Grant(principal=user, name=name, pattern=pattern, operation=operation, allowed=not more.get("denied", False))
+def grant(operation: int, name: str = f"{PREFIX}-", pattern: int = 4, user: str = "User:etl", **more: bool) -> AclGrant:
+    return AclGrant(
+        principal=user, name=name, pattern=pattern, operation=operation, allowed=not more.get("denied", False)
+    )
 
 
 @with_cases(
@@ -100,7 +104,7 @@ def grant(operation: int, name: str = f"{PREFIX}-", pattern: int = 4, user: str 
     ],
 )
 def test_one_user_needs_both_rights_on_the_ids_of_every_prefix(
-    authorizer: bool | None, grants: tuple[Grant, ...], outcome: str
+    authorizer: bool | None, grants: tuple[AclGrant, ...], outcome: str
 ) -> None:
     step = judged(facts(authorizer=authorizer, grants=grants)).steps[1]
 

@@ -11,7 +11,7 @@ from offsetwise.model import TopicState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class TopicDifference:
     """One thing in which the two topics of a pair differ."""
 
     what: str
@@ -67,7 +67,7 @@ def pair_topics(old: ReadCluster | None, new: ReadCluster | None) -> tuple[Topic
     return tuple(sorted(made, key=lambda pair: (pair.name, pair.new_name or "")))
 
 
-def differences(pair: TopicPair) -> tuple[Difference, ...]:
+def differences(pair: TopicPair) -> tuple[TopicDifference, ...]:
     """Say in what the two topics differ; nothing where one of them was not read."""
     if pair.old is None or pair.new is None:
         return _missing(pair) if pair.both_read else ()
@@ -76,22 +76,24 @@ def differences(pair: TopicPair) -> tuple[Difference, ...]:
     made = []
     counts = len(pair.old.partitions), len(pair.new.partitions)
     if counts[0] != counts[1]:
-        made.append(Difference(what="partitions", old=f"{counts[0]:,}", new=f"{counts[1]:,}", meaning=_counts(counts)))
+        made.append(
+            TopicDifference(what="partitions", old=f"{counts[0]:,}", new=f"{counts[1]:,}", meaning=_counts(counts))
+        )
     old, new = dict(pair.old.config), dict(pair.new.config)
     if old and new:
         for key in sorted(old.keys() | new.keys()):
             if old.get(key) != new.get(key):
                 meaning = _MEANING.get(key, _other)(old.get(key), new.get(key))
-                made.append(Difference(what=key, old=old.get(key), new=new.get(key), meaning=meaning))
+                made.append(TopicDifference(what=key, old=old.get(key), new=new.get(key), meaning=meaning))
     return tuple(made)
 
 
-def _missing(pair: TopicPair) -> tuple[Difference, ...]:
+def _missing(pair: TopicPair) -> tuple[TopicDifference, ...]:
     if pair.new is None:
         meaning = "Its records have no place on the new cluster: mirror it, or correct `topics` in the migration file."
-        return (Difference(what="topic", old=pair.old_name, new=None, meaning=meaning),)
+        return (TopicDifference(what="topic", old=pair.old_name, new=None, meaning=meaning),)
     meaning = "Only the new cluster has it: no position leads there."
-    return (Difference(what="topic", old=None, new=pair.new_name, meaning=meaning),)
+    return (TopicDifference(what="topic", old=None, new=pair.new_name, meaning=meaning),)
 
 
 def _by_name(read: ReadCluster | None) -> dict[str, TopicState]:

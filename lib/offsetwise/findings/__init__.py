@@ -2,11 +2,20 @@
 
 from offsetwise.findings.case import Case, Job, MigrationCase, TopicPair
 from offsetwise.findings.checks import judge, judge_migration
-from offsetwise.findings.register import Check, FindingKind, Said, Stage, describe, finding, findings, severity_of
+from offsetwise.findings.register import (
+    DeclaredFinding,
+    FindingKind,
+    Said,
+    Stage,
+    describe,
+    finding,
+    findings,
+    severity_of,
+)
 
 __all__ = [
     "Case",
-    "Check",
+    "DeclaredFinding",
     "FindingKind",
     "Job",
     "MigrationCase",

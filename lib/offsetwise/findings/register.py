@@ -107,7 +107,7 @@ class FindingKind:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check(FindingKind, Generic[P]):
+class DeclaredFinding(FindingKind, Generic[P]):
     """A finding that is declared: its kind, and the function that decides it. Called, it gives what was found."""
 
     decide: Callable[P, Iterator[Said]]
@@ -121,7 +121,7 @@ class Check(FindingKind, Generic[P]):
             yield self.problem(told, fix=fix)
 
 
-_declared: dict[str, Check[...]] = {}
+_declared: dict[str, DeclaredFinding[...]] = {}
 
 
 def finding(
@@ -136,7 +136,7 @@ def finding(
     overridable: bool = False,
     continuing: bool = False,
     amount: Callable[[MigrationCase], str] | None = None,
-) -> Callable[[Callable[P, Iterator[Said]]], Check[P]]:
+) -> Callable[[Callable[P, Iterator[Said]]], DeclaredFinding[P]]:
     """Declare a finding by the function that decides it.
 
     The function is pure: no clock, no client, no file. It yields a sentence only where what it is handed proves one;
@@ -159,12 +159,12 @@ def finding(
         RuntimeError: The code is declared twice, or after the register was closed.
     """
 
-    def declared(decide: Callable[P, Iterator[Said]]) -> Check[P]:
+    def declared(decide: Callable[P, Iterator[Said]]) -> DeclaredFinding[P]:
         if code in _declared:
             raise RuntimeError(f"{code} is declared twice: in {_declared[code].decide.__module__}, {decide.__module__}")
         if findings.cache_info().currsize:
             raise RuntimeError(f"{code} is declared after the register was read: name {decide.__module__} in DECLARED")
-        check = Check(
+        check = DeclaredFinding(
             code=code,
             severity=severity,
             title=title,
@@ -185,7 +185,7 @@ def finding(
 
 
 @cache
-def findings() -> Mapping[str, Check[...]]:
+def findings() -> Mapping[str, DeclaredFinding[...]]:
     """Give every finding there is by its code, the most serious first."""
     engines = import_module("offsetwise.engines.registry").registered()
     for module in (*DECLARED, *(each.moving for each in engines)):
@@ -199,7 +199,7 @@ def findings() -> Mapping[str, Check[...]]:
 
 
 @cache
-def decided(stage: Stage) -> tuple[Check[...], ...]:
+def decided(stage: Stage) -> tuple[DeclaredFinding[...], ...]:
     """Give the findings of one stage, the most serious first."""
     return tuple(check for check in findings().values() if check.stage is stage)
 

@@ -9,7 +9,7 @@ from offsetwise.findings.committed import held_back
 from offsetwise.findings.register import Stage, finding
 from offsetwise.model import Severity
 from offsetwise.transactions.timing import Timeout
-from offsetwise.transactions.upgrade import Facts, timeout_refused
+from offsetwise.transactions.upgrade import TransactionFacts, timeout_refused
 from offsetwise.wording import many
 
 
@@ -63,7 +63,7 @@ def prefix_overlaps(prefix: str, other: str) -> Iterator[str]:
     rank=256,
     stage=Stage.READER,
 )
-def transaction_timeout_refused(facts: Facts, timeout: Timeout) -> Iterator[tuple[str, str]]:
+def transaction_timeout_refused(facts: TransactionFacts, timeout: Timeout) -> Iterator[tuple[str, str]]:
     """The cluster that the sink will write to allows no time-out as long as the job's."""
     refused = timeout_refused(facts, timeout)
     if refused is not None:

@@ -16,7 +16,7 @@ from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachable
 from offsetwise.model import Cluster, IsolationLevel
 from offsetwise.pipeline.interrupting import interruptible
 from offsetwise.pipeline.spark_errors import foreign_answer, spark_errors
-from offsetwise.pipeline.windows import WINDOW_SCHEMA, Asked, answer_windows, row
+from offsetwise.pipeline.windows import WINDOW_SCHEMA, LocatedTask, answer_windows, row
 from offsetwise.streams.kafka.client import consumer_configuration
 from offsetwise.streams.kafka.ranges import Failure
 from offsetwise.translation.search import Span
@@ -109,7 +109,7 @@ _UNREAD: Final = {
 def answer_by_clients(
     spark: SparkSession,
     clients: Mapping[Cluster, Mapping[str, str]],
-    asked: Sequence[Sequence[Asked]],
+    asked: Sequence[Sequence[LocatedTask]],
     *,
     isolation: IsolationLevel,
     salt: bytes,

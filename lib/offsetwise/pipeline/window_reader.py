@@ -22,7 +22,7 @@ from offsetwise.pipeline.client_windows import answer_by_clients, once, read_ans
 from offsetwise.pipeline.interrupting import interruptible
 from offsetwise.pipeline.records import OffsetRange, read_records
 from offsetwise.pipeline.spark_errors import foreign_answer, spark_errors
-from offsetwise.pipeline.windows import Asked
+from offsetwise.pipeline.windows import LocatedTask
 from offsetwise.progress import Progress
 from offsetwise.translation.explain import Way
 from offsetwise.translation.search import Target
@@ -121,7 +121,7 @@ class WindowReader:
     ) -> dict[Ask, Answer]:
         asks = sorted(tasks, key=lambda ask: (ask.partition, ask.target.position))
         numbered = [
-            Asked(
+            LocatedTask(
                 number=number,
                 old_topic=ask.partition.topic,
                 new_topic=ask.new_topic,

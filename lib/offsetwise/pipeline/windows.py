@@ -25,7 +25,7 @@ PARTITIONS_AT_ONCE: Final = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class LocatedTask:
     """One task, and where its records are."""
 
     number: int
@@ -43,17 +43,17 @@ class Asked:
         return Range(self.number, self.new_topic if is_new else self.old_topic, self.partition, span.start, span.end)
 
 
-def row(tasks: Iterable[Asked]) -> str:
+def row(tasks: Iterable[LocatedTask]) -> str:
     """Write the tasks of one partition as a cell of the table that goes to the workers."""
     return json.dumps([asdict(each) for each in tasks])
 
 
-def asked(found: dict[str, Any]) -> Asked:
+def asked(found: dict[str, Any]) -> LocatedTask:
     """Read an element of what `row` wrote."""
     task: dict[str, Any] = found.pop("task")
     task["question"] = Question(task["question"])
     task |= {name: Span(**task[name]) for name in ("old", "new", "old_whole", "new_whole")}
-    return Asked(**found, task=Task(**task))
+    return LocatedTask(**found, task=Task(**task))
 
 
 def answer_windows(clients: Mapping[Log, Mapping[str, Any]], salt: bytes, batches: Iterable[Any]) -> Iterator[Any]:
@@ -88,8 +88,8 @@ def answer_windows(clients: Mapping[Log, Mapping[str, Any]], salt: bytes, batche
             reader.close()
 
 
-def _parts(tasks: Iterable[Asked]) -> Iterator[list[Asked]]:
-    part: list[Asked] = []
+def _parts(tasks: Iterable[LocatedTask]) -> Iterator[list[LocatedTask]]:
+    part: list[LocatedTask] = []
     spans: set[Range] = set()
     offsets = 0
     for each in tasks:
@@ -110,7 +110,7 @@ _Row: TypeAlias = tuple[int, str | None, str | None, str | None]
 """Of `WINDOW_SCHEMA`."""
 
 
-def _answered(readers: Mapping[Log, Reader[_Record]], tasks: Sequence[Asked]) -> Iterator[_Row]:
+def _answered(readers: Mapping[Log, Reader[_Record]], tasks: Sequence[LocatedTask]) -> Iterator[_Row]:
     for log, reader in readers.items():
         reader.begin([each.range_of(log) for each in tasks])
     logs = {log: reader.finish() for log, reader in readers.items()}

@@ -24,7 +24,7 @@ HIGHEST_OFFSET: Final = 2**63 - 1
 _OFFSET: Final = re.compile(r"[0-9]{1,19}")
 
 
-class Check(Protocol):
+class CheckProperties(Protocol):
     """Refuses client properties that cannot be used."""
 
     def __call__(self, properties: Mapping[str, str], *, where: str) -> None:
@@ -130,7 +130,7 @@ class Spec:
     """The kinds of source that a checkpoint may have of it, each with what people call it."""
     compared: frozenset[str]
     """Of these kinds, those whose positions are of one cluster: they are compared and moved, others only shown."""
-    check: Check
+    check: CheckProperties
     addresses: Addresses
     parse: Parse = offset
     """Reads a position's text, as people write it and files hold it. No other stream's position has such a text."""

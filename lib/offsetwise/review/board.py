@@ -27,8 +27,8 @@ from offsetwise.review.allowing import Verb
 from offsetwise.review.answers import DecideAnswer, NotAllowed, OtherAnswer, SaveAnswer, SubmitAnswer
 from offsetwise.review.attempt import NO_PLAN, Attempt, written
 from offsetwise.review.bundle import open_bundle
-from offsetwise.review.deciding import Decision
-from offsetwise.review.drafting import Drafted
+from offsetwise.review.deciding import ReviewDecision
+from offsetwise.review.drafting import DraftedVersion
 from offsetwise.review.people import Person
 from offsetwise.review.view import View
 from offsetwise.store.reviews import Reviews
@@ -89,7 +89,7 @@ class Board(View):
         digest = digest_of(content)
 
         def save(attempt: Attempt, parsed: Plan) -> SaveAnswer:
-            drafted = Drafted(plan=parsed, content=content, digest=digest, base=base, comparison=comparison)
+            drafted = DraftedVersion(plan=parsed, content=content, digest=digest, base=base, comparison=comparison)
             return drafting.save(attempt, drafted)
 
         return self._brought(
@@ -141,7 +141,7 @@ class Board(View):
             in_spite_of: The reason for each check that is not met, by its name. For approvals.
         """
         verb = Verb.APPROVE if verdict is Verdict.APPROVED else Verb.REJECT
-        wanted = Decision(
+        wanted = ReviewDecision(
             digest=digest,
             verdict=verdict,
             typed=typed,

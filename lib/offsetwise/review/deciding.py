@@ -21,7 +21,7 @@ from offsetwise.review.allowing import barred_from_deciding, no_person, why_not_
 from offsetwise.review.answers import AlreadyDecided, Approved, DecideAnswer, NotAllowed, Rejected, Stale
 from offsetwise.review.attempt import Attempt, content_of, decided
 from offsetwise.review.people import Person, may_be_one, who
-from offsetwise.review.risk import Facts
+from offsetwise.review.risk import VersionFacts
 from offsetwise.review.sheet import Standing
 from offsetwise.store.review_rows import PlanRow, State, VersionRow, Who
 
@@ -30,7 +30,7 @@ _TOLD: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class ReviewDecision:
     """What somebody wants to say of the version that they were shown."""
 
     digest: str
@@ -52,13 +52,13 @@ class _Matter:
     told: Standing
 
 
-def decide(attempt: Attempt, wanted: Decision) -> DecideAnswer:
+def decide(attempt: Attempt, wanted: ReviewDecision) -> DecideAnswer:
     """Sign and keep the decision of somebody who is signed in."""
     opened = attempt.opened()
     if isinstance(opened, NotAllowed):
         return opened
     person, row, newest = opened
-    facts = Facts.load(newest.facts)
+    facts = VersionFacts.load(newest.facts)
     refused = why_not_own(person, attempt.verb, attempt.rules, attempt.change.editors(row.id), facts.names)
     if refused is not None:
         return refused
@@ -122,7 +122,7 @@ def import_envelope(attempt: Attempt, file: ApprovalFile) -> DecideAnswer:
     if attempt.rules.is_service(Person(issuer=said.issuer, subject=said.subject, name=said.subject)):
         return no_person(said.issuer, said.subject)
     signer = Who(issuer=said.issuer, subject=said.subject, name=said.subject)
-    names = Facts.load(newest.facts).names
+    names = VersionFacts.load(newest.facts).names
     barred = barred_from_deciding(signer, attempt.rules, change.editors(row.id), names)
     if barred is not None:
         return barred

@@ -24,7 +24,7 @@ from offsetwise.review.answers import (
 from offsetwise.review.attempt import Attempt, decided
 from offsetwise.review.bundle import Bundle
 from offsetwise.review.people import Person, recorded, who
-from offsetwise.review.risk import Facts, facts_of
+from offsetwise.review.risk import VersionFacts, facts_of
 from offsetwise.store.review_rows import EditorRow, PlanRow, State, VersionRow, Who
 from offsetwise.store.reviews import Change
 
@@ -32,7 +32,7 @@ _TOLD: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drafted:
+class DraftedVersion:
     """A version that is to be saved."""
 
     plan: Plan
@@ -48,7 +48,7 @@ class Drafted:
         return self.plan.moves
 
 
-def save(attempt: Attempt, drafted: Drafted) -> SaveAnswer:
+def save(attempt: Attempt, drafted: DraftedVersion) -> SaveAnswer:
     """Save a new plan, or the next version of one."""
     change, person, digest = attempt.change, attempt.admitted(), drafted.digest
     if isinstance(person, NotAllowed):
@@ -73,7 +73,7 @@ def save(attempt: Attempt, drafted: Drafted) -> SaveAnswer:
     return _saved(attempt, person, drafted, facts) if refused is None else refused
 
 
-def _saved(attempt: Attempt, person: Person, drafted: Drafted, facts: Facts) -> Saved:
+def _saved(attempt: Attempt, person: Person, drafted: DraftedVersion, facts: VersionFacts) -> Saved:
     change, digest = attempt.change, drafted.digest
     dropped = 0
     if attempt.plan is None:
@@ -93,7 +93,7 @@ def _saved(attempt: Attempt, person: Person, drafted: Drafted, facts: Facts) -> 
     return Saved(plan=plan, number=number, digest=digest, dropped=dropped)
 
 
-def _why_not_new(attempt: Attempt, drafted: Drafted) -> NotAllowed | AlreadyOpen | None:
+def _why_not_new(attempt: Attempt, drafted: DraftedVersion) -> NotAllowed | AlreadyOpen | None:
     other = attempt.change.open_plan(drafted.moves)
     if other is not None:
         return _already_open(other)
@@ -102,7 +102,7 @@ def _why_not_new(attempt: Attempt, drafted: Drafted) -> NotAllowed | AlreadyOpen
     return None
 
 
-def _why_not_edit(attempt: Attempt, row: PlanRow, drafted: Drafted) -> NotAllowed | Stale | AlreadyOpen | None:
+def _why_not_edit(attempt: Attempt, row: PlanRow, drafted: DraftedVersion) -> NotAllowed | Stale | AlreadyOpen | None:
     base, moves = drafted.base, drafted.moves
     newest = attempt.change.version(row.id, row.number)
     if row.state in (State.WITHDRAWN, State.APPLIED):
@@ -134,7 +134,7 @@ def _wrong_names(attempt: Attempt, parsed: Plan, person: Person) -> NotAllowed |
     own = recorded(person)
     earlier: tuple[str, ...] = ()
     if attempt.plan is not None:
-        earlier = Facts.load(attempt.change.version(attempt.plan.id, attempt.plan.number).facts).names
+        earlier = VersionFacts.load(attempt.change.version(attempt.plan.id, attempt.plan.number).facts).names
     author = earlier[0] if earlier else own
     needed = {*earlier[1:], own} - {author}
     missing = sorted(needed - set(parsed.editors))
@@ -201,7 +201,7 @@ def receive(attempt: Attempt, bundle: Bundle) -> SaveAnswer:
     change, person = attempt.change, attempt.admitted()
     if isinstance(person, NotAllowed):
         return person
-    drafted = Drafted(
+    drafted = DraftedVersion(
         plan=bundle.plan, content=bundle.content, digest=bundle.plan_digest, base=None, comparison=bundle.observed
     )
     attempt.details.update(bundle=bundle.digest)

@@ -19,7 +19,7 @@ _TYPABLE: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class VersionFacts:
     """What a decision needs to know of a version, so that its file is not parsed again for it."""
 
     partitions: int
@@ -53,17 +53,17 @@ class Facts:
         )
 
     @classmethod
-    def load(cls, text: str) -> Facts:
+    def load(cls, text: str) -> VersionFacts:
         """Read what `dump` wrote."""
         body = json.loads(text)
         unmet = body.get("unmet")
         return cls(**{**body, "names": tuple(body["names"]), "unmet": None if unmet is None else tuple(unmet)})
 
 
-def facts_of(plan: Plan, digest: str) -> Facts:
+def facts_of(plan: Plan, digest: str) -> VersionFacts:
     """Give what a decision needs to know of a plan."""
     risky = [one for one in plan.positions if any(True for _ in risks(one))]
-    return Facts(
+    return VersionFacts(
         partitions=len(plan.positions),
         risky=len(risky),
         confirm=_confirm(plan, digest, risky),

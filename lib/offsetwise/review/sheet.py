@@ -10,7 +10,7 @@ from offsetwise.approval import Verdict
 from offsetwise.model import Plan
 from offsetwise.review.access import Access
 from offsetwise.review.overrides import Overridden
-from offsetwise.review.risk import Facts
+from offsetwise.review.risk import VersionFacts
 from offsetwise.store.looks import Look
 from offsetwise.store.review_rows import (
     CommentRow,
@@ -45,7 +45,7 @@ class Sheet:
     plan: Plan
     """The newest version, parsed."""
     version: VersionRow
-    facts: Facts
+    facts: VersionFacts
     versions: tuple[VersionRow, ...]
     """All of them, ascending."""
     editors: tuple[EditorRow, ...]

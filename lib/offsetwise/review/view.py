@@ -21,7 +21,7 @@ from offsetwise.review.attempt import NO_KEY, NO_PLAN, ParsedPlans, content_of
 from offsetwise.review.bundle import pack
 from offsetwise.review.difference import Difference
 from offsetwise.review.people import Person, identity, is_of, may_be_one, recorded, who, why_barred
-from offsetwise.review.risk import Facts
+from offsetwise.review.risk import VersionFacts
 from offsetwise.review.sheet import Mark, Sheet, Standing, Waiting, standing
 from offsetwise.store.audit import AuditFilter, AuditRow, Chain
 from offsetwise.store.looks import Look
@@ -101,7 +101,7 @@ class View:
                 row=row,
                 plan=self._plans.get(look, version),
                 version=version,
-                facts=Facts.load(version.facts),
+                facts=VersionFacts.load(version.facts),
                 versions=look.versions(plan),
                 editors=look.editors(plan),
                 standing=standing(look, row, version, rules=rules, now=self._clock()),
@@ -163,7 +163,7 @@ class View:
             row = look.plan(plan)
             if row is None:
                 return NO_PLAN
-            names = Facts.load(look.version(plan, row.number).facts).names
+            names = VersionFacts.load(look.version(plan, row.number).facts).names
             return why_not_own(person, verb, rules, look.editors(plan), names)
 
     def waiting_for(self, person: Person | None) -> tuple[Waiting, ...]:
@@ -177,7 +177,7 @@ class View:
                 version = look.version(row.id, row.number)
                 told = standing(look, row, version, rules=rules, now=self._clock())
                 editors = look.editors(row.id)
-                why = _waits(person, rules, Facts.load(version.facts), told, editors)
+                why = _waits(person, rules, VersionFacts.load(version.facts), told, editors)
                 if why is not None:
                     by = version.by if told.submission is None else told.submission.by
                     since_ms = version.at_ms if told.submission is None else told.submission.at_ms
@@ -266,7 +266,7 @@ class View:
             row = look.plan(plan)
             if row is None:
                 raise _no_version(plan)
-            names = Facts.load(look.version(plan, row.number).facts).names
+            names = VersionFacts.load(look.version(plan, row.number).facts).names
             known = tuple(map(identity, look.editors(plan)))
         own, mine = recorded(person), identity(who(person))
         return Credits(
@@ -321,7 +321,9 @@ class View:
             yield look
 
 
-def _waits(person: Person, rules: Access, facts: Facts, told: Standing, editors: tuple[EditorRow, ...]) -> str | None:
+def _waits(
+    person: Person, rules: Access, facts: VersionFacts, told: Standing, editors: tuple[EditorRow, ...]
+) -> str | None:
     roles = rules.roles_of(person)
     if is_of(person, editors):
         if Role.AUTHOR not in roles:

@@ -26,7 +26,7 @@ from offsetwise.streams.access import AclCommand, Permissions, Step
 from offsetwise.transactions.ended import Ends
 from offsetwise.transactions.observed import Held
 from offsetwise.transactions.report import Looks
-from offsetwise.transactions.upgrade import Facts
+from offsetwise.transactions.upgrade import TransactionFacts
 
 Place = tuple[TopicPartition, AnyPosition]
 """A partition, and the next record to read there."""
@@ -111,7 +111,7 @@ class ReadsTransactions(Protocol):
             timeout_s: How long each look may take; what is missing then is named in `problems`.
         """
 
-    def transaction_facts(self, config: ClusterConfig, *, timeout_s: float = 20) -> Facts:
+    def transaction_facts(self, config: ClusterConfig, *, timeout_s: float = 20) -> TransactionFacts:
         """Ask every broker what it says of time-outs of transactions, and of two-phase commit."""
 
     def read_ends(

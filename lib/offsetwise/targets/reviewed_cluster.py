@@ -38,7 +38,7 @@ class OtherClusterError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answers:
+class Responses:
     """What came of requests."""
 
     responses: tuple[Any | None, ...]
@@ -47,7 +47,7 @@ class Answers:
     """The cluster id that the connection gave behind them; None where it broke before."""
 
 
-def send(wire: Wire, node: int, requests: Sequence[Any], cluster_id: str | None) -> Answers:
+def send(wire: Wire, node: int, requests: Sequence[Any], cluster_id: str | None) -> Responses:
     """Send requests to one broker, one behind the other, over a connection that leads to a cluster.
 
     Args:
@@ -63,7 +63,7 @@ def send(wire: Wire, node: int, requests: Sequence[Any], cluster_id: str | None)
     """
     timeout_ms = max(int(wire.deadline.left_s() * 1000), 1)
 
-    async def sent() -> Answers:
+    async def sent() -> Responses:
         try:
             connection = wire.manager.get_connection(node)
             found = (await connection.send_request(_identify(), request_timeout_ms=timeout_ms)).cluster_id
@@ -80,10 +80,10 @@ def send(wire: Wire, node: int, requests: Sequence[Any], cluster_id: str | None)
         while waiting:
             responses.append(await _answer(waiting.popleft()))
         last = await _answer(connection.send_request(_identify(), request_timeout_ms=timeout_ms))
-        return Answers(responses=tuple(responses), after=None if last is None else last.cluster_id)
+        return Responses(responses=tuple(responses), after=None if last is None else last.cluster_id)
 
     try:
-        answered: Answers = wire.manager.run(sent)
+        answered: Responses = wire.manager.run(sent)
     except errors.UnsupportedVersionError as error:
         raise UnsupportedBrokerError(str(error)) from error
     return answered

@@ -10,7 +10,7 @@ from offsetwise.position import TopicPartition
 from offsetwise.transactions.ended import Place
 from offsetwise.transactions.observed import Described, Held
 from offsetwise.transactions.report import Looks
-from offsetwise.transactions.upgrade import Facts
+from offsetwise.transactions.upgrade import TransactionFacts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class SinkSnapshot:
     looks: Looks
     topics: tuple[str, ...] = ()
     """Those that were looked at beside those that open transactions name."""
-    facts: tuple[Facts, ...] = ()
+    facts: tuple[TransactionFacts, ...] = ()
     """Of this cluster, and of those that the sinks move to; what is not there is not known."""
     records: tuple[HeldRecords, ...] = ()
     """Of open transactions, where they were counted."""
@@ -56,9 +56,9 @@ class SinkSnapshot:
         ends = tuple(each for each in self.looks.partitions if each.topic in topics)
         return replace(self.looks, first=first, second=second, partitions=ends)
 
-    def facts_of(self, name: str) -> Facts:
+    def facts_of(self, name: str) -> TransactionFacts:
         """Give what a cluster is set to, by what the migration file calls it."""
-        return next((each for each in self.facts if each.name == name), Facts(name=name, brokers=()))
+        return next((each for each in self.facts if each.name == name), TransactionFacts(name=name, brokers=()))
 
     def counts(self) -> Mapping[Place, int | None]:
         """Give how many records transactions hold, by where they begin."""

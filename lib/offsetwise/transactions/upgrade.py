@@ -42,7 +42,7 @@ class Broker:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grant:
+class AclGrant:
     """What an ACL lets a user do with transactional ids."""
 
     principal: str
@@ -55,7 +55,7 @@ class Grant:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class TransactionFacts:
     """What a cluster says of two-phase commit."""
 
     name: str
@@ -66,7 +66,7 @@ class Facts:
     """The ids of those that did not."""
     authorizer: bool | None = None
     """Whether it asks for rights at all; None where the user may not know."""
-    grants: tuple[Grant, ...] = ()
+    grants: tuple[AclGrant, ...] = ()
 
     @property
     def max_timeout_ms(self) -> int | None:
@@ -88,7 +88,13 @@ class Upgrade:
 
 
 def judge(
-    checkpoint: Checkpoint, sink: Facts, after: Facts, *, timeout: Timeout, live: bool, damage: str | None
+    checkpoint: Checkpoint,
+    sink: TransactionFacts,
+    after: TransactionFacts,
+    *,
+    timeout: Timeout,
+    live: bool,
+    damage: str | None,
 ) -> Upgrade:
     """Judge the steps of FLIP-319 for a job.
 
@@ -122,7 +128,7 @@ def judge(
     )
 
 
-def timeout_refused(facts: Facts, timeout: Timeout) -> tuple[str, str] | None:
+def timeout_refused(facts: TransactionFacts, timeout: Timeout) -> tuple[str, str] | None:
     """Say why a cluster refuses the time-out of a sink's producer, and what to do; None where nothing shows that.
 
     Args:
@@ -146,7 +152,7 @@ def _check(name: str, judged: Sequence[tuple[Outcome, str]]) -> GateCheck:
     return GateCheck(name=name, outcome=worst, told=" ".join(told for _, told in judged))
 
 
-def _brokers(facts: Facts) -> tuple[Outcome, str]:
+def _brokers(facts: TransactionFacts) -> tuple[Outcome, str]:
     of = f"Cluster {facts.name!r}"
     old = [broker for broker in facts.brokers if (broker.init_producer_id or 0) < _NEEDED]
     if old:
@@ -172,7 +178,7 @@ def _brokers(facts: Facts) -> tuple[Outcome, str]:
     return Outcome.PASSED, f"{of}: every broker takes it, and allows it."
 
 
-def _rights(facts: Facts, prefixes: Sequence[str]) -> tuple[Outcome, str]:
+def _rights(facts: TransactionFacts, prefixes: Sequence[str]) -> tuple[Outcome, str]:
     of = f"Cluster {facts.name!r}"
     if facts.authorizer is None:
         return Outcome.UNKNOWN, f"{of}: this user may not read ACLs (DESCRIBE on the cluster)."
@@ -190,7 +196,7 @@ def _rights(facts: Facts, prefixes: Sequence[str]) -> tuple[Outcome, str]:
     return Outcome.PASSED, f"{of}: {', '.join(users) or 'every user'} may."
 
 
-def _allowed(grants: Sequence[Grant], name: str) -> set[str]:
+def _allowed(grants: Sequence[AclGrant], name: str) -> set[str]:
     """Give the users that may write and prepare ids that begin with a name."""
     of: dict[str, set[int]] = {}
     denied: set[str] = set()
@@ -229,7 +235,7 @@ def _connector(checkpoint: Checkpoint) -> tuple[Outcome, str]:
     return Outcome.FAILED, f"{wrote}, which every release up to 5.0.0 writes: none has FLIP-319."
 
 
-def _releases(facts: Facts) -> tuple[Outcome, str]:
+def _releases(facts: TransactionFacts) -> tuple[Outcome, str]:
     of = f"Cluster {facts.name!r}"
     if facts.silent or not facts.brokers:
         return Outcome.UNKNOWN, f"{of}: {_ids(facts.silent)} gave no answer."
@@ -238,7 +244,7 @@ def _releases(facts: Facts) -> tuple[Outcome, str]:
     return Outcome.PASSED, f"{of}: {many(len(facts.brokers), 'broker')} of one release."
 
 
-def _timeouts(checkpoint: Checkpoint, every: Sequence[Facts], timeout: Timeout) -> Iterator[str]:
+def _timeouts(checkpoint: Checkpoint, every: Sequence[TransactionFacts], timeout: Timeout) -> Iterator[str]:
     """Say how long an outage may last, and what the clusters allow."""
     wanted = timeout.ms
     details = checkpoint.details
@@ -272,7 +278,7 @@ def _timeouts(checkpoint: Checkpoint, every: Sequence[Facts], timeout: Timeout) 
             yield f"Cluster {facts.name!r} allows up to {duration(most)} ({MAX_TIMEOUT})."
 
 
-def _some(brokers: Sequence[Broker], facts: Facts) -> str:
+def _some(brokers: Sequence[Broker], facts: TransactionFacts) -> str:
     if len(brokers) == len(facts.brokers) > 1:
         return f"all {len(brokers)} brokers"
     return _ids([broker.id for broker in brokers])

@@ -11,7 +11,7 @@ from offsetwise.lazy import exported
 if TYPE_CHECKING:
     from offsetwise.workflow.checkpoints import batch_files, checkpoint_reading, fleet, inspect, state_rows
     from offsetwise.workflow.comparing import compare, snapshot
-    from offsetwise.workflow.comparing_all import Compared, all_jobs, compare_all
+    from offsetwise.workflow.comparing_all import JobComparison, all_jobs, compare_all
     from offsetwise.workflow.counting import reconcile
     from offsetwise.workflow.planning import draft, drift
     from offsetwise.workflow.recorded import (
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from offsetwise.workflow.stored import load_comparison, load_sink_snapshot, load_snapshots
 
 __all__ = [
-    "Compared",
+    "JobComparison",
     "Wanted",
     "all_jobs",
     "batch_files",
@@ -61,7 +61,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Compared": "comparing_all",
+    "JobComparison": "comparing_all",
     "Wanted": "scenes",
     "all_jobs": "comparing_all",
     "batch_files": "checkpoints",

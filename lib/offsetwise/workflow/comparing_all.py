@@ -42,7 +42,7 @@ _LONGEST_NAME: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
+class JobComparison:
     """One job of many: its comparison, or why it could not be compared."""
 
     wanted: Wanted
@@ -84,7 +84,7 @@ def compare_all(
     snapshots: tuple[Snapshot, Snapshot] | None = None,
     content: bool = True,
     progress: Progress = unheard,
-) -> Iterator[Compared]:
+) -> Iterator[JobComparison]:
     """Compare many jobs at once; see `compare_each`.
 
     Args:
@@ -110,7 +110,7 @@ def compare_all(
     how = "records" if content and snapshots is None else "claims"
     every = {*_listed(migration), *jobs}
     kept = None if out is None else _Folder(out, _settings(migration, how, snapshots), max_age_s, jobs=every)
-    done: dict[Wanted, Compared] = {}
+    done: dict[Wanted, JobComparison] = {}
     outcomes = compare_each(
         migration,
         jobs,
@@ -121,7 +121,7 @@ def compare_all(
         spark_beside=kept is None or not all(map(kept.has, jobs)),
     )
     for one, outcome in outcomes:
-        each = Compared(wanted=one, outcome=outcome)
+        each = JobComparison(wanted=one, outcome=outcome)
         if isinstance(outcome, Comparison) and kept is not None:
             each = kept.keep(one, outcome)
         elif isinstance(outcome, Comparison):
@@ -132,7 +132,7 @@ def compare_all(
         new_files.write_over(kept.path / SUMMARY, files.dump(summary(migration, [done[one] for one in jobs])))
 
 
-def summary(migration: Migration, compared: Sequence[Compared]) -> FleetComparison:
+def summary(migration: Migration, compared: Sequence[JobComparison]) -> FleetComparison:
     """Put together what the jobs came to."""
     seen = [each.outcome for each in compared if isinstance(each.outcome, Comparison)]
     return FleetComparison(
@@ -161,7 +161,7 @@ def file_name(one: Wanted, *, alike: bool = False) -> str:
     return f"{one.kind}-{encoded}.json"
 
 
-def _row(each: Compared) -> ComparedJob:
+def _row(each: JobComparison) -> ComparedJob:
     made = each.outcome if isinstance(each.outcome, Comparison) else None
     error = each.outcome if isinstance(each.outcome, OffsetwiseError) else None
     return ComparedJob(
@@ -237,7 +237,7 @@ class _Folder:
         self._known.add(one)
         return found
 
-    def keep(self, one: Wanted, comparison: Comparison) -> Compared:
+    def keep(self, one: Wanted, comparison: Comparison) -> JobComparison:
         """Write the comparison of a job, unless it is what is there.
 
         Raises:
@@ -249,7 +249,7 @@ class _Folder:
             made_from = _made_from(self._settings, one, comparison.checkpoint, *comparison.snapshots)
             comparison = replace(comparison, job=str(one), made_from=made_from)
             new_files.write_over(path, files.dump(comparison))
-        return Compared(wanted=one, outcome=comparison, reused=reused, file=path)
+        return JobComparison(wanted=one, outcome=comparison, reused=reused, file=path)
 
     def _name(self, one: Wanted) -> str:
         return file_name(one, alike=self._with_name[file_name(one).lower()] > 1)

@@ -20,7 +20,7 @@ from offsetwise.transactions.observed import Held
 from offsetwise.transactions.report import Looks, SinkAnswer, report
 from offsetwise.transactions.snapshot import SinkSnapshot
 from offsetwise.transactions.timing import seen_timeout_ms
-from offsetwise.transactions.upgrade import Facts
+from offsetwise.transactions.upgrade import TransactionFacts
 
 _ASIDE_S: Final = 5
 """How long is asked for what no decision about a transaction waits for: brokers' settings, and time-outs."""
@@ -115,12 +115,12 @@ def require_of(snapshot: SinkSnapshot, sink: Sink) -> None:
         )
 
 
-def _facts(cluster: ClusterConfig) -> Facts:
+def _facts(cluster: ClusterConfig) -> TransactionFacts:
     """Ask a cluster's brokers; where none can be reached, what they would say is not known."""
     try:
         return transactions_of(cluster).transaction_facts(cluster, timeout_s=_ASIDE_S)
     except ClusterError:
-        return Facts(name=cluster.name, brokers=())
+        return TransactionFacts(name=cluster.name, brokers=())
 
 
 def _stated(migration: Migration, checkpoint: str) -> CheckpointConfig:

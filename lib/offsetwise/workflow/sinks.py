@@ -28,7 +28,7 @@ from offsetwise.transactions.observed import Held, together
 from offsetwise.transactions.report import SinkTransactions, report
 from offsetwise.transactions.snapshot import HeldRecords, SinkSnapshot
 from offsetwise.transactions.timing import PREPARED, Timeout, seen_timeout_ms
-from offsetwise.transactions.upgrade import Facts, Upgrade, judge
+from offsetwise.transactions.upgrade import TransactionFacts, Upgrade, judge
 from offsetwise.workflow.sink_looks import Sink, cluster_of, elsewhere, look, read_sink, require_of
 
 COUNTING: Final = "count the records of transactions"
@@ -151,7 +151,7 @@ def _begun(row: SinkTransaction) -> Iterator[PlannedTransaction]:
         )
 
 
-def _findings(held: Held, made: SinkTransactions, after: Facts, timeout: Timeout) -> Iterator[Finding]:
+def _findings(held: Held, made: SinkTransactions, after: TransactionFacts, timeout: Timeout) -> Iterator[Finding]:
     """Give what is worth knowing before the job starts again."""
     for problem in transaction_timeout_refused(after, timeout):
         yield transaction_timeout_refused.finding(problem.message, fix=problem.fix)
@@ -163,7 +163,9 @@ def _findings(held: Held, made: SinkTransactions, after: Facts, timeout: Timeout
                 yield prefix_overlaps.finding(problem.message)
 
 
-def _upgrade(of: Sink, made: SinkTransactions, sink: Facts, after: Facts, timeout: Timeout) -> Upgrade:
+def _upgrade(
+    of: Sink, made: SinkTransactions, sink: TransactionFacts, after: TransactionFacts, timeout: Timeout
+) -> Upgrade:
     return judge(
         of.read,
         sink,

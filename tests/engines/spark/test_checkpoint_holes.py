@@ -12,7 +12,7 @@ from offsetwise.engines.spark.checkpoint import read_checkpoint, read_from
 from offsetwise.engines.spark.findings import batch_missing, topic_dropped
 from offsetwise.engines.spark.restart import WHOLE, lost_before
 from offsetwise.errors import PlanError
-from offsetwise.findings.register import Check
+from offsetwise.findings.register import DeclaredFinding
 from offsetwise.model import Checkpoint, Target
 from tests.apply.plans import COPY, aged, context, drafted, journal, spark_checkpoint
 from tests.engines.spark.folders import SAMPLES, MemoryFolder, checkpoint, orders, write
@@ -172,7 +172,7 @@ class TestATopicThatLeft:
 
 @with_cases("target", ["spark-checkpoint", "spark-checkpoint-in-place"])
 @with_cases("kind", [batch_missing, topic_dropped])
-def test_what_keeps_the_checkpoint_is_refused_at_draft(kind: Check[...], target: str) -> None:
+def test_what_keeps_the_checkpoint_is_refused_at_draft(kind: DeclaredFinding[...], target: str) -> None:
     made = comparison(findings=(kind.finding("Spark does not start."),))
 
     with pytest.raises(PlanError, match=f"{kind.code}: Spark does not start"):
@@ -182,7 +182,7 @@ def test_what_keeps_the_checkpoint_is_refused_at_draft(kind: Check[...], target:
 
 
 @with_cases("kind", [batch_missing, topic_dropped])
-def test_a_checkpoint_that_begins_anew_is_drafted(kind: Check[...]) -> None:
+def test_a_checkpoint_that_begins_anew_is_drafted(kind: DeclaredFinding[...]) -> None:
     made = comparison(findings=(kind.finding("Spark does not start."),))
     plan = plan_drafted(made, SEEDED)
 

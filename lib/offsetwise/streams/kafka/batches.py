@@ -19,7 +19,7 @@ _ENDS: Final = {0: False, 1: True}
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class BatchHeader:
     """The header of one record batch."""
 
     base_offset: int
@@ -50,10 +50,10 @@ class Fetched:
     high_watermark: int
     aborted: frozenset[tuple[int, int]]
     """(producer id, first offset) of aborted transactions among the batches; asked with read_committed only."""
-    batches: tuple[Batch, ...]
+    batches: tuple[BatchHeader, ...]
 
 
-def headers(data: bytes) -> Iterator[Batch]:
+def headers(data: bytes) -> Iterator[BatchHeader]:
     """Read the headers of the batches that a fetch gave; the last one may be cut off after its header.
 
     >>> [*headers(b"")]
@@ -67,7 +67,7 @@ def headers(data: bytes) -> Iterator[Batch]:
         if version != _VERSION or length <= 0:
             return  # older batches know no transactions
         control = bool(attributes & _CONTROL)
-        yield Batch(
+        yield BatchHeader(
             base_offset=base,
             last_offset=base + last,
             producer_id=producer_id,

@@ -20,7 +20,7 @@ from offsetwise.streams.access import Step, StepName, StepState
 from offsetwise.streams.kafka.client import Client, Deadline, is_authorisation, reason
 from offsetwise.streams.kafka.groups import read_groups
 from offsetwise.streams.kafka.logs import EARLIEST, LATEST, list_offsets, take_logs
-from offsetwise.streams.kafka.sockets import Address, connect, handshake, resolve
+from offsetwise.streams.kafka.sockets import BrokerAddress, connect, handshake, resolve
 from offsetwise.wording import many
 
 TIME_LIMIT_S: Final = 30.0
@@ -111,7 +111,7 @@ class _Trial:
         self.properties: ClientProperties = client_properties(config)
         self.deadline = Deadline(timeout_s)
         self.protocol = self.properties.get("security.protocol", "plaintext").lower()
-        self.addresses: tuple[Address, ...] = ()
+        self.addresses: tuple[BrokerAddress, ...] = ()
         self.client: Client | None = None
         self.metadata: Any = None
 
@@ -177,7 +177,8 @@ class _Trial:
         found = self.metadata
         topics = [name for name in found.topics if not name.startswith("__")]
         brokers = tuple(
-            Address(server=f"{each.host}:{each.port}", ip=each.host, port=each.port) for each in found.brokers.values()
+            BrokerAddress(server=f"{each.host}:{each.port}", ip=each.host, port=each.port)
+            for each in found.brokers.values()
         )
         _, wrong, _ = connect(brokers, self._limit_s())
         said = f"Cluster id {found.cluster_id}, {many(len(brokers), 'broker')}, {many(len(topics), 'topic')}."

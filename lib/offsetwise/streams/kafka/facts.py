@@ -13,7 +13,7 @@ from offsetwise.client_properties import AddressedCluster
 from offsetwise.streams.kafka.client import Client
 from offsetwise.streams.kafka.wire import Wire
 from offsetwise.transactions.observed import UnsupportedBrokerError
-from offsetwise.transactions.upgrade import READ, Broker, Facts, Grant
+from offsetwise.transactions.upgrade import READ, AclGrant, Broker, TransactionFacts
 
 INIT_PRODUCER_ID: Final = 22
 """Kafka's number of the request."""
@@ -25,7 +25,7 @@ _TRANSACTIONAL_ID: Final = 5
 _ALLOW: Final = 3
 
 
-def read_facts(config: AddressedCluster, *, timeout_s: float = 20) -> Facts:
+def read_facts(config: AddressedCluster, *, timeout_s: float = 20) -> TransactionFacts:
     """Ask every broker; see `streams.reader.Reader`."""
     client = Client(config, timeout_s=timeout_s)
     client.contact()
@@ -36,7 +36,7 @@ def read_facts(config: AddressedCluster, *, timeout_s: float = 20) -> Facts:
         authorizer, grants = _grants(wire, nodes)
     brokers = tuple(_broker(node, apis[node], found) for node, found in settings.items())
     silent = tuple(node for node in nodes if apis[node] is None)
-    return Facts(name=config.name, brokers=brokers, silent=silent, authorizer=authorizer, grants=grants)
+    return TransactionFacts(name=config.name, brokers=brokers, silent=silent, authorizer=authorizer, grants=grants)
 
 
 def _api_versions() -> Any:
@@ -68,7 +68,7 @@ def _config(settings: Any) -> Mapping[str, str]:
     }
 
 
-def _grants(wire: Wire, nodes: tuple[int, ...]) -> tuple[bool | None, tuple[Grant, ...]]:
+def _grants(wire: Wire, nodes: tuple[int, ...]) -> tuple[bool | None, tuple[AclGrant, ...]]:
     """Give whether the cluster asks for rights, and who may do what with transactional ids, as far as it is told."""
     request = DescribeAclsRequest(
         resource_type_filter=_TRANSACTIONAL_ID,
@@ -91,7 +91,7 @@ def _grants(wire: Wire, nodes: tuple[int, ...]) -> tuple[bool | None, tuple[Gran
         if response.error_code:
             return None, ()
         return True, tuple(
-            Grant(
+            AclGrant(
                 principal=each.principal,
                 name=resource.resource_name,
                 pattern=resource.pattern_type,

@@ -14,7 +14,7 @@ from offsetwise.streams.kafka import connection, permissions, record_times, tran
 from offsetwise.streams.kafka import snapshot as snapshots
 from offsetwise.streams.kafka.mirror_topics import recognise
 from offsetwise.streams.kafka.permissions import minimum_acls, principal_of
-from offsetwise.transactions.upgrade import Facts
+from offsetwise.transactions.upgrade import TransactionFacts
 
 __all__ = [
     "is_of_mirror",
@@ -60,7 +60,7 @@ def is_of_mirror(topic: str) -> bool:
     return recognise(topic) is not None
 
 
-def _facts(config: ClusterConfig, *, timeout_s: float = 20) -> Facts:
+def _facts(config: ClusterConfig, *, timeout_s: float = 20) -> TransactionFacts:
     from offsetwise.streams.kafka.facts import read_facts  # noqa: PLC0415 - imports a second client
 
     return read_facts(config, timeout_s=timeout_s)

@@ -25,7 +25,7 @@ _EXPIRES_SOON_DAYS: Final = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Address:
+class BrokerAddress:
     """One address of one broker."""
 
     server: str
@@ -52,23 +52,27 @@ def host_and_port(server: str) -> tuple[str, int]:
     return host.split("://")[-1].strip("[]"), int(port)
 
 
-def resolve(properties: Mapping[str, str], limit_s: float) -> tuple[tuple[Address, ...], tuple[str, ...]]:
+def resolve(properties: Mapping[str, str], limit_s: float) -> tuple[tuple[BrokerAddress, ...], tuple[str, ...]]:
     """Give the addresses of all bootstrap servers, and what was wrong with the others."""
     servers = [each.strip() for each in properties["bootstrap.servers"].split(",") if each.strip()]
     family = {"v4": socket.AF_INET, "v6": socket.AF_INET6}.get(
         properties.get("broker.address.family", "any"), socket.AF_UNSPEC
     )
 
-    def addresses(server: str) -> list[Address]:
+    def addresses(server: str) -> list[BrokerAddress]:
         host, port = host_and_port(server)
         found = socket.getaddrinfo(host, port, family=family, type=socket.SOCK_STREAM)
-        return [Address(server=server, ip=ip, port=port) for ip in dict.fromkeys(str(each[4][0]) for each in found)]
+        return [
+            BrokerAddress(server=server, ip=ip, port=port) for ip in dict.fromkeys(str(each[4][0]) for each in found)
+        ]
 
     found, wrong = _each(servers, addresses, limit_s, _words_of_resolving)
     return tuple(address for each in found for address in each)[:_MOST_ADDRESSES], wrong
 
 
-def connect(addresses: Iterable[Address], limit_s: float) -> tuple[tuple[Address, ...], tuple[str, ...], str]:
+def connect(
+    addresses: Iterable[BrokerAddress], limit_s: float
+) -> tuple[tuple[BrokerAddress, ...], tuple[str, ...], str]:
     """Open and close a connection to each address.
 
     Returns:
@@ -76,11 +80,11 @@ def connect(addresses: Iterable[Address], limit_s: float) -> tuple[tuple[Address
     """
     refused = False
 
-    def opened(address: Address) -> Address:
+    def opened(address: BrokerAddress) -> BrokerAddress:
         with _open(address, limit_s):
             return address
 
-    def words(address: Address, error: Exception) -> str:
+    def words(address: BrokerAddress, error: Exception) -> str:
         nonlocal refused
         if isinstance(error, ConnectionRefusedError):
             refused = True
@@ -96,7 +100,7 @@ def connect(addresses: Iterable[Address], limit_s: float) -> tuple[tuple[Address
 
 
 def handshake(
-    addresses: Iterable[Address], properties: Mapping[str, str], limit_s: float
+    addresses: Iterable[BrokerAddress], properties: Mapping[str, str], limit_s: float
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Shake hands with each address, as the properties say.
 
@@ -113,14 +117,14 @@ def handshake(
             ("Check ssl.ca.location, ssl.certificate.location, ssl.key.location and ssl.key.password: PEM files.",),
         )
 
-    def agreed(address: Address) -> str:
+    def agreed(address: BrokerAddress) -> str:
         with _open(address, limit_s) as raw, context.wrap_socket(raw, server_hostname=address.host) as secured:
             told, fix = _agreed(secured, address)
             if fix:
                 fixes.append(fix)
             return told
 
-    def words(address: Address, error: Exception) -> str:
+    def words(address: BrokerAddress, error: Exception) -> str:
         problem, fix = _words_of_tls(error)
         fixes.append(fix)
         if isinstance(error, ssl.SSLCertVerificationError):
@@ -159,7 +163,7 @@ def _each(
     )
 
 
-def _open(address: Address, limit_s: float) -> socket.socket:
+def _open(address: BrokerAddress, limit_s: float) -> socket.socket:
     return socket.create_connection((address.ip, address.port), timeout=limit_s)
 
 
@@ -192,7 +196,7 @@ def _context(properties: Mapping[str, str]) -> ssl.SSLContext:
     return context
 
 
-def _agreed(secured: ssl.SSLSocket, address: Address) -> tuple[str, str]:
+def _agreed(secured: ssl.SSLSocket, address: BrokerAddress) -> tuple[str, str]:
     certificate = secured.getpeercert()
     if not certificate:
         return f"{address} speaks {secured.version()}; its certificate was not verified", ""
@@ -218,7 +222,7 @@ def _name(parts: Iterable[Iterable[tuple[str, str]]]) -> str:
     return ", ".join(f"{short.get(key, key)}={value}" for part in parts for key, value in part) or "no name"
 
 
-def _shown(address: Address, limit_s: float) -> str:
+def _shown(address: BrokerAddress, limit_s: float) -> str:
     """Say whose certificate a broker shows that is not trusted; nothing if that cannot be told."""
     try:
         anything = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -16,7 +16,7 @@ from offsetwise.transactions.ended import Ends, Place, Shown, places_of
 from offsetwise.transactions.observed import LoggedTransaction, LogSearch
 
 if TYPE_CHECKING:
-    from offsetwise.streams.kafka.batches import Batch, Fetched
+    from offsetwise.streams.kafka.batches import BatchHeader, Fetched
     from offsetwise.streams.kafka.wire import Wire
 
 _ONE_BATCH: Final = 1
@@ -244,7 +244,7 @@ class _Scan:
         """Say whether each producer has written with a later epoch since, so that no more of it is to come."""
         return all(self.newest.get(producer_id, -1) > epoch for producer_id, epoch in producers)
 
-    def take(self, batch: Batch, producers: Set[Producer]) -> None:
+    def take(self, batch: BatchHeader, producers: Set[Producer]) -> None:
         """Count a batch, or end a transaction by it."""
         key = batch.producer_id, batch.epoch
         if batch.transactional and not batch.control:

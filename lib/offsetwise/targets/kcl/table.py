@@ -25,7 +25,7 @@ _INDEX: Final = "LeaseOwnerToLeaseKeyIndex"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class LeaseChange:
     """One row, before and after; None where there is none."""
 
     key: str
@@ -140,7 +140,7 @@ class LeaseTable(DynamoTable):
             fix="Give the same command again: it goes on from here.",
         )
 
-    def write(self, changes: Sequence[Change]) -> None:
+    def write(self, changes: Sequence[LeaseChange]) -> None:
         """Write up to `AT_ONCE` rows, all or none, where each is as it was read.
 
         Raises:
@@ -160,7 +160,7 @@ class LeaseTable(DynamoTable):
         except self._of.BotoCoreError as error:
             raise self._lost(changes, str(error)) from error
 
-    def _refused(self, error: Any, changes: Sequence[Change]) -> OffsetwiseError:
+    def _refused(self, error: Any, changes: Sequence[LeaseChange]) -> OffsetwiseError:
         code, message = answer_of(error)
         if code in _UNSURE:
             return self._lost(changes, f"DynamoDB says {code}")
@@ -181,14 +181,14 @@ class LeaseTable(DynamoTable):
             fix=RIGHTS if code in REFUSED else "Try again: the same command goes on from here.",
         )
 
-    def _lost(self, changes: Sequence[Change], why: str) -> LostReplyError:
+    def _lost(self, changes: Sequence[LeaseChange], why: str) -> LostReplyError:
         return LostReplyError(
             f"{self.uri}: the reply to a write of {len(changes)} leases was lost, because {why}. Whether it was done "
             "is not known.",
             fix="Give the same command again: it reads the table first, and goes on from there.",
         )
 
-    def _item(self, change: Change) -> Mapping[str, Any]:
+    def _item(self, change: LeaseChange) -> Mapping[str, Any]:
         key = {KEY: {"S": change.key}}
         if change.before is None:
             return {

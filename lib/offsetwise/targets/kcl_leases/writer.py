@@ -26,7 +26,7 @@ from offsetwise.targets.kcl.creation import DELETING, create, delete, require_no
 from offsetwise.targets.kcl.images import added, dumped, loaded, moved
 from offsetwise.targets.kcl.leases import require_stopped
 from offsetwise.targets.kcl.spec import KCL_3, NAME_ANOTHER, NO_LEASES, Leases, read_leases
-from offsetwise.targets.kcl.table import AT_ONCE, Change, LeaseTable
+from offsetwise.targets.kcl.table import AT_ONCE, LeaseChange, LeaseTable
 from offsetwise.targets.kcl_leases.spec import (
     TYPE,
     created_for,
@@ -126,7 +126,7 @@ class LeaseWriter(Writer):
         found = require_stopped(table, read_leases(table), self.wait)
         forth = [_change(plan, one, found) for one in step.leases]
         journal.undoing(context.step)
-        _carry_out(table, found, [Change(key=each.key, before=each.after, after=each.before) for each in forth])
+        _carry_out(table, found, [LeaseChange(key=each.key, before=each.after, after=each.before) for each in forth])
         told = f"{many(len(step.leases), 'lease')} of the application {table.name!r} are as they were before."
         undone = replace(step, state=StepState.UNDONE, told=told)
         journal.undone(context.step, undone)
@@ -142,7 +142,7 @@ class LeaseWriter(Writer):
             changes = [_change(plan, one, found) for one in step.leases]
             require_only(table, {each.key for each in changes})
             journal.undoing(context.step)
-            _carry_out(table, found, [Change(key=each.key, before=each.after, after=None) for each in changes])
+            _carry_out(table, found, [LeaseChange(key=each.key, before=each.after, after=None) for each in changes])
             require_only(table, set())
             delete(table, self.wait)
         else:
@@ -238,7 +238,7 @@ def _to_write(plan: Plan, table: LeaseTable, found: Leases) -> tuple[WrittenLeas
     return tuple(made)
 
 
-def _change(plan: Plan, one: WrittenLease, found: Leases) -> Change:
+def _change(plan: Plan, one: WrittenLease, found: Leases) -> LeaseChange:
     """Give both rows of a lease: the one before is in the record, the other follows from that and the plan.
 
     Raises:
@@ -250,7 +250,7 @@ def _change(plan: Plan, one: WrittenLease, found: Leases) -> Change:
     if one.before is not None:
         try:
             before = loaded(one.before)
-            return Change(key=one.key, before=before, after=moved(before, place))
+            return LeaseChange(key=one.key, before=before, after=moved(before, place))
         except (ValueError, KeyError, TypeError) as error:
             raise changed(f"{one.key}: expected the row as it was before, found {one.before[:80]!r}.") from error
     known = (shard for topic in plan.requirements.new.topics for shard in topic.shards)
@@ -261,7 +261,7 @@ def _change(plan: Plan, one: WrittenLease, found: Leases) -> Change:
         )
     parents, typed = tuple(map(shard_id, shard.parents)), found.typed or created_for(plan) == KCL_3
     after = added(one.key, place, low=shard.low, high=shard.high, parents=parents, typed=typed)
-    return Change(key=one.key, before=None, after=after)
+    return LeaseChange(key=one.key, before=None, after=after)
 
 
 def _is(found: Leases, key: str, row: Item | None) -> bool:
@@ -269,7 +269,7 @@ def _is(found: Leases, key: str, row: Item | None) -> bool:
     return now is row if now is None or row is None else dumped(now) == dumped(row)
 
 
-def _carry_out(table: LeaseTable, found: Leases, changes: Sequence[Change]) -> None:
+def _carry_out(table: LeaseTable, found: Leases, changes: Sequence[LeaseChange]) -> None:
     """Write what is not yet as it shall be, and read it back."""
     left = [each for each in changes if not _is(found, each.key, each.after)]
     for each in left:
@@ -291,13 +291,13 @@ def _carry_out(table: LeaseTable, found: Leases, changes: Sequence[Change]) -> N
         raise _written_to(table, other, "All leases were written without an error before that.")
 
 
-def _others(table: LeaseTable, changes: Sequence[Change]) -> Iterator[Change]:
+def _others(table: LeaseTable, changes: Sequence[LeaseChange]) -> Iterator[LeaseChange]:
     """Read the table again, and give what is not as it was written."""
     now = read_leases(table)
     return (each for each in changes if not _is(now, each.key, each.after))
 
 
-def _written_to(table: LeaseTable, change: Change, effect: str) -> StalePlanError:
+def _written_to(table: LeaseTable, change: LeaseChange, effect: str) -> StalePlanError:
     return StalePlanError(
         f"{table.uri}: expected {change.key} as it was read before, found that somebody has written to it since. "
         f"{effect}",

@@ -9,7 +9,7 @@ from typing import Final
 
 from offsetwise import wording
 from offsetwise.clusters.mirror_health import Mirrored, MirrorHealth, mirror_health
-from offsetwise.clusters.pairs import Difference, TopicPair, differences, pair_topics
+from offsetwise.clusters.pairs import TopicDifference, TopicPair, differences, pair_topics
 from offsetwise.clusters.reading import ReadCluster
 from offsetwise.console.answers import Held
 from offsetwise.console.widgets import escaping
@@ -29,7 +29,7 @@ class View:
     old: ReadCluster | None
     new: ReadCluster | None
     pairs: tuple[TopicPair, ...]
-    differences: dict[tuple[str | None, str | None], tuple[Difference, ...]]
+    differences: dict[tuple[str | None, str | None], tuple[TopicDifference, ...]]
     """By the key of the pair."""
     health: MirrorHealth
 
@@ -83,7 +83,7 @@ def view(old: HeldCluster | None, new: HeldCluster | None) -> View:
     )
 
 
-def verdict(pair: TopicPair, found: Sequence[Difference]) -> Verdict:
+def verdict(pair: TopicPair, found: Sequence[TopicDifference]) -> Verdict:
     """Say how the two topics of a pair compare."""
     if not pair.both_read:
         return Verdict(icon="?", word="other cluster not read", tone=Tone.UNKNOWN)

@@ -8,7 +8,7 @@ from typing import Any, Final
 import streamlit as st
 
 from offsetwise import files
-from offsetwise.clusters.pairs import Difference, TopicPair
+from offsetwise.clusters.pairs import TopicDifference, TopicPair
 from offsetwise.console.explore import shard_chart
 from offsetwise.console.explore.clusters import range_chart, summary
 from offsetwise.console.explore.clusters.summary import View
@@ -25,7 +25,7 @@ from offsetwise.wording import many, part
 
 LOGS: Final = "What the logs hold"
 HASH_KEYS: Final = "Which shard has which hash keys"
-DIFFERENCES: Final[Columns[tuple[TopicPair, Difference]]] = (
+DIFFERENCES: Final[Columns[tuple[TopicPair, TopicDifference]]] = (
     Column("topic", lambda row: row[0].name, 150, pinned=True),
     Column("what", lambda row: row[1].what, 210),
     Column("old", lambda row: _value(row[1].what, row[1].old), 130),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from offsetwise.engines.flink.binary import Cursor, DamagedError
-from offsetwise.engines.flink.kinesis.splits import KINESIS, SHARD, Split, hash_of
+from offsetwise.engines.flink.kinesis.splits import KINESIS, SHARD, ShardSplit, hash_of
 from offsetwise.streams.kinesis.shards import Shard
 from offsetwise.streams.kinesis.spec import (
     AT_UNKNOWN_TIME,
@@ -91,7 +91,7 @@ def read_fields(cursor: Cursor) -> LegacyFields:
     return made
 
 
-def read_legacy(cursor: Cursor) -> Split:
+def read_legacy(cursor: Cursor) -> ShardSplit:
     """Read one element of the legacy consumer's state: the last processed record.
 
     Raises:
@@ -112,7 +112,7 @@ def read_legacy(cursor: Cursor) -> Split:
         first=None if first is None else sequence_number(first),
         parents=tuple(sorted(each for each in parents if each)),
     )
-    return Split(made, KINESIS, place)
+    return ShardSplit(made, KINESIS, place)
 
 
 def _legacy_position(cursor: Cursor, text: str, sub: int) -> ShardPlace:

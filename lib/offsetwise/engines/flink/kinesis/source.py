@@ -15,8 +15,8 @@ from offsetwise.engines.flink.kinesis.splits import (
     FINISHED,
     KINESIS,
     OF_TABLES,
-    Enumerator,
-    Split,
+    ShardEnumerator,
+    ShardSplit,
     read_enumerator,
     read_split,
 )
@@ -41,7 +41,7 @@ def read_source(kept: Kept) -> tuple[CheckpointSource, list[Problem]] | None:
     legacy = kept.state == LEGACY_STATE
     splits, failed = read_each(kept.elements, read_legacy if legacy else read_split)
     enumerator = None if legacy or kept.coordinator is None else _enumerator_or_error(kept.coordinator)
-    known = isinstance(enumerator, Enumerator) and (bool(enumerator.splits) or enumerator.of_kinesis)
+    known = isinstance(enumerator, ShardEnumerator) and (bool(enumerator.splits) or enumerator.of_kinesis)
     if not legacy and not splits and not known:
         return None
     problems = []
@@ -77,7 +77,7 @@ def read_source(kept: Kept) -> tuple[CheckpointSource, list[Problem]] | None:
     return made, problems
 
 
-def _enumerator_or_error(coordinator: Cursor) -> Enumerator | DamagedError:
+def _enumerator_or_error(coordinator: Cursor) -> ShardEnumerator | DamagedError:
     begun = coordinator.at
     try:
         return read_enumerator(coordinator)
@@ -87,10 +87,10 @@ def _enumerator_or_error(coordinator: Cursor) -> Enumerator | DamagedError:
         coordinator.at = begun
 
 
-def _once(kept: Kept, splits: Sequence[Split], problems: list[Problem]) -> dict[tuple[str, str], Split]:
+def _once(kept: Kept, splits: Sequence[ShardSplit], problems: list[Problem]) -> dict[tuple[str, str], ShardSplit]:
     """Give the splits by shard; of one that stands there twice it is not known which counts."""
-    held: dict[tuple[str, str], Split] = {}
-    twice: dict[tuple[str, str], tuple[Split, Split]] = {}
+    held: dict[tuple[str, str], ShardSplit] = {}
+    twice: dict[tuple[str, str], tuple[ShardSplit, ShardSplit]] = {}
     for split in splits:
         first = held.setdefault(split.key, split)
         if first is not split:
@@ -108,9 +108,9 @@ def _once(kept: Kept, splits: Sequence[Split], problems: list[Problem]) -> dict[
 
 def _held_against(
     kept: Kept,
-    listed: dict[tuple[str, str], Split],
+    listed: dict[tuple[str, str], ShardSplit],
     seen: set[tuple[str, str]],
-    held: dict[tuple[str, str], Split],
+    held: dict[tuple[str, str], ShardSplit],
     *,
     complete: bool,
 ) -> list[Problem]:
@@ -141,7 +141,7 @@ def _held_against(
     return problems
 
 
-def _same(one: Split, other: Split) -> bool:
+def _same(one: ShardSplit, other: ShardSplit) -> bool:
     """Whether two copies are of the same shard; where it is read may differ."""
     return (one.shard.low, one.shard.high, one.shard.parents) == (
         other.shard.low,
@@ -150,7 +150,7 @@ def _same(one: Split, other: Split) -> bool:
     )
 
 
-def _together(kept: Kept, splits: Sequence[Split]) -> list[Problem]:
+def _together(kept: Kept, splits: Sequence[ShardSplit]) -> list[Problem]:
     """Say what the shards of one source show, of each stream."""
     problems: list[Problem] = []
     streams = sorted({each.key[0] for each in splits})

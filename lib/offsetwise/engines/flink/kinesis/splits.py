@@ -56,7 +56,7 @@ class SplitFields:
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class ShardSplit:
     """One shard, as a reader or its enumerator keeps it."""
 
     shard: Shard
@@ -75,10 +75,10 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True)
-class Enumerator:
+class ShardEnumerator:
     """What the coordinator of a source knows of its shards."""
 
-    splits: tuple[Split, ...]
+    splits: tuple[ShardSplit, ...]
     of_kinesis: bool
     """Whether it can be of no other source, though it has no split."""
     wrapped: int = 1
@@ -89,7 +89,7 @@ class Enumerator:
     split_version: int = LAST_SPLIT_VERSION
 
 
-def read_split(cursor: Cursor) -> Split:
+def read_split(cursor: Cursor) -> ShardSplit:
     """Read one element of `SourceReaderState`, strictly: other sources use the same name.
 
     Raises:
@@ -106,7 +106,7 @@ def read_split(cursor: Cursor) -> Split:
     return _split(cursor, version, place)
 
 
-def _split(cursor: Cursor, version: int, place: int) -> Split:
+def _split(cursor: Cursor, version: int, place: int) -> ShardSplit:
     plain = _plain_split(cursor, version)
     if plain is not None:
         return split_of(plain, place)
@@ -194,7 +194,7 @@ def _service(arn: str) -> str | None:
     return None if found is None else found[1]
 
 
-def split_of(fields: SplitFields, place: int = 0) -> Split:
+def split_of(fields: SplitFields, place: int = 0) -> ShardSplit:
     """Give the shard that a split of KinesisStreamsSource is about."""
     made = Shard(
         id=fields.shard,
@@ -204,7 +204,7 @@ def split_of(fields: SplitFields, place: int = 0) -> Split:
         high=fields.high,
         parents=tuple(sorted(fields.parents)),
     )
-    return Split(made, KINESIS, place, fields)
+    return ShardSplit(made, KINESIS, place, fields)
 
 
 def _position(cursor: Cursor) -> ShardPlace:
@@ -228,7 +228,7 @@ def _position(cursor: Cursor) -> ShardPlace:
     )
 
 
-def _split_of_table(cursor: Cursor, version: int, place: int, made: Shard) -> Split:
+def _split_of_table(cursor: Cursor, version: int, place: int, made: Shard) -> ShardSplit:
     """Read the rest of a split of DynamoDB Streams. The children that version 2 keeps are passed over."""
     kind, text = cursor.text("the kind of a position"), None
     if cursor.flag("whether a position has a marker") and cursor.flag("whether the marker is a sequence number"):
@@ -247,10 +247,10 @@ def _split_of_table(cursor: Cursor, version: int, place: int, made: Shard) -> Sp
     if version > 1 and cursor.count("children"):
         cursor.skip(cursor.left, "the children")
     cursor.finished("a split")
-    return Split(replace(made, position=position, parents=parents), OF_TABLES, place)
+    return ShardSplit(replace(made, position=position, parents=parents), OF_TABLES, place)
 
 
-def read_enumerator(cursor: Cursor) -> Enumerator:
+def read_enumerator(cursor: Cursor) -> ShardEnumerator:
     """Read the state of a coordinator.
 
     Raises:
@@ -276,25 +276,25 @@ def read_enumerator(cursor: Cursor) -> Enumerator:
         return _of_table(inner)
 
 
-def _shards_seen(cursor: Cursor, version: int) -> Enumerator:
+def _shards_seen(cursor: Cursor, version: int) -> ShardEnumerator:
     last = None
     if cursor.flag("whether a shard was seen"):
         last = _matching(cursor, "the last shard seen", SHARD)
     splits, split_version = _listed(cursor, status=version > 0)
     cursor.finished("an enumerator")
-    return Enumerator(tuple(splits), of_kinesis=last is not None, last=last, split_version=split_version)
+    return ShardEnumerator(tuple(splits), of_kinesis=last is not None, last=last, split_version=split_version)
 
 
-def _of_table(cursor: Cursor) -> Enumerator:
+def _of_table(cursor: Cursor) -> ShardEnumerator:
     splits, _ = _listed(cursor, status=True)
     cursor.int64("when the source began")
     cursor.finished("an enumerator")
     if any(each.kind != OF_TABLES for each in splits):
         raise cursor.damaged("expected splits of DynamoDB Streams, found others")
-    return Enumerator(tuple(splits), of_kinesis=False)
+    return ShardEnumerator(tuple(splits), of_kinesis=False)
 
 
-def _listed(cursor: Cursor, *, status: bool) -> tuple[list[Split], int]:
+def _listed(cursor: Cursor, *, status: bool) -> tuple[list[ShardSplit], int]:
     """Read splits, each behind its length, and give their version too."""
     made = []
     number = cursor.count("splits", least=0)
@@ -311,7 +311,7 @@ def _listed(cursor: Cursor, *, status: bool) -> tuple[list[Split], int]:
             if not 0 <= state <= 2:
                 raise cursor.damaged(f"expected whether a split is assigned, 0 to 2, found {state:,}")
             shard = replace(split.shard, waits=True) if state == UNASSIGNED else split.shard
-            split = Split(shard, split.kind, split.place, split.fields, state)
+            split = ShardSplit(shard, split.kind, split.place, split.fields, state)
         made.append(split)
     return made, version
 

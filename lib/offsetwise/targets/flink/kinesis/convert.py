@@ -13,7 +13,7 @@ from offsetwise.engines.flink.binary import Cursor
 from offsetwise.engines.flink.elements import element_bounds, is_compressed
 from offsetwise.engines.flink.kinesis import LEGACY_STATE
 from offsetwise.engines.flink.kinesis.legacy import read_legacy
-from offsetwise.engines.flink.kinesis.splits import LAST_SPLIT_VERSION, Split, SplitFields
+from offsetwise.engines.flink.kinesis.splits import LAST_SPLIT_VERSION, ShardSplit, SplitFields
 from offsetwise.engines.flink.metadata import NAMES_SINCE, Metadata, OperatorEntry, Subtask
 from offsetwise.engines.flink.opened import Opened
 from offsetwise.streams.kinesis.spec import SHARD_END, TRIM_HORIZON, Place, ShardPlace
@@ -97,7 +97,7 @@ def _keeps_more(subtask: Subtask, own: str) -> bool:
     )
 
 
-def _elements(entry: OperatorEntry, subtask: Subtask, opened: Opened) -> Iterator[Split]:
+def _elements(entry: OperatorEntry, subtask: Subtask, opened: Opened) -> Iterator[ShardSplit]:
     blob, handle = opened.blobs.get((entry.id, subtask.index)), subtask.managed
     if handle is None or not any(state.offsets for state in handle.states):
         return
@@ -109,7 +109,7 @@ def _elements(entry: OperatorEntry, subtask: Subtask, opened: Opened) -> Iterato
         yield read_legacy(Cursor(blob.data, blob.at + start, blob.at + end))
 
 
-def _fields(split: Split, arn: str, position: ShardPlace) -> SplitFields:
+def _fields(split: ShardSplit, arn: str, position: ShardPlace) -> SplitFields:
     shard = split.shard
     kept = position in (SHARD_END, TRIM_HORIZON) or (
         position.place is Place.AT_TIMESTAMP and position.at_ms is not None

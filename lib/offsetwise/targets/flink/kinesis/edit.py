@@ -12,8 +12,8 @@ from offsetwise.engines.flink.kinesis import LEGACY_STATE
 from offsetwise.engines.flink.kinesis.legacy import read_fields, read_legacy
 from offsetwise.engines.flink.kinesis.splits import (
     UNASSIGNED,
-    Enumerator,
-    Split,
+    ShardEnumerator,
+    ShardSplit,
     SplitFields,
     read_enumerator,
     read_split,
@@ -92,7 +92,7 @@ def _coordinator(cursor: Cursor, moves: ShardMoves, added: Sequence[SplitFields]
     return [] if after == before else [Piece(begun, cursor.end, after)]
 
 
-def _with(found: Enumerator, added: Sequence[SplitFields]) -> Enumerator:
+def _with(found: ShardEnumerator, added: Sequence[SplitFields]) -> ShardEnumerator:
     """Add shards that no reader has: nobody would find those up to the last one that the source has seen."""
     if not added:
         return found
@@ -103,7 +103,7 @@ def _with(found: Enumerator, added: Sequence[SplitFields]) -> Enumerator:
     return replace(found, splits=(*found.splits, *waiting), last=last)
 
 
-def _known(split: Split, moves: ShardMoves) -> Split:
+def _known(split: ShardSplit, moves: ShardMoves) -> ShardSplit:
     fields = _fields(split)
     move = moves.get(_key(split))
     if split.status == UNASSIGNED:
@@ -125,7 +125,7 @@ def _legacy(plain: bytes, moves: ShardMoves) -> tuple[TopicPartition, bytes]:
     return move.topic_partition, legacy_element(made)
 
 
-def _word(split: Split, new: ShardPlace) -> str:
+def _word(split: ShardSplit, new: ShardPlace) -> str:
     match new:
         case ShardPlace(place=Place.AFTER, sequence=int(number)):
             return str(number)
@@ -136,20 +136,20 @@ def _word(split: Split, new: ShardPlace) -> str:
     raise NotEditableError(f"{split.shard.id} to go to {new}, which the legacy consumer cannot hold")
 
 
-def _fields(split: Split) -> SplitFields:
+def _fields(split: ShardSplit) -> SplitFields:
     if split.fields is None:
         raise NotEditableError("a split of another source than KinesisStreamsSource")
     return split.fields
 
 
-def _key(split: Split) -> TopicPartition:
+def _key(split: ShardSplit) -> TopicPartition:
     number = shard_number(split.shard.id)
     if number is None:
         raise NotEditableError(f"the shard {split.shard.id!r}, which has no number")
     return TopicPartition((split.shard.stream or "").rpartition("/")[2], number)
 
 
-def _move(split: Split, moves: ShardMoves) -> ShardMove:
+def _move(split: ShardSplit, moves: ShardMoves) -> ShardMove:
     move = moves.get(_key(split))
     if move is None:
         raise NotEditableError(f"{split.shard.id}, for which the plan has no position")

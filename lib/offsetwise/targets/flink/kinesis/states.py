@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from offsetwise.engines.flink.kinesis.legacy import LegacyFields
-from offsetwise.engines.flink.kinesis.splits import LAST_SPLIT_VERSION, Enumerator, SplitFields
+from offsetwise.engines.flink.kinesis.splits import LAST_SPLIT_VERSION, ShardEnumerator, SplitFields
 from offsetwise.streams.kinesis.spec import TRIM_HORIZON, Place, ShardPlace
 from offsetwise.targets.flink.elements import NotEditableError
 from offsetwise.targets.flink.output import flag, int32, int64, sized, text
@@ -73,7 +73,7 @@ def coordinator_state(
     return int32(wrapped) + int32(version) + sized(made)
 
 
-def enumerator_state(found: Enumerator) -> bytes:
+def enumerator_state(found: ShardEnumerator) -> bytes:
     """Give the state of a coordinator as it was read.
 
     Raises:
