@@ -39,7 +39,7 @@ from offsetwise.streams.kafka.transactions import look_at_transactions
 from offsetwise.streams.kafka.wire import Wire
 from offsetwise.targets.transactions.writer import writer
 from offsetwise.transactions.deciding import decide
-from offsetwise.transactions.observed import Held, Look, to_describe
+from offsetwise.transactions.observed import HeldTransactions, TransactionLook, to_describe
 from offsetwise.transactions.report import report
 from tests.plans import plan_of
 from tests.subjects import checkpoint
@@ -71,7 +71,7 @@ def run(bootstrap: str, folder: Path, arguments: argparse.Namespace) -> int:
         begin(wire, ["huge-0-0"])
         for first in range(0, arguments.ids, 1_000):
             init(wire, [f"huge-{number % 64}-{number}" for number in range(first, min(first + 1_000, arguments.ids))])
-        held = Held(checkpoint_id=arguments.ids, written_ms=None, prefixes=("huge",))
+        held = HeldTransactions(checkpoint_id=arguments.ids, written_ms=None, prefixes=("huge",))
         begun = time.process_time()
         took = timed(arguments.rounds, lambda: listed_and_decided(wire, held, arguments.ids))
         processor = (time.process_time() - begun) / arguments.rounds
@@ -105,11 +105,11 @@ def timed(rounds: int, work: Callable[[], object]) -> list[float]:
     return took
 
 
-def listed_and_decided(wire: Wire, held: Held, least: int) -> None:
+def listed_and_decided(wire: Wire, held: HeldTransactions, least: int) -> None:
     """List all ids, describe those that decide, and decide about each."""
     with collected_seldom():
         listed, whole = wire.list_transactions()
-        look = Look(taken_ms=0, listed=listed, answers=wire.describe(to_describe(held, listed)))
+        look = TransactionLook(taken_ms=0, listed=listed, answers=wire.describe(to_describe(held, listed)))
         if not whole or len(decide(held, look, look)) < least:
             raise SystemExit("not every id was decided about")
 
@@ -120,7 +120,7 @@ def end(wire: Wire, config: ClusterConfig, journal: Path, number: int, count: in
     held_ids = [f"{prefix}-{each}-7" for each in range(count // 2)]
     later = [f"{prefix}-{each}-8" for each in range(count - count // 2)]
     begun = begin(wire, held_ids) | begin(wire, later)
-    held = Held(
+    held = HeldTransactions(
         checkpoint_id=7,
         written_ms=None,
         prefixes=(prefix,),

@@ -41,7 +41,7 @@ from offsetwise.config import ClusterConfig, SparkSettings, client_properties
 from offsetwise.lab import Lab
 from offsetwise.lab.brokers import free_ports
 from offsetwise.model import Cluster, Exactness, IsolationLevel, Reconciliation, TopicPartition
-from offsetwise.pipeline.content import ContentMatch, Found
+from offsetwise.pipeline.content import ContentMatch, FoundPosition
 from offsetwise.pipeline.reconcile import TopicLog, reconcile
 from offsetwise.pipeline.records import OffsetRange, read_records
 from offsetwise.pipeline.session import close_session, open_session
@@ -106,7 +106,7 @@ def _measure(spark: SparkSession, lab: Lab, records: int) -> str:
     asks = _asks(topic, records)
     match = _match(spark, lab)
     match.find(asks[:1])
-    found: dict[Ask, Found] = {}
+    found: dict[Ask, FoundPosition] = {}
     ours = []
     for _ in range(REPEATS):
         took, found = _timed(lambda: match.find(asks))

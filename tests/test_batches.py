@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offsetwise.batches import History, Moment, Phase, facts, history_of, moments, standing, total
+from offsetwise.batches import BatchMoment, History, Phase, facts, history_of, moments, standing, total
 from offsetwise.engines.spark.checkpoint import read_checkpoint
 from offsetwise.model import Batch, BatchSource, TopicOffsets
 from offsetwise.position import offset_of
@@ -94,7 +94,7 @@ def test_below_purged_history_nothing_is_counted_and_nothing_is_zero() -> None:
     first, second = facts(history)
     assert (first.read.at_all, first.read.unknown, first.end) == (False, 1, 100)
     assert (second.read.at_all, second.read.records) == (True, 10)
-    assert moments(history)[0] == Moment(row=0, phase=Phase.PLANNED)
+    assert moments(history)[0] == BatchMoment(row=0, phase=Phase.PLANNED)
     assert not standing(history, moments(history)[0]).start_known.any()
 
 

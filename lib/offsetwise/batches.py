@@ -130,7 +130,7 @@ class Phase(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
+class BatchMoment:
     """One step in the life of the checkpoint. `row` is the batch in `History.batches`; None before the first one."""
 
     row: int | None
@@ -220,17 +220,17 @@ def facts(history: History, lanes: slice = slice(None)) -> tuple[BatchFact, ...]
     return tuple(made)
 
 
-def moments(history: History) -> tuple[Moment, ...]:
+def moments(history: History) -> tuple[BatchMoment, ...]:
     """Give the steps of the retained history: before it, then each batch planned and, if it was, committed."""
-    made = [Moment(row=None)] if history.known[0].any() else []
+    made = [BatchMoment(row=None)] if history.known[0].any() else []
     for row, batch in enumerate(history.batches):
-        made.append(Moment(row=row, phase=Phase.PLANNED))
+        made.append(BatchMoment(row=row, phase=Phase.PLANNED))
         if batch.committed:
-            made.append(Moment(row=row, phase=Phase.COMMITTED))
+            made.append(BatchMoment(row=row, phase=Phase.COMMITTED))
     return tuple(made)
 
 
-def standing(history: History, moment: Moment, lanes: slice = slice(None)) -> Standing:
+def standing(history: History, moment: BatchMoment, lanes: slice = slice(None)) -> Standing:
     """Give what the checkpoint holds at a moment, and what a failure right then would read again.
 
     A batch that is planned and not committed runs again from where it began. After its commit nothing is read again.

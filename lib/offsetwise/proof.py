@@ -37,7 +37,7 @@ from offsetwise.translation.worker import Answer
 from offsetwise.wording import utc
 
 if TYPE_CHECKING:
-    from offsetwise.pipeline.content import ContentMatch, Found
+    from offsetwise.pipeline.content import ContentMatch, FoundPosition
     from offsetwise.pipeline.window_reader import Ask
 
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 class Proof:
     """What the records said, by partition and offset; empty where none were read."""
 
-    found: Mapping[tuple[TopicPartition, int], Found] = field(default_factory=dict)
+    found: Mapping[tuple[TopicPartition, int], FoundPosition] = field(default_factory=dict)
     pending_equal: Mapping[tuple[TopicPartition, int, int], bool] = field(default_factory=dict)
     """By partition, and the first and the last end of the pending batch: two sources may read one topic."""
     unread: Mapping[tuple[TopicPartition, int], ClusterError] = field(default_factory=dict)
@@ -168,7 +168,7 @@ def _pending(
     match: ContentMatch,
     positions: Iterable[Query],
     asks: Mapping[tuple[TopicPartition, int], Ask],
-    found: Mapping[tuple[TopicPartition, int], Found],
+    found: Mapping[tuple[TopicPartition, int], FoundPosition],
 ) -> dict[tuple[TopicPartition, int, int], bool]:
     """Compare the records of the pending batch on both clusters, where both its ends are proven."""
     batches: dict[tuple[TopicPartition, int, int], Ask] = {}
@@ -191,7 +191,7 @@ def _pending(
     return equal | {key: asked[ask] for key, ask in batches.items() if ask in asked}
 
 
-def _place(found: Found, offset: int) -> int | None:
+def _place(found: FoundPosition, offset: int) -> int | None:
     if found.preserved:
         return offset
     return None if found.answer.cut is None else found.answer.cut.place
@@ -317,7 +317,7 @@ def _replaced(scene: Scene, position: Query, offset: int, answer: Answer) -> str
     )
 
 
-def _probed(found: Found) -> str:
+def _probed(found: FoundPosition) -> str:
     probes = found.probes
     if probes is None:
         return ""
@@ -329,7 +329,7 @@ def _probed(found: Found) -> str:
     )
 
 
-def _guesses(found: Found, offset: int) -> Iterator[Candidate]:
+def _guesses(found: FoundPosition, offset: int) -> Iterator[Candidate]:
     if found.at_time is not None:
         said = f"The new log reaches the time of the record before the position at {found.at_time}."
         yield Candidate(method=Method.TIMESTAMP, lo=found.at_time, hi=found.at_time, said_by=said, guess=True)

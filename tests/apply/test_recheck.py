@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from offsetwise.apply.recheck import Held, recheck, require
+from offsetwise.apply.recheck import RecheckResult, recheck, require
 from offsetwise.errors import ApplyError, StalePlanError
 from offsetwise.model import (
     Cluster,
@@ -29,7 +29,7 @@ from tests.apply.worlds import GROUP, TO_GROUP, Stage, proof, stage
 from tests.with_cases import with_cases
 
 
-def held(staged: Stage) -> tuple[Held, ...]:
+def held(staged: Stage) -> tuple[RecheckResult, ...]:
     return recheck(staged.plan, staged.world)
 
 

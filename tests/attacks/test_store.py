@@ -15,7 +15,7 @@ import pytest
 from offsetwise.errors import ConfigError, StoreError
 from offsetwise.review.answers import Approved
 from offsetwise.review.exports import ExportKind
-from offsetwise.review.sheet import Mark
+from offsetwise.review.sheet import SheetMark
 from offsetwise.store.address import address
 from offsetwise.store.audit import AuditFilter
 from offsetwise.store.store import Store, open_store
@@ -139,7 +139,7 @@ def test_a_plan_that_the_database_calls_approved_has_no_approval(anywhere: Scene
     assert not isinstance(anywhere.approve(RITA, saved), Approved)
     assert anywhere.board.export(ADA, saved.plan, ExportKind.APPROVAL) == ()
     (plan,) = anywhere.board.export(ADA, saved.plan, ExportKind.PLAN)
-    assert plan.mark is Mark.DRAFT
+    assert plan.mark is SheetMark.DRAFT
 
 
 SQL = ("'; DROP TABLE review_plan; --", "%' OR 1=1 --", "\\'; DELETE FROM review_audit; --", HOSTILE, "\x00", "\udc80")

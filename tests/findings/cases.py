@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from offsetwise.engines.spark.details import SparkDetails
-from offsetwise.findings import Case, Job, MigrationCase, TopicPair
+from offsetwise.findings import Case, JobStatement, MigrationCase, TopicPair
 from offsetwise.model import (
     Ahead,
     BelongsTo,
@@ -34,7 +34,7 @@ NOW_MS = 1_767_225_600_000
 DAY_MS = 86_400_000
 HOUR_MS = 3_600_000
 OLD = BelongsTo(cluster=Cluster.OLD, reason="every position fits the old cluster's ranges only")
-READ_COMMITTED = Job(isolation=IsolationLevel.READ_COMMITTED)
+READ_COMMITTED = JobStatement(isolation=IsolationLevel.READ_COMMITTED)
 
 ROW = PartitionComparison(
     source="0",
@@ -83,7 +83,7 @@ def case(changed: PartitionComparison = ROW, **changes: Any) -> Case:
         row=changed,
         old_topic=topic(),
         new_topic=topic(),
-        job=Job(),
+        job=JobStatement(),
         link=Link.MIRRORMAKER,
         writers=Writers.UNKNOWN,
         belongs_to=OLD,
@@ -134,7 +134,7 @@ def migration(**changes: Any) -> MigrationCase:
         new=snapshot(Cluster.NEW),
         checkpoint=checkpoint(),
         belongs_to=OLD,
-        job=Job(),
+        job=JobStatement(),
         link=Link.MIRRORMAKER,
         topics=(TopicPair(old_name="orders", old=topic(), new=topic()),),
         rows=(ROW,),

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from offsetwise.findings import Case, Job, judge
+from offsetwise.findings import Case, JobStatement, judge
 from offsetwise.model import (
     Ahead,
     BelongsTo,
@@ -34,7 +34,7 @@ from tests.findings.cases import (
 )
 from tests.with_cases import with_cases
 
-TOLERANT = Job(tolerates_replay=True)
+TOLERANT = JobStatement(tolerates_replay=True)
 UNEXAMINED = Ahead(examined=False)
 UNREAD = LogRange(log_start=None, lso=None, hw=None)
 
@@ -183,7 +183,7 @@ FIRES: dict[str, tuple[Case, str, str]] = {
         "Resuming at 950 would read up to 12 records twice",
     ),
     "unknown replay of a bounded place": (
-        case(row(replay=None, exactness=Exactness.BOUNDED), job=Job(stateful=True, tolerates_replay=False)),
+        case(row(replay=None, exactness=Exactness.BOUNDED), job=JobStatement(stateful=True, tolerates_replay=False)),
         "REPLAY_NOT_TOLERATED",
         "how many is unknown, and the job is not stated to tolerate that and keeps state",
     ),
@@ -254,7 +254,7 @@ FIRES: dict[str, tuple[Case, str, str]] = {
     "foreign records ahead of a job that reads committed ones": (
         case(
             row(ahead=Ahead(examined=True, missing=0, duplicated=0, foreign=2), exactness=Exactness.POSITION_EXACT),
-            job=Job(isolation=IsolationLevel.READ_COMMITTED),
+            job=JobStatement(isolation=IsolationLevel.READ_COMMITTED),
         ),
         "FOREIGN_AHEAD",
         "2 records ahead of the place on the new cluster come from no committed record of the old log",

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from offsetwise.lab import Lab
 from offsetwise.model import Exactness, IsolationLevel, TopicPartition
-from offsetwise.pipeline.content import Found
+from offsetwise.pipeline.content import FoundPosition
 from offsetwise.pipeline.records import OffsetRange, read_records
 from offsetwise.translation.search import Span
 from offsetwise.translation.windows import Reason
@@ -36,7 +36,7 @@ SAMPLE = (
 PROVEN = (Exactness.EXACT, Exactness.POSITION_EXACT)
 
 
-def check(found: dict[tuple[Both, int], Found], *, excused: Collection[Reason] = ()) -> Counter[Exactness]:
+def check(found: dict[tuple[Both, int], FoundPosition], *, excused: Collection[Reason] = ()) -> Counter[Exactness]:
     """Hold every answer against the truth; count the classes.
 
     Args:

@@ -11,7 +11,7 @@ import pytest
 from offsetwise.config import ClusterConfig
 from offsetwise.lab import Lab
 from offsetwise.model import Cluster, Exactness, LogRange, TopicPartition
-from offsetwise.pipeline.content import Found
+from offsetwise.pipeline.content import FoundPosition
 from offsetwise.streams.kafka.snapshot import log_ranges
 from offsetwise.translation.windows import Cut, Reason
 from tests.integration.test_content_live import PROVEN, check, tell
@@ -19,7 +19,7 @@ from tests.integration.topics import Record, copies, create, natives, produce, t
 from tests.integration.truth import Both, find, read_both
 
 N = 300
-Results = dict[str, dict[int, Found]]
+Results = dict[str, dict[int, FoundPosition]]
 
 
 def _with_natives(every: int) -> list[Record]:
@@ -79,23 +79,25 @@ def logs(lab: Lab) -> dict[str, Both]:
 
 
 @pytest.fixture(scope="session")
-def found(lab: Lab, logs: dict[str, Both]) -> dict[tuple[Both, int], Found]:
+def found(lab: Lab, logs: dict[str, Both]) -> dict[tuple[Both, int], FoundPosition]:
     return find(lab.old_bootstrap, lab.new_bootstrap, {both: both.everywhere() for both in logs.values()})
 
 
-def _cut(found: dict[tuple[Both, int], Found], both: Both, position: int) -> Cut:
+def _cut(found: dict[tuple[Both, int], FoundPosition], both: Both, position: int) -> Cut:
     cut = found[both, position].answer.cut
     assert cut is not None
     return cut
 
 
-def test_every_answer_is_right_or_honest(found: dict[tuple[Both, int], Found], figure: Callable[[str], None]) -> None:
+def test_every_answer_is_right_or_honest(
+    found: dict[tuple[Both, int], FoundPosition], figure: Callable[[str], None]
+) -> None:
     tally = check(found)
     figure(f"targets that another tool filled: {len(found)} positions: {tell(tally)}")
 
 
 def test_records_copied_twice_after_a_restart_are_neither_skipped_nor_repeated_where_possible(
-    logs: dict[str, Both], found: dict[tuple[Both, int], Found]
+    logs: dict[str, Both], found: dict[tuple[Both, int], FoundPosition]
 ) -> None:
     both = logs["duplicates"]
     assert _cut(found, both, N - 65).offset == N - 65 + 50
@@ -184,7 +186,7 @@ def test_of_two_lost_positions_of_one_partition_each_is_looked_for_at_its_own_ti
 
 
 def test_records_of_others_below_the_place_are_never_passed_over_in_silence(
-    logs: dict[str, Both], found: dict[tuple[Both, int], Found]
+    logs: dict[str, Both], found: dict[tuple[Both, int], FoundPosition]
 ) -> None:
     cut = _cut(found, logs["foreign"], N // 2)
     assert (cut.exactness, cut.reason, cut.foreign_below) == (Exactness.BOUNDED, Reason.NATIVE_BELOW, 15)
@@ -192,7 +194,7 @@ def test_records_of_others_below_the_place_are_never_passed_over_in_silence(
 
 
 def test_filtered_records_are_counted_as_missing_ahead(
-    logs: dict[str, Both], found: dict[tuple[Both, int], Found]
+    logs: dict[str, Both], found: dict[tuple[Both, int], FoundPosition]
 ) -> None:
     cut = _cut(found, logs["filtered"], N // 2)
     assert cut.exactness is Exactness.POSITION_EXACT
@@ -200,13 +202,15 @@ def test_filtered_records_are_counted_as_missing_ahead(
 
 
 def test_other_records_at_the_same_offsets_are_confusion(
-    logs: dict[str, Both], found: dict[tuple[Both, int], Found]
+    logs: dict[str, Both], found: dict[tuple[Both, int], FoundPosition]
 ) -> None:
     cut = _cut(found, logs["other"], N // 2)
     assert (cut.exactness, cut.reason, cut.raw_differs) == (Exactness.UNKNOWN, Reason.NO_COMMON_RECORD, True)
 
 
-def test_a_mirror_that_stopped_early_is_waited_for(logs: dict[str, Both], found: dict[tuple[Both, int], Found]) -> None:
+def test_a_mirror_that_stopped_early_is_waited_for(
+    logs: dict[str, Both], found: dict[tuple[Both, int], FoundPosition]
+) -> None:
     assert _cut(found, logs["stopped"], N).reason is Reason.NOT_YET_MIRRORED
     at_the_end = _cut(found, logs["stopped"], N // 2)
     assert (at_the_end.exactness, at_the_end.offset) == (Exactness.POSITION_EXACT, 150)
@@ -214,21 +218,21 @@ def test_a_mirror_that_stopped_early_is_waited_for(logs: dict[str, Both], found:
 
 
 def test_where_retention_took_the_place_the_new_log_start_is_left_and_the_loss_counted(
-    logs: dict[str, Both], found: dict[tuple[Both, int], Found]
+    logs: dict[str, Both], found: dict[tuple[Both, int], FoundPosition]
 ) -> None:
     cut = _cut(found, logs["retained"], N // 2)
     assert (cut.exactness, cut.offset, cut.ahead.missing) == (Exactness.POSITION_EXACT, 200, 50)
 
 
 def test_a_caught_up_job_reads_what_producers_already_wrote_on_the_new_cluster(
-    logs: dict[str, Both], found: dict[tuple[Both, int], Found]
+    logs: dict[str, Both], found: dict[tuple[Both, int], FoundPosition]
 ) -> None:
     cut = _cut(found, logs["cutover"], N)
     assert (cut.exactness, cut.offset, cut.ahead.foreign) == (Exactness.POSITION_EXACT, N, 50)
 
 
 def test_headers_of_tools_on_the_way_are_no_part_of_a_record(
-    logs: dict[str, Both], found: dict[tuple[Both, int], Found]
+    logs: dict[str, Both], found: dict[tuple[Both, int], FoundPosition]
 ) -> None:
     answer = found[logs["headers"], N // 2].answer
     assert answer.cut is not None

@@ -40,7 +40,7 @@ from offsetwise.streams.kafka.client import Client, Deadline
 from offsetwise.streams.kafka.transactions import STATE_TOPIC, _Looking, look_at_transactions
 from offsetwise.streams.kafka.wire import AGAIN, Wire
 from offsetwise.transactions.decisions import Decision
-from offsetwise.transactions.observed import Described, Look, Missing
+from offsetwise.transactions.observed import Described, Missing, TransactionLook
 from tests.commands import Ran, call
 from tests.integration.clusters import config, create, fill
 from tests.integration.secured_broker import KAFKAS, USERS, SecuredCluster, old_broker, secured_cluster
@@ -465,7 +465,7 @@ def test_a_broker_that_does_not_answer_in_one_look_is_no_job_that_runs_and_lets_
 ) -> None:
     of, looked, looks = Migration.load(_migration(tmp_path, stopped, cluster.plain)), _Looking.look, [0]
 
-    def look(looking: _Looking) -> Look:
+    def look(looking: _Looking) -> TransactionLook:
         looking.wire.deadline = Deadline(5)
         looks[0] += 1
         if looks[0] != number + 1:

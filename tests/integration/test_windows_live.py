@@ -31,9 +31,9 @@ from offsetwise.pipeline.window_reader import Ask
 from offsetwise.pipeline.windows import LocatedTask, answer_windows, row
 from offsetwise.streams.kafka import ranges
 from offsetwise.streams.kafka.client import consumer_configuration
-from offsetwise.streams.kafka.ranges import Failure
+from offsetwise.streams.kafka.ranges import RangeFailure
 from offsetwise.translation.search import Span, Target
-from offsetwise.translation.worker import Log, Paired, Question, Task
+from offsetwise.translation.worker import LogSide, Paired, Question, Task
 from tests.commands import call
 from tests.integration.clusters import config
 from tests.integration.secured_broker import USERS, SecuredCluster
@@ -249,7 +249,9 @@ def same(number: int, topic: str, start: int, end: int) -> LocatedTask:
 
 
 def answers_to(asked: list[list[LocatedTask]], old: Mapping[str, str], new: Mapping[str, str]) -> list[dict[str, Any]]:
-    clients = {log: consumer_configuration(each) | READ_WINDOWS for log, each in ((Log.OLD, old), (Log.NEW, new))}
+    clients = {
+        log: consumer_configuration(each) | READ_WINDOWS for log, each in ((LogSide.OLD, old), (LogSide.NEW, new))
+    }
     batch = pa.RecordBatch.from_arrays([pa.array([*map(row, asked)])], names=["asked"])
     (answered,) = answer_windows(clients, SALT, iter([batch]))
     made: list[dict[str, Any]] = answered.to_pylist()
@@ -290,7 +292,7 @@ def test_a_partition_that_cannot_be_read_keeps_no_other_back(lab: Lab) -> None:
 
     first, second = answers_to(asked, *[{"bootstrap.servers": lab.old_bootstrap}] * 2)
 
-    assert (first["failed"], first["answer"]) == (Failure.GONE, None)
+    assert (first["failed"], first["answer"]) == (RangeFailure.GONE, None)
     assert (second["failed"], '"same": true' in second["answer"]) == (None, True)
 
 
@@ -320,10 +322,10 @@ def test_a_log_that_ends_below_the_window_is_an_error(lab: Lab) -> None:
     (across,) = rows_of("windows-short", servers, servers)
 
     assert (beyond["failed"], beyond["told"]) == (
-        Failure.CUT_BACK,
+        RangeFailure.CUT_BACK,
         "windows-short-0 ends at 5, and 7 to 10 was to be read",
     )
-    assert (across["answer"], across["failed"]) == (None, Failure.SILENT)
+    assert (across["answer"], across["failed"]) == (None, RangeFailure.SILENT)
 
 
 @pytest.mark.usefixtures("short_wait")
@@ -333,7 +335,7 @@ def test_a_broker_that_dies_between_two_windows_of_one_client_costs_the_second_o
     servers = client_properties(
         config(f"127.0.0.1:{secured.tls_port}", security_protocol="ssl", ssl_ca_location=secured.ca)
     )
-    clients = {log: consumer_configuration(servers) | READ_WINDOWS for log in (Log.OLD, Log.NEW)}
+    clients = {log: consumer_configuration(servers) | READ_WINDOWS for log in (LogSide.OLD, LogSide.NEW)}
     asked = pa.array([row([same(1, "visible", 0, 4), same(2, "visible", 6, 10)])])
     monkeypatch.setattr(windows, "OFFSETS_AT_ONCE", 5)
 
@@ -347,14 +349,14 @@ def test_a_broker_that_dies_between_two_windows_of_one_client_costs_the_second_o
 
     first, second = made
     assert '"same": true' in first["answer"]
-    assert (second["answer"], second["failed"]) == (None, Failure.SILENT)
+    assert (second["answer"], second["failed"]) == (None, RangeFailure.SILENT)
     assert "nothing of visible-0 came within 3 s" in second["told"]
 
 
 def test_a_topic_that_is_gone_is_an_error(lab: Lab) -> None:
     (row,) = rows_of("windows-never-created", *[{"bootstrap.servers": lab.old_bootstrap}] * 2)
 
-    assert row["failed"] == Failure.GONE
+    assert row["failed"] == RangeFailure.GONE
     assert "windows-never-created" in row["told"]
 
 
@@ -365,7 +367,7 @@ def test_a_cluster_that_is_silent_is_an_error(lab: Lab) -> None:
 
     (row,) = rows_of("windows-silent", {"bootstrap.servers": lab.old_bootstrap}, {"bootstrap.servers": "127.0.0.1:1"})
 
-    assert row["failed"] == Failure.SILENT
+    assert row["failed"] == RangeFailure.SILENT
     assert "nothing of windows-silent-0 came within 3 s" in row["told"]
 
 
@@ -394,7 +396,7 @@ def test_tls_and_sasl_open_the_cluster_and_a_wrong_password_is_refused(
     (refused,) = rows_of("visible", client_properties(tls), {**with_password, "sasl.password": "canary"})
 
     assert '"same": true' in row["answer"]
-    assert refused["failed"] == Failure.REFUSED
+    assert refused["failed"] == RangeFailure.REFUSED
     assert "canary" not in refused["told"]
 
 

@@ -9,7 +9,7 @@ from functools import partial
 
 from offsetwise.config import ClusterConfig, SparkSettings
 from offsetwise.model import Cluster, IsolationLevel, LogRange, TopicPartition
-from offsetwise.pipeline.content import ContentMatch, Found
+from offsetwise.pipeline.content import ContentMatch, FoundPosition
 from offsetwise.pipeline.session import open_session
 from offsetwise.pipeline.shipping import have_client, ship
 from offsetwise.pipeline.window_reader import Ask, WindowReader
@@ -176,7 +176,7 @@ def find(
     by_clients: bool | None = None,
     salt: bytes | None = None,
     brackets: tuple[Span, ...] = (),
-) -> dict[tuple[Both, int], Found]:
+) -> dict[tuple[Both, int], FoundPosition]:
     """Find positions by content on Spark, all in one run; `brackets` say where others claim that they lie."""
     match = match_of(
         old, new, isolation=isolation, spark=spark, log_ranges=log_ranges, by_clients=by_clients, salt=salt

@@ -23,7 +23,7 @@ from offsetwise.config import ClusterConfig, load_migration
 from offsetwise.config.migration import Migration
 from offsetwise.errors import OffsetwiseError
 from offsetwise.plan import exports
-from offsetwise.ports.windows import Failure
+from offsetwise.ports.windows import ReadFailure
 from offsetwise.streams.kafka.client import Client
 from offsetwise.streams.kafka.wire_configuration import configuration
 from offsetwise.streams.kinesis import client as kinesis
@@ -374,16 +374,16 @@ edited(
 
 SEARCH = "streams/kinesis/matching/search.py::refuse"
 for failure, words in (
-    (Failure.REFUSED, "Grant kinesis:GetShardIterator"),
-    (Failure.BUSY, "Other readers use up the quota"),
-    (Failure.SILENT, "Check the network, and that whatever reads"),
+    (ReadFailure.REFUSED, "Grant kinesis:GetShardIterator"),
+    (ReadFailure.BUSY, "Other readers use up the quota"),
+    (ReadFailure.SILENT, "Check the network, and that whatever reads"),
 ):
 
     @walk(SEARCH, words, name=f"window_{failure.value}".lower())
-    def window(_: Scene, failure: Failure = failure) -> Steps:
+    def window(_: Scene, failure: ReadFailure = failure) -> Steps:
         task: Any = SimpleNamespace(partition=0, topic="clicks")
 
-        def read(failed: Failure | None) -> object:
+        def read(failed: ReadFailure | None) -> object:
             return refuse_window(task, SimpleNamespace(failure=failed, told="it was refused"))  # type: ignore[func-returns-value,arg-type]
 
         return Steps(lambda: read(failure), lambda: None, lambda: read(None))

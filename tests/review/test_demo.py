@@ -20,7 +20,7 @@ from offsetwise.review.board import Board
 from offsetwise.review.demo import demo_board, demo_people
 from offsetwise.review.exports import ExportKind, commands
 from offsetwise.review.people import Person
-from offsetwise.review.sheet import Mark
+from offsetwise.review.sheet import SheetMark
 from offsetwise.store.store import open_store
 from offsetwise.workflow import draft, sample
 from tests.approval.signed import FILE, PLAN, judged
@@ -112,13 +112,13 @@ def test_an_export_of_what_nobody_approved_says_draft_and_is_of_no_use_to_a_tool
     assert plan.name.startswith("DRAFT-plan-")
     assert lines.content.decode().splitlines() == [f"DRAFT: plan {saved.digest} is not approved", "orders,0,950"]
     assert scene.board.export(ADA, saved.plan, ExportKind.APPROVAL) == ()
-    assert not any("--execute" in each for each in commands(saved.digest, approvals=0, mark=Mark.DRAFT))
+    assert not any("--execute" in each for each in commands(saved.digest, approvals=0, mark=SheetMark.DRAFT))
 
     scene.approve(RITA, saved)
     (lines,) = scene.board.export(ADA, saved.plan, ExportKind.GROUPS_CSV)
     assert (lines.name, lines.content) == (f"plan-{saved.digest[:8]}.groups.csv", b"orders,0,950\n")
     name = f"plan-{saved.digest[:8]}"
-    assert commands(saved.digest, approvals=1, mark=Mark.APPROVED) == (
+    assert commands(saved.digest, approvals=1, mark=SheetMark.APPROVED) == (
         f"offsetwise apply {name}.json --migration migration.yaml",
         f"offsetwise apply {name}.json --migration migration.yaml --approval {name}.approval-1.json --execute",
         f"offsetwise verify {name}.receipt.json --migration migration.yaml",

@@ -25,7 +25,7 @@ from offsetwise.review.answers import (
 )
 from offsetwise.review.exports import ExportKind
 from offsetwise.review.people import Person, recorded
-from offsetwise.review.sheet import Mark
+from offsetwise.review.sheet import SheetMark
 from offsetwise.store.audit import AuditFilter
 from offsetwise.store.review_rows import State
 from tests.approval.signed import PLAN
@@ -160,7 +160,7 @@ def test_an_edit_drops_the_approvals_and_the_old_version_is_stale(scene: Scene) 
     assert change.after is not None
     assert (change.topic, change.before.new_offset, change.after.new_offset) == ("orders", 950, 951)
     assert scene.board.audit(RITA)[0].record.details["newest"] == edited.digest
-    assert [each.mark for each in scene.board.export(RITA, saved.plan, ExportKind.PLAN)] == [Mark.DRAFT]
+    assert [each.mark for each in scene.board.export(RITA, saved.plan, ExportKind.PLAN)] == [SheetMark.DRAFT]
 
 
 def moved(offset: int) -> PlannedPosition:
@@ -240,19 +240,19 @@ def test_an_approval_of_somebody_who_is_no_reviewer_any_more_is_withdrawn_and_sa
         scene.access = access
         sheet = scene.board.sheet(ADA, saved.plan)
         assert sheet is not None
-        assert (sheet.standing.mark, sheet.standing.counted) == (Mark.DRAFT, ())
+        assert (sheet.standing.mark, sheet.standing.counted) == (SheetMark.DRAFT, ())
         assert "Rita is no reviewer any more" in sheet.standing.why_expired
         (envelope,) = scene.board.export(ADA, saved.plan, ExportKind.APPROVAL)
         assert (envelope.name, envelope.mark) == (
             f"WITHDRAWN-plan-{saved.digest[:8]}.approval-1.json",
-            Mark.WITHDRAWN,
+            SheetMark.WITHDRAWN,
         )
         (plan,) = scene.board.export(ADA, saved.plan, ExportKind.PLAN)
         assert plan.name.startswith("DRAFT-")
 
     scene.access = before
     (envelope,) = scene.board.export(ADA, saved.plan, ExportKind.APPROVAL)
-    assert (envelope.name, envelope.mark) == (f"plan-{saved.digest[:8]}.approval-1.json", Mark.APPROVED)
+    assert (envelope.name, envelope.mark) == (f"plan-{saved.digest[:8]}.approval-1.json", SheetMark.APPROVED)
 
 
 def test_an_approval_counts_while_a_role_of_a_group_or_a_trusted_key_may_still_be_theirs(scene: Scene) -> None:
@@ -271,7 +271,7 @@ def test_an_approval_counts_while_a_role_of_a_group_or_a_trusted_key_may_still_b
         scene.deciding(trusted_keys=trusted)
         sheet = scene.board.sheet(ADA, saved.plan)
         assert sheet is not None
-        assert (sheet.standing.mark, sheet.standing.withdrawn) == (Mark.APPROVED, ())
+        assert (sheet.standing.mark, sheet.standing.withdrawn) == (SheetMark.APPROVED, ())
 
 
 def test_of_two_approvals_the_one_that_was_withdrawn_is_marked_and_another_takes_its_place(scene: Scene) -> None:
@@ -284,7 +284,7 @@ def test_of_two_approvals_the_one_that_was_withdrawn_is_marked_and_another_takes
     assert isinstance(answer, Approved)
     assert answer.complete
     exported = scene.board.export(ADA, saved.plan, ExportKind.APPROVAL)
-    assert [each.mark for each in exported] == [Mark.APPROVED, Mark.APPROVED, Mark.WITHDRAWN]
+    assert [each.mark for each in exported] == [SheetMark.APPROVED, SheetMark.APPROVED, SheetMark.WITHDRAWN]
     assert len({each.content for each in exported}) == 3
 
 
@@ -295,7 +295,7 @@ def test_a_plan_whose_approval_was_withdrawn_is_submitted_again(scene: Scene) ->
     assert isinstance(scene.board.submit(ADA, saved.plan, saved.digest), Submitted)
     assert isinstance(scene.approve(RALPH, saved), Approved)
     (envelope,) = scene.board.export(ADA, saved.plan, ExportKind.APPROVAL)
-    assert envelope.mark is Mark.APPROVED
+    assert envelope.mark is SheetMark.APPROVED
 
 
 def test_two_of_three_have_to_be_two_people(scene: Scene) -> None:

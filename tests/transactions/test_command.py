@@ -19,7 +19,7 @@ from offsetwise.config import ClusterConfig, load_migration
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.streams.kafka import reader
 from offsetwise.transactions.decisions import Decision
-from offsetwise.transactions.observed import Held, Look, Missing
+from offsetwise.transactions.observed import HeldTransactions, Missing, TransactionLook
 from offsetwise.transactions.report import LogEnds, Looks, SinkTransactions, report
 from offsetwise.transactions.upgrade import MAX_TIMEOUT, Broker, TransactionFacts
 from offsetwise.workflow.sink_looks import ask_sink
@@ -51,13 +51,15 @@ def entry(name: str, uri: Path, **job: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Held]]:
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, HeldTransactions]]:
     """Record who is asked about what, by which the way to a cluster is chosen; nobody answers about any id."""
-    calls: list[tuple[str, Held]] = []
+    calls: list[tuple[str, HeldTransactions]] = []
 
-    def answer(config: ClusterConfig, held: Held, **_: object) -> Looks:
+    def answer(config: ClusterConfig, held: HeldTransactions, **_: object) -> Looks:
         calls.append((config.name, held))
-        seen = Look(taken_ms=0, answers={each.transactional_id: Missing.ABSENT for each in held.transactions})
+        seen = TransactionLook(
+            taken_ms=0, answers={each.transactional_id: Missing.ABSENT for each in held.transactions}
+        )
         brokers = frozenset({config.properties["bootstrap.servers"]})
         return Looks(cluster_id="c", brokers=brokers, first=seen, second=seen)
 
@@ -77,7 +79,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Held]]:
     ],
 )
 def test_the_cluster_that_is_stated_is_asked_about_what_the_checkpoint_holds(
-    job: dict[str, str], cluster: str, asked: list[tuple[str, Held]], tmp_path: Path
+    job: dict[str, str], cluster: str, asked: list[tuple[str, HeldTransactions]], tmp_path: Path
 ) -> None:
     path = migration(tmp_path, entry("orders", POOLED / "savepoint-3-pending", **job))
     ran = call("transactions", "orders", "--migration", path, "--json", "--detailed-exitcode")
@@ -89,7 +91,7 @@ def test_the_cluster_that_is_stated_is_asked_about_what_the_checkpoint_holds(
 
 
 def test_a_path_beside_a_checkpoint_that_the_file_names_is_of_the_same_sink(
-    asked: list[tuple[str, Held]], tmp_path: Path
+    asked: list[tuple[str, HeldTransactions]], tmp_path: Path
 ) -> None:
     other = entry("other", DATA / "c40-incrementing" / "savepoint-2-pending", sink_cluster="new")
     path = migration(tmp_path, other, entry("orders", POOLED / "savepoint-3-pending", sink_cluster="third"))
@@ -128,7 +130,7 @@ def test_16_newer_checkpoints_of_the_job_are_found_without_being_configured(
     roots: tuple[str, ...],
     newer: int | None,
     searched: bool,
-    asked: list[tuple[str, Held]],
+    asked: list[tuple[str, HeldTransactions]],
     tmp_path: Path,
 ) -> None:
     for each in (started, *others):
@@ -145,7 +147,7 @@ def test_16_newer_checkpoints_of_the_job_are_found_without_being_configured(
 
 @with_cases(("sink", "newer"), [("c50-incrementing", 4), ("c50-pooling", None)])
 def test_16_a_newer_checkpoint_of_another_job_counts_where_its_sinks_make_the_same_ids(
-    sink: str, newer: int | None, asked: list[tuple[str, Held]], tmp_path: Path
+    sink: str, newer: int | None, asked: list[tuple[str, HeldTransactions]], tmp_path: Path
 ) -> None:
     shutil.copytree(DATA / "c50-incrementing" / "savepoint-3-pending", tmp_path / "savepoint-a0d17f-1")
     shutil.copytree(DATA / sink / "savepoint-3-pending", tmp_path / ("b" * 32) / "chk-4")
@@ -157,7 +159,7 @@ def test_16_a_newer_checkpoint_of_another_job_counts_where_its_sinks_make_the_sa
 
 
 def test_17_a_stated_address_that_is_no_broker_there_is_another_cluster(
-    asked: list[tuple[str, Held]], tmp_path: Path
+    asked: list[tuple[str, HeldTransactions]], tmp_path: Path
 ) -> None:
     job = {"sink_cluster": "old", "sink_servers": "elsewhere.invalid:9092"}
     path = migration(tmp_path, entry("orders", POOLED / "savepoint-3-pending", **job))
@@ -180,7 +182,7 @@ def test_17_a_stated_address_that_is_no_broker_there_is_another_cluster(
     ids=["no cluster", "no such name", "path of another job", "spark", "missing"],
 )
 def test_what_cannot_be_asked_is_refused_before_a_cluster_is_contacted(
-    argument: str, checkpoint: dict[str, Any], problem: str, asked: list[tuple[str, Held]], tmp_path: Path
+    argument: str, checkpoint: dict[str, Any], problem: str, asked: list[tuple[str, HeldTransactions]], tmp_path: Path
 ) -> None:
     ran = call("transactions", argument, "--migration", migration(tmp_path, checkpoint), "--json")
 
@@ -198,7 +200,9 @@ def test_38_people_see_hostile_names_escaped_and_programs_get_them_whole() -> No
     name = "[red]<b>\x1b[2J-0-7"
     held = holding(name)
     made = report(
-        Held(checkpoint_id=7, written_ms=None, prefixes=("[red]<b>\x1b[2J",), transactions=held.transactions),
+        HeldTransactions(
+            checkpoint_id=7, written_ms=None, prefixes=("[red]<b>\x1b[2J",), transactions=held.transactions
+        ),
         Looks(
             cluster_id="c",
             brokers=frozenset(),
@@ -268,7 +272,7 @@ def facts(most: str, config: ClusterConfig) -> TransactionFacts:
 def test_a_comparison_asks_the_sinks_cluster_for_the_time_outs_where_it_is_stated(
     traits: dict[str, str], timeout_ms: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def answer(config: ClusterConfig, held: Held, **_: object) -> Looks:
+    def answer(config: ClusterConfig, held: HeldTransactions, **_: object) -> Looks:
         assert config.name == "third"
         seen = look({each.transactional_id: said("Ongoing", timeout_ms=60_000) for each in held.transactions})
         return Looks(cluster_id="c", brokers=frozenset(), first=seen, second=seen)
@@ -319,7 +323,7 @@ def test_31_a_time_out_that_the_sinks_new_cluster_refuses_is_said(
 def test_13_another_jobs_id_that_begins_with_a_pooled_prefix_is_a_finding(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def answer(config: ClusterConfig, held: Held, **_: object) -> Looks:
+    def answer(config: ClusterConfig, held: HeldTransactions, **_: object) -> Looks:
         del config
         seen = look({f"{prefix}-eu-0-1": said("Ongoing") for prefix in held.prefixes})
         return Looks(cluster_id="c", brokers=frozenset(), first=seen, second=seen)
@@ -337,7 +341,7 @@ def test_13_another_jobs_id_that_begins_with_a_pooled_prefix_is_a_finding(
 
 
 def test_32_a_checkpoint_of_flip_319_is_judged_without_being_asked_to(
-    asked: list[tuple[str, Held]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    asked: list[tuple[str, HeldTransactions]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reader, "transaction_facts", lambda config, **_: facts("3600000", config))
     version, body = LAYOUTS["FLIP-319 as proposed"]

@@ -21,11 +21,11 @@ from offsetwise.transactions.observed import (
     NO_TIMEOUT_MS,
     Answer,
     Described,
-    Held,
+    HeldTransactions,
     Listed,
-    Look,
     Missing,
     OpenWrite,
+    TransactionLook,
     to_describe,
 )
 from offsetwise.transactions.report import Looks, report
@@ -54,7 +54,7 @@ def said(
 
 def holding(
     *transactional_ids: str, strategy: NamingStrategy | None = NamingStrategy.INCREMENTING, state: str = "received"
-) -> Held:
+) -> HeldTransactions:
     made = tuple(
         Transaction(
             operator="0" * 32,
@@ -68,17 +68,17 @@ def holding(
         )
         for each in transactional_ids
     )
-    return Held(checkpoint_id=N, written_ms=NOW_MS - 30_000, prefixes=("orders",), transactions=made)
+    return HeldTransactions(checkpoint_id=N, written_ms=NOW_MS - 30_000, prefixes=("orders",), transactions=made)
 
 
-def look(answers: Mapping[str, Answer], **listed_only: Listed) -> Look:
+def look(answers: Mapping[str, Answer], **listed_only: Listed) -> TransactionLook:
     known = {name: each for name, each in answers.items() if isinstance(each, Described)}
     listed = {name: Listed(producer_id=each.producer_id, state=each.state) for name, each in known.items()}
-    return Look(taken_ms=NOW_MS, listed=listed | listed_only, answers=answers)
+    return TransactionLook(taken_ms=NOW_MS, listed=listed | listed_only, answers=answers)
 
 
 def decided(
-    held: Held, answers: Mapping[str, Answer], **more: Listed
+    held: HeldTransactions, answers: Mapping[str, Answer], **more: Listed
 ) -> dict[tuple[str | None, bool], SinkTransaction]:
     seen = look(answers, **more)
     return {(row.transactional_id, row.held): row for row in decide(held, seen, seen)}
@@ -237,7 +237,7 @@ def test_the_time_that_is_left_is_said(begun_ms: int, timeout_ms: int, left_ms: 
     assert row.reason.endswith(f"{told}." if told else "same producer and epoch.")
 
 
-def moved(first: Look, second: Look, held: Held | None = None) -> set[Decision]:
+def moved(first: TransactionLook, second: TransactionLook, held: HeldTransactions | None = None) -> set[Decision]:
     return {row.decision for row in decide(held or holding(NAME), first, second)}
 
 
@@ -295,7 +295,7 @@ WRITE = OpenWrite(
     ],
 )
 def test_14_a_job_that_moves_between_two_looks_is_live_and_nothing_is_offered(
-    before: Look, after: Look, live: bool
+    before: TransactionLook, after: TransactionLook, live: bool
 ) -> None:
     found = moved(before, after)
 
@@ -303,7 +303,7 @@ def test_14_a_job_that_moves_between_two_looks_is_live_and_nothing_is_offered(
     assert not live or found.isdisjoint({Decision.COMMIT, Decision.ABORT, Decision.WAIT, Decision.UNEXPLAINED})
 
 
-def gone(look_: Look, *names: str, **more: object) -> Look:
+def gone(look_: TransactionLook, *names: str, **more: object) -> TransactionLook:
     """Make the look that leaves out what a broker that died coordinates and leads."""
     listed = {name: each for name, each in look_.listed.items() if name not in names}
     answers = {name: Missing.UNAVAILABLE if name in names else each for name, each in look_.answers.items()}
@@ -419,7 +419,7 @@ def test_17_another_cluster_than_the_stated_one_refuses_everything_of_the_job() 
 def test_26_a_transaction_that_only_a_partition_knows_hangs(
     listed: dict[str, Listed], answers: dict[str, Answer], hangs: bool
 ) -> None:
-    first = Look(taken_ms=NOW_MS - 2_000, listed=listed, answers=answers, writes=(WRITE,))
+    first = TransactionLook(taken_ms=NOW_MS - 2_000, listed=listed, answers=answers, writes=(WRITE,))
     for sees_all, decision, told in (
         (True, Decision.HANGING, "nothing ends it"),
         (False, Decision.DENIED, "grant DESCRIBE on TransactionalId '*'"),
@@ -429,7 +429,9 @@ def test_26_a_transaction_that_only_a_partition_knows_hangs(
         rows = [row for row in decide(holding(), first, second) if row.transactional_id is None]
         assert [(row.producer_id, row.epoch, row.decision) for row in rows] == [(100, 4, decision)] * hangs
         assert all(told in row.reason for row in rows)
-    assert not decide(holding(), replace(first, writes=()), Look(taken_ms=NOW_MS, writes=(WRITE,))), "begun meanwhile"
+    assert not decide(holding(), replace(first, writes=()), TransactionLook(taken_ms=NOW_MS, writes=(WRITE,))), (
+        "begun meanwhile"
+    )
 
 
 def test_33_a_committable_of_flip_319_is_decided_by_the_same_two_numbers() -> None:
@@ -501,7 +503,7 @@ def test_recorded_jobs_are_decided_as_their_runs_proved_right(case: str, savepoi
         )
         for each in of["transactions"]
     }
-    held = Held(
+    held = HeldTransactions(
         checkpoint_id=number,
         written_ms=None,
         prefixes=(of["prefix"],),
@@ -520,7 +522,7 @@ def test_restoring_an_earlier_checkpoint_aborts_what_only_has_the_name_of_what_i
         each["id"]: said("Ongoing", each["producer_id"], each["epoch"], timeout_ms=each["timeout_ms"])
         for each in of["transactions"]
     }
-    held = Held(
+    held = HeldTransactions(
         checkpoint_id=1,
         written_ms=None,
         prefixes=(of["prefix"],),

@@ -26,11 +26,11 @@ from offsetwise.transactions.deciding import decide
 from offsetwise.transactions.decisions import Decision, SinkTransaction
 from offsetwise.transactions.observed import (
     Described,
-    Held,
+    HeldTransactions,
     LoggedTransaction,
     LogSearch,
-    Look,
     OpenWrite,
+    TransactionLook,
     to_search,
 )
 from offsetwise.transactions.report import Looks
@@ -233,7 +233,7 @@ def decided(
 ) -> SinkTransaction:
     """Decide about a pooled name that is in use again."""
     (one,) = holding(NAME, strategy=POOLED).transactions
-    held = Held(
+    held = HeldTransactions(
         checkpoint_id=7,
         written_ms=WRITTEN_MS,
         prefixes=("orders",),
@@ -383,7 +383,7 @@ def test_what_a_leader_has_open_is_not_settled(state: str, epoch: int) -> None:
 
 def test_a_transaction_that_hangs_and_is_held_is_never_aborted() -> None:
     held = holding(NAME, strategy=POOLED)
-    seen = Look(taken_ms=NOW_MS, writes=(OPEN, replace(OPEN, producer_id=8)), sees_all=True)
+    seen = TransactionLook(taken_ms=NOW_MS, writes=(OPEN, replace(OPEN, producer_id=8)), sees_all=True)
 
     rows = {row.producer_id: row for row in decide(held, seen, seen) if row.transactional_id is None}
 

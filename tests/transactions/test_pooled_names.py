@@ -14,7 +14,7 @@ from offsetwise import files
 from offsetwise.config import ClusterConfig
 from offsetwise.engines.flink.checkpoint import read_checkpoint
 from offsetwise.streams.kafka import reader
-from offsetwise.transactions.observed import Described, Look
+from offsetwise.transactions.observed import Described, TransactionLook
 from offsetwise.transactions.report import Looks, SinkTransactions
 from offsetwise.transactions.upgrade import MAX_TIMEOUT, Broker, TransactionFacts
 from tests.apply.test_flink_marks import COMMITTER
@@ -54,7 +54,7 @@ def said_of(monkeypatch: pytest.MonkeyPatch) -> dict[str, Described]:
     answers: dict[str, Described] = {}
 
     def answer(config: ClusterConfig, *_: object, **__: object) -> Looks:
-        seen: Look = look(answers)
+        seen: TransactionLook = look(answers)
         return Looks(cluster_id="c", brokers=frozenset({config.name}), first=seen, second=seen)
 
     monkeypatch.setattr(reader, "look_at_transactions", answer)

@@ -16,7 +16,7 @@ from offsetwise.model import (
     RestartPoint,
     Side,
 )
-from offsetwise.pipeline.content import Found
+from offsetwise.pipeline.content import FoundPosition
 from offsetwise.proof import _guesses as guesses
 from offsetwise.translation.resolve import Match, Query, resolve
 from offsetwise.translation.windows import Cut, Reason
@@ -168,7 +168,7 @@ class TestClaims:
         "asked", GOLDEN["timestamp_lookup_on_transactional_log"]["for_timestamp_of_record"], ids=lambda a: a["record"]
     )
     def test_what_a_timestamp_points_to_is_no_claim(self, asked: dict[str, int]) -> None:
-        found = Found(answer=Answer(), at_time=asked["returned"])
+        found = FoundPosition(answer=Answer(), at_time=asked["returned"])
 
         row = claimed(*guesses(found, asked["record"]))
 

@@ -22,7 +22,7 @@ from offsetwise.apply.receipts import (
     require_agreeing_records,
     require_apart,
 )
-from offsetwise.apply.recheck import Held, World, recheck, require
+from offsetwise.apply.recheck import RecheckResult, World, recheck, require
 from offsetwise.apply.recheck.accepting import accepted, require_needed
 from offsetwise.apply.targets import write_targets
 from offsetwise.apply.writers import Writers, output_of
@@ -85,7 +85,7 @@ class DryRun:
     """What applying would do, and whether it could be done now."""
 
     plan_digest: str
-    held: tuple[Held, ...]
+    held: tuple[RecheckResult, ...]
     previews: tuple[Preview, ...]
     """One per target that no earlier call has begun; empty where the plan is stale."""
     changes: bool
@@ -94,7 +94,7 @@ class DryRun:
     """One per target that an earlier call has begun: the same call with `--execute` goes on from there."""
 
     @property
-    def failed(self) -> tuple[Held, ...]:
+    def failed(self) -> tuple[RecheckResult, ...]:
         """What does not hold, or could not be read: applying would be refused."""
         return tuple(each for each in self.held if each.outcome is not Outcome.PASSED)
 
@@ -237,14 +237,14 @@ def apply(order: Order, receipt: str, tools: Tools) -> Applied:
         return Applied(receipt=made)
 
 
-def _require(order: Order, held: tuple[Held, ...], approvers: tuple[Approver, ...]) -> None:
+def _require(order: Order, held: tuple[RecheckResult, ...], approvers: tuple[Approver, ...]) -> None:
     """Go on only if everything holds, or those who approved it accepted that it cannot be proven any more."""
     held = accepted(held, approvers, order.policy.required)
     require(order.digest, held)
     require_needed(order.digest, held, approvers)
 
 
-def _accepted_so_far(order: Order, tools: Tools, held: tuple[Held, ...]) -> tuple[Held, ...]:
+def _accepted_so_far(order: Order, tools: Tools, held: tuple[RecheckResult, ...]) -> tuple[RecheckResult, ...]:
     """Let pass what the approvals that were given accept; they are asked for where they are needed for that."""
     if not order.approvals or not held:
         return held

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from offsetwise.approval.strict import Shape
     from offsetwise.review.audited import Audited
     from offsetwise.survey.found import Survey
-    from offsetwise.targets.listing import Listing
+    from offsetwise.targets.listing import TargetListing
     from offsetwise.transactions.report import SinkTransactions
 
 
@@ -53,7 +53,7 @@ class Failed:
     """`checkpoint NAME` or `group NAME`; left out unless `compare` was asked about several."""
 
 
-Printed: TypeAlias = "DryRun | Standings | TakenBack | Drifted | Audited | Survey | SinkTransactions | Listing"
+Printed: TypeAlias = "DryRun | Standings | TakenBack | Drifted | Audited | Survey | SinkTransactions | TargetListing"
 KINDS: Final[dict[str, str]] = {
     "dry-run": "DryRun",
     "rollback-preview": "Standings",
@@ -62,7 +62,7 @@ KINDS: Final[dict[str, str]] = {
     "audit": "Audited",
     "survey": "Survey",
     "transactions": "SinkTransactions",
-    "targets": "Listing",
+    "targets": "TargetListing",
     "error": "Failed",
 }
 """The name of the type of each kind."""
@@ -97,10 +97,10 @@ def _types() -> dict[str, type]:
     from offsetwise.apply.run import DryRun
     from offsetwise.review.audited import Audited
     from offsetwise.survey.found import Survey
-    from offsetwise.targets.listing import Listing
+    from offsetwise.targets.listing import TargetListing
     from offsetwise.transactions.report import SinkTransactions
 
-    types = (DryRun, Standings, TakenBack, Drifted, Audited, Survey, SinkTransactions, Listing, Failed)
+    types = (DryRun, Standings, TakenBack, Drifted, Audited, Survey, SinkTransactions, TargetListing, Failed)
     return {type_.__name__: type_ for type_ in types}
 
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from offsetwise.apply.back import Standings
-from offsetwise.apply.recheck import Held
+from offsetwise.apply.recheck import RecheckResult
 from offsetwise.apply.run import DryRun
 from offsetwise.apply.writing import FileChange, Preview, Seen
 from offsetwise.cli.output import safe
@@ -118,7 +118,7 @@ def verification(out: Console, made: Verification) -> None:
     out.print(f"Compared with plan {made.plan_digest[:12]}; whether that was approved is not checked here.")
 
 
-def _held(out: Console, each: Held) -> None:
+def _held(out: Console, each: RecheckResult) -> None:
     out.print(f"{_OUTCOMES[each.outcome]} {safe(each.told)}", soft_wrap=True)
 
 

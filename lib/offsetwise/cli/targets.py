@@ -18,7 +18,7 @@ def targets(
 ) -> None:
     """List what a plan can write to, and the keys that `draft --set` takes for each. Reads nothing."""
     from offsetwise.cli import documents
-    from offsetwise.targets.listing import Listing, keys, listing, problems
+    from offsetwise.targets.listing import TargetListing, keys, listing, problems
 
     listed = listing()
     for problem in problems():
@@ -30,7 +30,7 @@ def targets(
                 f"targets: expected one of {', '.join(known)}; found {name[:100]!r}. Nothing is listed.",
                 fix="Name one of them, or none to list all.",
             )
-        listed = Listing(targets=tuple(each for each in listed.targets if each.name == name), engines=())
+        listed = TargetListing(targets=tuple(each for each in listed.targets if each.name == name), engines=())
     if as_json:
         typer.echo(documents.dump(listed), nl=False)
         return

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from offsetwise.comparison.subjects import ReadSubject, read_before
 from offsetwise.config import Migration
-from offsetwise.findings import Case, Job, MigrationCase, TopicPair, describe, judge, judge_migration
+from offsetwise.findings import Case, JobStatement, MigrationCase, TopicPair, describe, judge, judge_migration
 from offsetwise.model import (
     AnyPosition,
     BelongsTo,
@@ -362,9 +362,9 @@ def _migration_case(scene: Scene, rows: tuple[PartitionComparison, ...], belongs
     )
 
 
-def _job(scene: Scene) -> Job:
+def _job(scene: Scene) -> JobStatement:
     traits = scene.subject.traits
-    return Job(
+    return JobStatement(
         isolation=scene.migration.isolation_level,
         auto_offset_reset=traits.auto_offset_reset,
         stateful=traits.stateful,

@@ -25,7 +25,7 @@ from offsetwise.transactions.report import SinkAnswer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class JobStatement:
     """What the migration file says about the job. None is not stated."""
 
     isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
@@ -53,7 +53,7 @@ class Case:
     row: PartitionComparison
     old_topic: TopicState | None
     new_topic: TopicState | None
-    job: Job
+    job: JobStatement
     link: Link
     writers: Writers
     belongs_to: BelongsTo
@@ -110,7 +110,7 @@ class MigrationCase:
     new: Snapshot
     checkpoint: Checkpoint | None
     belongs_to: BelongsTo
-    job: Job
+    job: JobStatement
     link: Link
     topics: tuple[TopicPair, ...]
     rows: tuple[PartitionComparison, ...]

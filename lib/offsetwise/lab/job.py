@@ -36,7 +36,7 @@ SPARK: Final = SparkSettings(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class SampleJob:
     """The two queries of the sample, and where they read and write."""
 
     spark: SparkSession
@@ -99,7 +99,7 @@ def main() -> None:
     options.add_argument("--topics", required=True)
     options.add_argument("--copied-topic", required=True)
     options.add_argument("--folder", required=True, type=Path)
-    job = Job(spark=open_session(SPARK, kafka=True), **vars(options.parse_args()))
+    job = SampleJob(spark=open_session(SPARK, kafka=True), **vars(options.parse_args()))
     try:
         for line in sys.stdin:
             command = line.strip()

@@ -21,7 +21,7 @@ class Tick:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class KeptSample:
     """A sample that a chart shows."""
 
     index: int
@@ -40,7 +40,7 @@ def gap_between(before: Tick, after: Tick) -> bool:
     return interval > 0 and after.taken_at_ms - before.taken_at_ms > GAP_INTERVALS * interval
 
 
-def thin(ticks: Sequence[Tick], most: int) -> tuple[Kept, ...]:
+def thin(ticks: Sequence[Tick], most: int) -> tuple[KeptSample, ...]:
     """Choose at most `most` samples, evenly over time, the first and the last among them.
 
     Of samples that share a stretch of time, one that lacks something goes before the others and then the newest: a
@@ -59,7 +59,7 @@ def thin(ticks: Sequence[Tick], most: int) -> tuple[Kept, ...]:
         begin = passed
         while passed < len(gaps) and gaps[passed] <= index:
             passed += 1
-        kept.append(Kept(index=index, after_gap=position > 0 and passed > begin))
+        kept.append(KeptSample(index=index, after_gap=position > 0 and passed > begin))
     return tuple(kept)
 
 

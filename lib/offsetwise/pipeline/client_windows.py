@@ -18,9 +18,9 @@ from offsetwise.pipeline.interrupting import interruptible
 from offsetwise.pipeline.spark_errors import foreign_answer, spark_errors
 from offsetwise.pipeline.windows import WINDOW_SCHEMA, LocatedTask, answer_windows, row
 from offsetwise.streams.kafka.client import consumer_configuration
-from offsetwise.streams.kafka.ranges import Failure
+from offsetwise.streams.kafka.ranges import RangeFailure
 from offsetwise.translation.search import Span
-from offsetwise.translation.worker import Answer, Log, Question, Task
+from offsetwise.translation.worker import Answer, LogSide, Question, Task
 
 OFFSETS_PER_TASK: Final = 4_000
 """A Spark task for each so many, up to the number of tasks that Spark runs: starting one costs about as much."""
@@ -83,22 +83,22 @@ def _offsets(read: Answer, task: Task) -> Iterator[tuple[Span, int]]:
 
 
 _UNREAD: Final = {
-    Failure.REFUSED: (
+    RangeFailure.REFUSED: (
         ClusterAuthError,
         "A broker refused to give records to Spark's workers",
         "Check security.protocol, user, password, certificates and ACLs of this cluster in the migration file.",
     ),
-    Failure.SILENT: (
+    RangeFailure.SILENT: (
         ClusterUnreachableError,
         "A broker did not give Spark's workers the records in time",
         "Check that the partition's leader is up, and that Spark's machines reach the brokers' advertised addresses.",
     ),
-    Failure.GONE: (
+    RangeFailure.GONE: (
         ClusterError,
         "Spark's workers were sent to a topic or partition that the cluster does not have",
         "Take a new snapshot: the topic may have been deleted or recreated.",
     ),
-    Failure.CUT_BACK: (
+    RangeFailure.CUT_BACK: (
         ClusterError,
         "The log moved away while Spark's workers read it",
         "Compare again: a recreated topic or a new leader removed records while they were read.",
@@ -132,11 +132,11 @@ def answer_by_clients(
     Raises:
         SparkError: The job failed.
     """
-    levels = {Log.OLD: isolation, Log.NEW: isolation}
+    levels = {LogSide.OLD: isolation, LogSide.NEW: isolation}
     if isolation is IsolationLevel.READ_COMMITTED:
-        levels[Log.ABORTED] = IsolationLevel.READ_UNCOMMITTED
+        levels[LogSide.ABORTED] = IsolationLevel.READ_UNCOMMITTED
     consumers = {
-        log: consumer_configuration(clients[Cluster.NEW if log is Log.NEW else Cluster.OLD])
+        log: consumer_configuration(clients[Cluster.NEW if log is LogSide.NEW else Cluster.OLD])
         | READ_WINDOWS
         | {"isolation.level": level.value}
         for log, level in levels.items()
@@ -159,7 +159,7 @@ def answer_by_clients(
         if each["failed"] is not None:
             if each["failed"] not in _UNREAD:
                 raise foreign_answer(f"a failure {str(each['failed'])[:60]!r} that it does not know")
-            kind, problem, fix = _UNREAD[Failure(each["failed"])]
+            kind, problem, fix = _UNREAD[RangeFailure(each["failed"])]
             answers[question.number] = kind(f"{problem}: {each['told']}. No result was used.", fix=fix)
         elif each["answer"] is not None:
             answers[question.number] = read_answer(each["answer"], question.token, question.task)

@@ -40,7 +40,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class FoundPosition:
     """What the records said about one position."""
 
     answer: Answer
@@ -67,7 +67,7 @@ class ContentMatch:
     clock_skew_ms: int = 0
     """How far the clocks of both clusters' brokers may differ."""
 
-    def find(self, *jobs: Sequence[Ask]) -> dict[Ask, Found]:
+    def find(self, *jobs: Sequence[Ask]) -> dict[Ask, FoundPosition]:
         """Find every position.
 
         Args:
@@ -96,7 +96,7 @@ class ContentMatch:
                 elif renewed in again:
                     found[ask] = replace(again[renewed], answer=moved()) if renewed in still else again[renewed]
                     differ |= {ask: differ_again[renewed]} if renewed in differ_again else {}
-        found |= {ask: Found(answer=looks_differ(told)) for ask, told in differ.items() if ask in found}
+        found |= {ask: FoundPosition(answer=looks_differ(told)) for ask, told in differ.items() if ask in found}
         return {ask: each for ask, each in found.items() if ask not in self.reader.unread}
 
     def same_records(self, asks: Sequence[Ask]) -> dict[Ask, bool]:
@@ -137,7 +137,7 @@ class ContentMatch:
             until=self.batch_ends.get(ask.place),
         )
 
-    def _probe(self, asks: Sequence[Ask]) -> dict[Ask, Found]:
+    def _probe(self, asks: Sequence[Ask]) -> dict[Ask, FoundPosition]:
         probes: dict[Ask, list[tuple[Span, Answer]]] = {ask: [] for ask in asks}
         spans = {ask: places(ask.target.position, ask.target.old, ask.target.new) for ask in asks}
         for depth in range(max((len(each) for each in spans.values()), default=0)):
@@ -160,7 +160,7 @@ class ContentMatch:
             near = [each for span, each in seen if span.start <= ask.target.position <= span.end]
             every = [each.probe or Probe() for _, each in seen]
             offsets = sum(len(span) for span, _ in seen)
-            made[ask] = Found(
+            made[ask] = FoundPosition(
                 answer=max(near, key=lambda each: len(each.kept), default=Answer()),
                 probes=sum(every, Probe()),
                 preserved=preserved(
@@ -176,10 +176,10 @@ class ContentMatch:
         return made
 
     def _search(
-        self, asks: Sequence[Ask], before: Mapping[Ask, Found], jobs: Sequence[Sequence[Ask]]
-    ) -> dict[Ask, Found]:
+        self, asks: Sequence[Ask], before: Mapping[Ask, FoundPosition], jobs: Sequence[Sequence[Ask]]
+    ) -> dict[Ask, FoundPosition]:
         windows = self._hopeful({ask: first_windows(ask.target) for ask in asks}, jobs)
-        found = {ask: before.get(ask, Found(answer=Answer())) for ask in asks}
+        found = {ask: before.get(ask, FoundPosition(answer=Answer())) for ask in asks}
         latest: dict[Ask, Windows] = {}
         while windows:
             latest.update(windows)
@@ -211,8 +211,8 @@ class ContentMatch:
         return {ask: each for ask, each in asked.items() if ask in whole}
 
     def _settled(
-        self, found: Mapping[Ask, Found], cuts: Mapping[Ask, Cut], latest: Mapping[Ask, Windows]
-    ) -> dict[Ask, Found]:
+        self, found: Mapping[Ask, FoundPosition], cuts: Mapping[Ask, Cut], latest: Mapping[Ask, Windows]
+    ) -> dict[Ask, FoundPosition]:
         """Look further down for copies of unread records, where the cut may skip some."""
         earliest = self._earliest(cuts)
         windows: dict[Ask, Windows] = {}
@@ -319,7 +319,7 @@ def _disagreeing(side: str, first: Span, log: LogRange) -> Iterator[str]:
         yield f"the end of the {side} log was {first.end:,}, then {end:,}"
 
 
-def _updated(found: Found, read: Windows, given: Answer, at_time: int | None) -> Found:
+def _updated(found: FoundPosition, read: Windows, given: Answer, at_time: int | None) -> FoundPosition:
     located = found.answer.cut
     if read.phase is not Phase.LOCATE and located is not None and given.cut is not None:
         best = better(located, given.cut)

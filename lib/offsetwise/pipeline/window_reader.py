@@ -26,7 +26,7 @@ from offsetwise.pipeline.windows import LocatedTask
 from offsetwise.progress import Progress
 from offsetwise.translation.explain import Way
 from offsetwise.translation.search import Target
-from offsetwise.translation.worker import ANSWER_SCHEMA, RECORD_COLUMNS, Answer, Log, Task, answer_group
+from offsetwise.translation.worker import ANSWER_SCHEMA, RECORD_COLUMNS, Answer, LogSide, Task, answer_group
 
 LARGE_OFFSETS = 20_000
 """Windows above this are read by jobs of their own, split into tasks of about as many records."""
@@ -157,9 +157,9 @@ class WindowReader:
         self, tasks: Mapping[Ask, Task], max_records_per_task: int | None, watch: Callable[[], None]
     ) -> dict[Ask, Answer]:
         numbered = dict(enumerate(tasks.items()))
-        logs = [Log.OLD, Log.NEW]
+        logs = [LogSide.OLD, LogSide.NEW]
         if self.isolation is IsolationLevel.READ_COMMITTED:
-            logs.append(Log.ABORTED)
+            logs.append(LogSide.ABORTED)
         parts = [self._records(log, numbered, max_records_per_task) for log in logs]
         records = parts[0]
         # A question whose spans hold no record is answered too, so that no answer can get lost.
@@ -181,10 +181,10 @@ class WindowReader:
         return {ask: given[number] for number, (ask, _) in numbered.items()}
 
     def _records(
-        self, log: Log, numbered: Mapping[int, tuple[Ask, Task]], max_records_per_task: int | None
+        self, log: LogSide, numbered: Mapping[int, tuple[Ask, Task]], max_records_per_task: int | None
     ) -> DataFrame:
         """Read the windows of one log and give each record the number of every task that wants it."""
-        is_new = log is Log.NEW
+        is_new = log is LogSide.NEW
         wanted = [
             (
                 number,
@@ -200,7 +200,7 @@ class WindowReader:
             self.spark,
             self.properties[Cluster.NEW if is_new else Cluster.OLD],
             ranges,
-            isolation=IsolationLevel.READ_UNCOMMITTED if log is Log.ABORTED else self.isolation,
+            isolation=IsolationLevel.READ_UNCOMMITTED if log is LogSide.ABORTED else self.isolation,
             salt=self.salt,
             max_records_per_task=max_records_per_task,
         )

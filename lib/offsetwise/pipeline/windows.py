@@ -16,7 +16,7 @@ from offsetwise.streams.kafka.ranges import Range, Reader
 from offsetwise.translation.identify import Records
 from offsetwise.translation.identity import content_hash, header_hash, masked_hash, origin, record_size, schema_id
 from offsetwise.translation.search import Span
-from offsetwise.translation.worker import Log, Paired, Question, Task, answer, written
+from offsetwise.translation.worker import LogSide, Paired, Question, Task, answer, written
 
 WINDOW_SCHEMA: Final = "task long, answer string, failed string, told string"
 OFFSETS_AT_ONCE: Final = 200_000
@@ -36,9 +36,9 @@ class LocatedTask:
     token: str
     """What the answer repeats: nobody can take it for the answer to another question."""
 
-    def range_of(self, log: Log) -> Range:
+    def range_of(self, log: LogSide) -> Range:
         """Say what of a log it needs."""
-        is_new = log is Log.NEW
+        is_new = log is LogSide.NEW
         span = self.task.new if is_new else self.task.old
         return Range(self.number, self.new_topic if is_new else self.old_topic, self.partition, span.start, span.end)
 
@@ -56,7 +56,7 @@ def asked(found: dict[str, Any]) -> LocatedTask:
     return LocatedTask(**found, task=Task(**task))
 
 
-def answer_windows(clients: Mapping[Log, Mapping[str, Any]], salt: bytes, batches: Iterable[Any]) -> Iterator[Any]:
+def answer_windows(clients: Mapping[LogSide, Mapping[str, Any]], salt: bytes, batches: Iterable[Any]) -> Iterator[Any]:
     """Answer tasks from windows that are read here; the function that Spark maps over the table of tasks.
 
     Args:
@@ -93,7 +93,7 @@ def _parts(tasks: Iterable[LocatedTask]) -> Iterator[list[LocatedTask]]:
     spans: set[Range] = set()
     offsets = 0
     for each in tasks:
-        new = {replace(each.range_of(log), task=0) for log in (Log.OLD, Log.NEW)} - spans
+        new = {replace(each.range_of(log), task=0) for log in (LogSide.OLD, LogSide.NEW)} - spans
         size = sum(one.end - one.start for one in new)
         if part and (offsets + size > OFFSETS_AT_ONCE or len(part) == PARTITIONS_AT_ONCE):
             yield part
@@ -110,7 +110,7 @@ _Row: TypeAlias = tuple[int, str | None, str | None, str | None]
 """Of `WINDOW_SCHEMA`."""
 
 
-def _answered(readers: Mapping[Log, Reader[_Record]], tasks: Sequence[LocatedTask]) -> Iterator[_Row]:
+def _answered(readers: Mapping[LogSide, Reader[_Record]], tasks: Sequence[LocatedTask]) -> Iterator[_Row]:
     for log, reader in readers.items():
         reader.begin([each.range_of(log) for each in tasks])
     logs = {log: reader.finish() for log, reader in readers.items()}
@@ -120,7 +120,7 @@ def _answered(readers: Mapping[Log, Reader[_Record]], tasks: Sequence[LocatedTas
         if unread is not None:
             yield each.number, None, unread.failure.value, unread.told
             continue
-        old, new, aborted = (logs[log][each.number] if log in logs else _NOTHING for log in Log)
+        old, new, aborted = (logs[log][each.number] if log in logs else _NOTHING for log in LogSide)
         key = id(old), id(new), id(aborted)
         read = shared[key] = shared.get(key) or _Read(old, new, aborted)
         given = answer(each.task, *read.records, origins=read.origins, paired=read.paired)

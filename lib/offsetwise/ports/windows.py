@@ -8,7 +8,7 @@ from enum import StrEnum
 from offsetwise.model import AnyPosition
 
 
-class Failure(StrEnum):
+class ReadFailure(StrEnum):
     """Why a shard could not be read."""
 
     REFUSED = "refused"
@@ -58,5 +58,5 @@ class Window:
     """Of the old stream: how many of them the job has read."""
     calls: int = 0
     """Which counted against a quota."""
-    failure: Failure | None = None
+    failure: ReadFailure | None = None
     told: str = ""

@@ -22,7 +22,7 @@ from offsetwise.review.difference import Difference, difference
 from offsetwise.review.people import MAX_NAME, Person
 from offsetwise.review.sheet import Standing, standing
 from offsetwise.store.audit import Details, Record
-from offsetwise.store.looks import Look
+from offsetwise.store.looks import StoreLook
 from offsetwise.store.review_rows import PlanRow, State, VersionRow
 from offsetwise.store.reviews import Change
 
@@ -46,7 +46,7 @@ class ParsedPlans:
         self._kept: OrderedDict[str, Plan] = OrderedDict()
         self._lock = Lock()
 
-    def get(self, look: Look, version: VersionRow) -> Plan:
+    def get(self, look: StoreLook, version: VersionRow) -> Plan:
         """Give a version's plan.
 
         Raises:
@@ -64,12 +64,12 @@ class ParsedPlans:
                 self._kept.popitem(last=False)
         return parsed
 
-    def difference(self, look: Look, before: VersionRow, after: VersionRow) -> Difference:
+    def difference(self, look: StoreLook, before: VersionRow, after: VersionRow) -> Difference:
         """Say what differs between two versions."""
         return difference(self.get(look, before), self.get(look, after), digests=(before.digest, after.digest))
 
 
-def content_of(look: Look, version: VersionRow) -> bytes:
+def content_of(look: StoreLook, version: VersionRow) -> bytes:
     """Give the bytes of a version, which have its digest.
 
     Raises:

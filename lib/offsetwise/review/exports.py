@@ -11,7 +11,7 @@ from shlex import quote
 
 from offsetwise.model import Plan
 from offsetwise.plan.exports import consumer_groups_csv, starting_form
-from offsetwise.review.sheet import Mark
+from offsetwise.review.sheet import SheetMark
 
 
 class ExportKind(StrEnum):
@@ -36,7 +36,7 @@ class Export:
     mime: str
     digest: str
     """Of the plan."""
-    mark: Mark
+    mark: SheetMark
 
 
 def exported(
@@ -47,7 +47,7 @@ def exported(
     digest: str,
     envelopes: tuple[bytes, ...],
     withdrawn: tuple[bytes, ...] = (),
-    mark: Mark,
+    mark: SheetMark,
 ) -> tuple[Export, ...]:
     """Give the files of one kind.
 
@@ -64,10 +64,10 @@ def exported(
         PlanError: The plan cannot be said in that form.
     """
     if kind is ExportKind.APPROVAL:
-        marked = dict.fromkeys(envelopes, mark) | dict.fromkeys(withdrawn, Mark.WITHDRAWN)
+        marked = dict.fromkeys(envelopes, mark) | dict.fromkeys(withdrawn, SheetMark.WITHDRAWN)
         return tuple(
             _file(
-                f"{_begin(said) if said is Mark.WITHDRAWN else ''}plan-{digest[:8]}.approval-{number}.json",
+                f"{_begin(said) if said is SheetMark.WITHDRAWN else ''}plan-{digest[:8]}.approval-{number}.json",
                 envelope,
                 "application/json",
                 digest,
@@ -76,7 +76,7 @@ def exported(
             for number, (envelope, said) in enumerate(marked.items(), 1)
         )
     begin = f"{_begin(mark)}plan-{digest[:8]}"
-    nobody_may = mark is Mark.DRAFT
+    nobody_may = mark is SheetMark.DRAFT
     if kind is ExportKind.PLAN:
         return (_file(f"{begin}.json", content, "application/json", digest, mark),)
     draft = f"DRAFT: plan {digest} is not approved"
@@ -90,7 +90,7 @@ def exported(
 
 
 def commands(
-    digest: str, *, approvals: int, mark: Mark, migration_file: str = "migration.yaml", output: str | None = None
+    digest: str, *, approvals: int, mark: SheetMark, migration_file: str = "migration.yaml", output: str | None = None
 ) -> tuple[str, ...]:
     """Give the exact commands that try, apply and verify an exported plan, in this order, as far as they may be run.
 
@@ -105,15 +105,15 @@ def commands(
     written = "" if output is None else f" --output {quote(output)}"
     dry = f"offsetwise apply {_begin(mark)}{name}.json --migration {migration_file}{written}"
     verify = f"offsetwise verify {name}.receipt.json --migration {migration_file}"
-    if mark is not Mark.APPROVED:
-        return (verify,) if mark is Mark.APPLIED else (dry,)
+    if mark is not SheetMark.APPROVED:
+        return (verify,) if mark is SheetMark.APPLIED else (dry,)
     signed = "".join(f" --approval {name}.approval-{number}.json" for number in range(1, approvals + 1))
     return dry, f"{dry}{signed} --execute", verify
 
 
-def _begin(mark: Mark) -> str:
-    return "" if mark is Mark.APPROVED else f"{mark}-"
+def _begin(mark: SheetMark) -> str:
+    return "" if mark is SheetMark.APPROVED else f"{mark}-"
 
 
-def _file(name: str, content: bytes, mime: str, digest: str, mark: Mark) -> Export:
+def _file(name: str, content: bytes, mime: str, digest: str, mark: SheetMark) -> Export:
     return Export(name=name, content=content, mime=mime, digest=digest, mark=mark)

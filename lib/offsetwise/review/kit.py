@@ -16,7 +16,7 @@ from offsetwise.lookalikes import marked
 from offsetwise.model import Plan
 from offsetwise.plan.target import Where, target_type
 from offsetwise.review.exports import Export, ExportKind, commands, exported
-from offsetwise.review.sheet import Mark
+from offsetwise.review.sheet import SheetMark
 from offsetwise.store.review_rows import DecisionRow
 from offsetwise.wording import many, moment, number, signed
 
@@ -66,7 +66,7 @@ def archive(
     name: str,
     digest: str,
     decisions: Sequence[DecisionRow],
-    mark: Mark,
+    mark: SheetMark,
     output: str | None,
 ) -> Export:
     """Return the archive of an approved plan: the same bytes for the same plan and approvals, whenever it is made.
@@ -83,7 +83,7 @@ def archive(
     Raises:
         PlanError: Nobody approved it, or it was applied already.
     """
-    if mark is not Mark.APPROVED:
+    if mark is not SheetMark.APPROVED:
         raise PlanError(
             f"{name}: expected an approved plan, found one that is marked {mark}. Nothing was packed.",
             fix="Export a plan that enough people approve.",
@@ -116,7 +116,7 @@ def readme(
     output: str | None,
 ) -> str:
     """Return the README of an archive, as Markdown; see `archive`."""
-    dry, execute, verify = commands(digest, approvals=len(decisions), mark=Mark.APPROVED, output=output)
+    dry, execute, verify = commands(digest, approvals=len(decisions), mark=SheetMark.APPROVED, output=output)
     rollback = f"{verify.replace('offsetwise verify', 'offsetwise rollback')} --execute"
     needs = plan.requirements
     sums = "\n".join(f"{hashlib.sha256(part.content).hexdigest()}  {part.name}" for part in parts)

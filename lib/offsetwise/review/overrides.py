@@ -10,7 +10,7 @@ from offsetwise.approval import strict
 from offsetwise.review.allowing import Verb
 from offsetwise.review.answers import NotAllowed
 from offsetwise.store.audit import AuditFilter
-from offsetwise.store.looks import Look
+from offsetwise.store.looks import StoreLook
 
 DETAIL: Final = "in_spite_of"
 """Of an approval's row of the audit log: a line for each check that it overrides, its name and the reason."""
@@ -61,7 +61,7 @@ def recorded(unmet: Sequence[str], reasons: Mapping[str, str]) -> str:
     return "\n".join(f"{name}: {reasons[name].strip()}" for name in unmet)
 
 
-def of_plan(look: Look, plan: int) -> Iterator[Overridden]:
+def of_plan(look: StoreLook, plan: int) -> Iterator[Overridden]:
     """Read what the approvals of a plan override, the newest first."""
     wanted = AuditFilter(plan=plan, action=Verb.APPROVE.value, result="done")
     for row in look.audit(wanted, most=_MOST):

@@ -11,7 +11,7 @@ from offsetwise.model import Plan
 from offsetwise.review.access import Access
 from offsetwise.review.overrides import Overridden
 from offsetwise.review.risk import VersionFacts
-from offsetwise.store.looks import Look
+from offsetwise.store.looks import StoreLook
 from offsetwise.store.review_rows import (
     CommentRow,
     DecisionRow,
@@ -25,7 +25,7 @@ from offsetwise.store.review_rows import (
 )
 
 
-class Mark(StrEnum):
+class SheetMark(StrEnum):
     """What everything says that is taken out of a plan's newest version."""
 
     DRAFT = "DRAFT"
@@ -92,11 +92,11 @@ class Standing:
         return self.state is State.APPROVED and not self.expired
 
     @property
-    def mark(self) -> Mark:
+    def mark(self) -> SheetMark:
         """What is taken out of it says."""
         if self.state is State.APPLIED:
-            return Mark.APPLIED
-        return Mark.APPROVED if self.approved else Mark.DRAFT
+            return SheetMark.APPLIED
+        return SheetMark.APPROVED if self.approved else SheetMark.DRAFT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +114,7 @@ class Waiting:
     """A clause: what it waits for."""
 
 
-def standing(look: Look, row: PlanRow, version: VersionRow, *, rules: Access, now: datetime) -> Standing:
+def standing(look: StoreLook, row: PlanRow, version: VersionRow, *, rules: Access, now: datetime) -> Standing:
     """Say how far a plan's newest version came, by the rules as they are now."""
     required = rules.decisions.required
     now_ms = int(now.timestamp() * 1000)

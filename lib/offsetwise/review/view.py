@@ -22,9 +22,9 @@ from offsetwise.review.bundle import pack
 from offsetwise.review.difference import Difference
 from offsetwise.review.people import Person, identity, is_of, may_be_one, recorded, who, why_barred
 from offsetwise.review.risk import VersionFacts
-from offsetwise.review.sheet import Mark, Sheet, Standing, Waiting, standing
+from offsetwise.review.sheet import Sheet, SheetMark, Standing, Waiting, standing
 from offsetwise.store.audit import AuditFilter, AuditRow, Chain
-from offsetwise.store.looks import Look
+from offsetwise.store.looks import StoreLook
 from offsetwise.store.review_rows import EditorRow, PlanRow, State, VersionRow
 from offsetwise.store.reviews import Reviews
 
@@ -300,10 +300,10 @@ class View:
             )
         name = f"plan-{version.digest[:8]}.review.gz"
         return exports.Export(
-            name=name, content=packed, mime="application/gzip", digest=version.digest, mark=Mark.DRAFT
+            name=name, content=packed, mime="application/gzip", digest=version.digest, mark=SheetMark.DRAFT
         )
 
-    def _newest(self, look: Look, plan: int, rules: Access) -> tuple[PlanRow, VersionRow, Standing]:
+    def _newest(self, look: StoreLook, plan: int, rules: Access) -> tuple[PlanRow, VersionRow, Standing]:
         row = look.plan(plan)
         if row is None:
             raise _no_version(plan)
@@ -311,7 +311,7 @@ class View:
         return row, version, standing(look, row, version, rules=rules, now=self._clock())
 
     @contextmanager
-    def _looking(self, person: Person | None, what: str) -> Iterator[Look]:
+    def _looking(self, person: Person | None, what: str) -> Iterator[StoreLook]:
         if Role.VIEWER not in self._rules().roles_of(person):
             raise AccessError(
                 f"{what}: expected somebody with the role viewer. Nothing was read.",
@@ -344,7 +344,7 @@ def _waits(
     return "waits for your decision"
 
 
-def _there(look: Look, plan: int, number: int) -> VersionRow:
+def _there(look: StoreLook, plan: int, number: int) -> VersionRow:
     found = next((each for each in look.versions(plan) if each.number == number), None)
     if found is None:
         raise _no_version(plan)

@@ -23,7 +23,7 @@ from offsetwise.store.review_rows import (
 )
 
 
-class Look:
+class StoreLook:
     """One state of everything.
 
     Args:

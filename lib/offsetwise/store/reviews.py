@@ -18,7 +18,7 @@ from offsetwise.store import audit
 from offsetwise.store import review_tables as tables
 from offsetwise.store.audit import Record
 from offsetwise.store.database import Database
-from offsetwise.store.looks import Look
+from offsetwise.store.looks import StoreLook
 from offsetwise.store.review_rows import State, Who
 
 _LEVEL: Final = 1
@@ -35,10 +35,10 @@ class Reviews:
         self._database = database
 
     @contextmanager
-    def reading(self, what: str) -> Iterator[Look]:
+    def reading(self, what: str) -> Iterator[StoreLook]:
         """Give a look at one state of everything."""
         with self._database.reading(what) as connection:
-            yield Look(connection)
+            yield StoreLook(connection)
 
     @contextmanager
     def changing(self, what: str) -> Iterator[Change]:
@@ -62,7 +62,7 @@ class Reviews:
                 raise AssertionError(f"{what}: a change without a row of the audit log")
 
 
-class Change(Look):
+class Change(StoreLook):
     """A change that is being made. It ends with `record`; what it adds names that row of the audit log.
 
     Args:

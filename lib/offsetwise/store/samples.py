@@ -14,7 +14,7 @@ from offsetwise import files
 from offsetwise.lag.amounts import Total, Totals, totals
 from offsetwise.lag.archive import StoredSample, StoredTotals, furthest_of
 from offsetwise.lag.moments import Key
-from offsetwise.lag.series import Kept, Tick, thin
+from offsetwise.lag.series import KeptSample, Tick, thin
 from offsetwise.lag.subject import LagSubject
 from offsetwise.model import LagPartition, LagSample, SubjectKind
 from offsetwise.position import OpaquePosition
@@ -230,7 +230,7 @@ def _ticks(connection: Connection, subject: LagSubject, since_ms: int) -> Sequen
 
 def _thinned(rows: Sequence[_Row], most: int) -> list[tuple[_Row, bool]]:
     ticks = [Tick(taken_at_ms=row.taken_at_ms, interval_ms=row.interval_ms, missing=row.missing > 0) for row in rows]
-    kept: tuple[Kept, ...] = thin(ticks, most)
+    kept: tuple[KeptSample, ...] = thin(ticks, most)
     return [(rows[each.index], each.after_gap) for each in kept]
 
 

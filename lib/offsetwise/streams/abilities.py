@@ -24,7 +24,7 @@ from offsetwise.model import (
 from offsetwise.progress import Progress
 from offsetwise.streams.access import AclCommand, Permissions, Step
 from offsetwise.transactions.ended import Ends
-from offsetwise.transactions.observed import Held
+from offsetwise.transactions.observed import HeldTransactions
 from offsetwise.transactions.report import Looks
 from offsetwise.transactions.upgrade import TransactionFacts
 
@@ -95,7 +95,7 @@ class ReadsTransactions(Protocol):
     def look_at_transactions(
         self,
         config: ClusterConfig,
-        held: Held,
+        held: HeldTransactions,
         *,
         topics: Sequence[str] = (),
         apart_s: float = 2,

@@ -47,16 +47,16 @@ class ListedEngine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
+class TargetListing:
     """What `offsetwise targets` prints."""
 
     targets: tuple[ListedTarget, ...]
     engines: tuple[ListedEngine, ...]
 
 
-def listing() -> Listing:
+def listing() -> TargetListing:
     """List every registered type of target and engine, in their order."""
-    return Listing(
+    return TargetListing(
         targets=tuple(map(_target, target_types())),
         engines=tuple(
             ListedEngine(

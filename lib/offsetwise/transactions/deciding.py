@@ -21,12 +21,12 @@ from offsetwise.transactions.observed import (
     OPEN,
     Answer,
     Described,
-    Held,
+    HeldTransactions,
     Listed,
     LogSearch,
-    Look,
     Missing,
     OpenWrite,
+    TransactionLook,
     TransactionState,
 )
 from offsetwise.transactions.pending import decide_pending
@@ -39,7 +39,12 @@ _STATES: Final = frozenset(TransactionState)
 
 
 def decide(
-    held: Held, first: Look, second: Look, *, search: LogSearch | None = None, elsewhere: str | None = None
+    held: HeldTransactions,
+    first: TransactionLook,
+    second: TransactionLook,
+    *,
+    search: LogSearch | None = None,
+    elsewhere: str | None = None,
 ) -> tuple[SinkTransaction, ...]:
     """Decide about every transaction that a checkpoint holds, or that a sink of its job has on the cluster.
 
@@ -78,7 +83,7 @@ def _place(row: SinkTransaction) -> tuple[str, int]:
     return str(row.transactional_id), row.epoch or 0
 
 
-def _all_held(held: Held, look: Look, search: LogSearch | None) -> Iterator[SinkTransaction]:
+def _all_held(held: HeldTransactions, look: TransactionLook, search: LogSearch | None) -> Iterator[SinkTransaction]:
     seen = set()
     for each in held.transactions:
         key = each.transactional_id, each.producer_id, each.epoch
@@ -100,7 +105,7 @@ def _all_held(held: Held, look: Look, search: LogSearch | None) -> Iterator[Sink
             )
 
 
-def _all_others(held: Held, look: Look) -> Iterator[SinkTransaction]:
+def _all_others(held: HeldTransactions, look: TransactionLook) -> Iterator[SinkTransaction]:
     """Decide about what is on the cluster and not held."""
     of_id: dict[str, list[Transaction]] = {}
     for each in held.transactions:
@@ -134,7 +139,7 @@ def _all_others(held: Held, look: Look) -> Iterator[SinkTransaction]:
             yield replace(row, reason=row.reason + UNSEARCHED, newer_may_hold=True) if unsure else row
 
 
-def _superseded(held: Held, look: Look) -> frozenset[str]:
+def _superseded(held: HeldTransactions, look: TransactionLook) -> frozenset[str]:
     """Give the ids, open and not held, that a newer checkpoint may hold which nobody could look for.
 
     A sink's subtask begins its next transaction as a checkpoint passes it: with a higher number, or where names are
@@ -164,7 +169,7 @@ def _superseded(held: Held, look: Look) -> frozenset[str]:
     return frozenset(made)
 
 
-def _other(listed: Listed | None, answer: Answer | None, number: int | None, held: Held) -> Decided | None:
+def _other(listed: Listed | None, answer: Answer | None, number: int | None, held: HeldTransactions) -> Decided | None:
     """Decide about one of this job that is not held; `number` is None where names are used again.
 
     Returns:
@@ -224,7 +229,7 @@ def _other_job(
 
 
 def _row(
-    transactional_id: str, listed: Listed | None, answer: Answer | None, look: Look, decided: Decided
+    transactional_id: str, listed: Listed | None, answer: Answer | None, look: TransactionLook, decided: Decided
 ) -> SinkTransaction:
     decision, reason = decided
     described = answer if isinstance(answer, Described) else None
@@ -287,7 +292,7 @@ def _is_now(each: Transaction, answer: Answer) -> bool:
     return isinstance(answer, Described) and (answer.producer_id, answer.epoch) == (each.producer_id, each.epoch)
 
 
-def _is_of(each: Transaction, answer: Described, held: Held) -> bool:
+def _is_of(each: Transaction, answer: Described, held: HeldTransactions) -> bool:
     """Say whether what the coordinator describes is the held transaction, open or at its end."""
     if _is_now(each, answer):
         return True
@@ -304,6 +309,6 @@ def _is_foreign(holding: list[Transaction], answer: Described) -> bool:
     )
 
 
-def _when(answer: Answer | None, look: Look) -> str:
+def _when(answer: Answer | None, look: TransactionLook) -> str:
     open_ = isinstance(answer, Described) and answer.state == TransactionState.ONGOING
     return deadline(answer, look.taken_ms) if open_ and isinstance(answer, Described) else ""

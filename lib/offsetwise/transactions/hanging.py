@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from offsetwise.transactions.observed import OPEN, Described, Look, OpenWrite
+from offsetwise.transactions.observed import OPEN, Described, OpenWrite, TransactionLook
 
 
-def hanging(first: Look, second: Look) -> tuple[OpenWrite, ...]:
+def hanging(first: TransactionLook, second: TransactionLook) -> tuple[OpenWrite, ...]:
     """Give the open transactions of partitions that no coordinator will end.
 
     One is seen on its partition before and after the second list of transactions was read, so that one that was begun
@@ -18,7 +18,7 @@ def hanging(first: Look, second: Look) -> tuple[OpenWrite, ...]:
     )
 
 
-def unknown(look: Look) -> tuple[OpenWrite, ...]:
+def unknown(look: TransactionLook) -> tuple[OpenWrite, ...]:
     """Give the open transactions of partitions that no coordinator which the user may see has open there."""
     ids = {each.producer_id: name for name, each in look.listed.items()}
     made = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from offsetwise.transactions.observed import Answer, Described, Held, Look, TransactionState
+from offsetwise.transactions.observed import Answer, Described, HeldTransactions, TransactionLook, TransactionState
 
 _BY_THE_BROKER: Final = {
     (TransactionState.ONGOING, TransactionState.PREPARE_ABORT),
@@ -18,7 +18,7 @@ _BY_THE_BROKER: Final = {
 is dead then."""
 
 
-def movement(held: Held, first: Look, second: Look) -> str | None:
+def movement(held: HeldTransactions, first: TransactionLook, second: TransactionLook) -> str | None:
     """Say in a clause what shows that the job still runs.
 
     Args:
@@ -49,7 +49,7 @@ def movement(held: Held, first: Look, second: Look) -> str | None:
     return None
 
 
-def _moved(name: str, first: Look, second: Look) -> str | None:
+def _moved(name: str, first: TransactionLook, second: TransactionLook) -> str | None:
     """Say in a clause what became of a transactional id between two looks; None where nothing did."""
     before, now = first.listed.get(name), second.listed[name]
     if before is None:

@@ -134,7 +134,7 @@ class LogSearch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class TransactionLook:
     """What a cluster said at one moment."""
 
     taken_ms: TimeMs
@@ -153,7 +153,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class HeldTransactions:
     """What a checkpoint holds of its KafkaSinks."""
 
     checkpoint_id: int
@@ -191,11 +191,11 @@ class Held:
         ]
 
 
-def together(many: Iterable[Held]) -> Held:
+def together(many: Iterable[HeldTransactions]) -> HeldTransactions:
     """Give what several checkpoints hold as one, so that one look answers for all of them."""
     each = tuple(many)
     times = [one.written_ms for one in each]
-    return Held(
+    return HeldTransactions(
         checkpoint_id=max(one.checkpoint_id for one in each),
         written_ms=None if None in times else min(times),  # type: ignore[type-var] # no None is left
         prefixes=tuple(dict.fromkeys(prefix for one in each for prefix in one.prefixes)),
@@ -218,7 +218,7 @@ def is_past(each: Transaction, answer: Answer | None) -> bool:
     return later >= 0 and not ending
 
 
-def to_search(held: Held, answers: Mapping[str, Answer]) -> frozenset[tuple[int, int]]:
+def to_search(held: HeldTransactions, answers: Mapping[str, Answer]) -> frozenset[tuple[int, int]]:
     """Give producer id and epoch of each transaction whose end is looked for in the logs."""
     return frozenset(
         (each.producer_id, each.epoch)
@@ -227,7 +227,7 @@ def to_search(held: Held, answers: Mapping[str, Answer]) -> frozenset[tuple[int,
     )
 
 
-def to_describe(held: Held, listed: Mapping[str, Listed]) -> frozenset[str]:
+def to_describe(held: HeldTransactions, listed: Mapping[str, Listed]) -> frozenset[str]:
     """Give the ids whose epoch and times decide: those held, and those of this job that are not over.
 
     What is over is decided by the list alone where names are used once, so that a job's many old ids cost nothing.

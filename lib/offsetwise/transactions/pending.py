@@ -12,11 +12,11 @@ from offsetwise.transactions.observed import (
     FINISHING,
     Answer,
     Described,
-    Held,
+    HeldTransactions,
     LoggedTransaction,
     LogSearch,
-    Look,
     Missing,
+    TransactionLook,
     TransactionState,
     is_past,
 )
@@ -40,7 +40,9 @@ class Verdict(NamedTuple):
     partitions: tuple[OpenPartition, ...] = ()
 
 
-def decide_pending(each: Transaction, answer: Answer, held: Held, look: Look, search: LogSearch | None) -> Verdict:
+def decide_pending(
+    each: Transaction, answer: Answer, held: HeldTransactions, look: TransactionLook, search: LogSearch | None
+) -> Verdict:
     """Decide about a transaction that the checkpoint holds.
 
     Args:
@@ -76,7 +78,7 @@ def _unsearched(decision: Decision, search: LogSearch | None) -> str:
     return ""
 
 
-def _by_logs(each: Transaction, answer: Described, held: Held, search: LogSearch | None) -> Verdict | None:
+def _by_logs(each: Transaction, answer: Described, held: HeldTransactions, search: LogSearch | None) -> Verdict | None:
     """Decide by the control records of exactly its producer and epoch; None where the logs show none."""
     shown = [
         at
@@ -124,7 +126,7 @@ def _open_in_log(answer: Described, partition: object, offset: int) -> str:
     )
 
 
-def _by_coordinator(each: Transaction, answer: Answer, held: Held) -> Decided:
+def _by_coordinator(each: Transaction, answer: Answer, held: HeldTransactions) -> Decided:
     if answer is Missing.DENIED:
         return Decision.DENIED, _denied(each.transactional_id)
     if not isinstance(answer, Described):
@@ -134,7 +136,7 @@ def _by_coordinator(each: Transaction, answer: Answer, held: Held) -> Decided:
     return _described(each, each.epoch, answer, held)
 
 
-def _described(each: Transaction, epoch: int, answer: Described, held: Held) -> Decided:
+def _described(each: Transaction, epoch: int, answer: Described, held: HeldTransactions) -> Decided:
     if answer.producer_id != each.producer_id or answer.epoch < epoch:
         return Decision.FOREIGN, (
             f"The id belongs to producer {answer.producer_id} with epoch {answer.epoch} now, the checkpoint holds "

@@ -11,7 +11,7 @@ from offsetwise.model.offsets import Count, Offset
 from offsetwise.position import OfPartition, TopicPartition
 from offsetwise.transactions.deciding import decide
 from offsetwise.transactions.decisions import CLOSED, Decision, SinkTransaction
-from offsetwise.transactions.observed import Described, Held, LogSearch, Look, TransactionState
+from offsetwise.transactions.observed import Described, HeldTransactions, LogSearch, TransactionLook, TransactionState
 from offsetwise.transactions.upgrade import Upgrade
 
 
@@ -33,8 +33,8 @@ class Looks:
     cluster_id: str | None
     brokers: frozenset[str]
     """HOST:PORT of each, lower case."""
-    first: Look
-    second: Look
+    first: TransactionLook
+    second: TransactionLook
     partitions: tuple[LogEnds, ...] = ()
     problems: tuple[str, ...] = ()
     """What could not be asked, each a sentence."""
@@ -97,7 +97,7 @@ class SinkAnswer:
     """The longest time-out of the job's transactions there; None where none was seen."""
 
 
-def report(held: Held, looks: Looks, *, elsewhere: str | None = None) -> SinkTransactions:
+def report(held: HeldTransactions, looks: Looks, *, elsewhere: str | None = None) -> SinkTransactions:
     """Decide about all transactions of a checkpoint's sinks; see `decide`."""
     starts = {(each.partition, each.producer_id): each.start_offset for each in looks.second.writes}
     rows = tuple(
@@ -115,7 +115,9 @@ def report(held: Held, looks: Looks, *, elsewhere: str | None = None) -> SinkTra
     )
 
 
-def _open(row: SinkTransaction, look: Look, starts: Mapping[tuple[TopicPartition, int], int]) -> SinkTransaction:
+def _open(
+    row: SinkTransaction, look: TransactionLook, starts: Mapping[tuple[TopicPartition, int], int]
+) -> SinkTransaction:
     """Say of an open transaction where it is open, and until when."""
     answer = look.answers.get(row.transactional_id or "")
     if not isinstance(answer, Described) or (answer.producer_id, answer.epoch) != (row.producer_id, row.epoch):

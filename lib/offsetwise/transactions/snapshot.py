@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from offsetwise.model import Count, Offset
 from offsetwise.position import TopicPartition
 from offsetwise.transactions.ended import Place
-from offsetwise.transactions.observed import Described, Held
+from offsetwise.transactions.observed import Described, HeldTransactions
 from offsetwise.transactions.report import Looks
 from offsetwise.transactions.upgrade import TransactionFacts
 
@@ -44,7 +44,7 @@ class SinkSnapshot:
     records: tuple[HeldRecords, ...] = ()
     """Of open transactions, where they were counted."""
 
-    def looks_of(self, held: Held) -> Looks:
+    def looks_of(self, held: HeldTransactions) -> Looks:
         """Give what concerns the sinks of one checkpoint: others', of the same snapshot, may write to other topics."""
         both = self.looks.first, self.looks.second
         described = (look.answers[name] for look in both for name in held.own(look.answers))

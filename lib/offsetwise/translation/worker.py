@@ -47,7 +47,7 @@ class Question(StrEnum):
     SAME = "same"
 
 
-class Log(StrEnum):
+class LogSide(StrEnum):
     """Which log a record was read from."""
 
     OLD = "old"
@@ -142,7 +142,7 @@ def answer_group(tasks: Mapping[int, tuple[str, Task]], group: Any) -> Any:
     number = group.column("task")[0].as_py()
     ordered = group.sort_by("offset")
     of = ordered.column("log").to_pylist()
-    old, new, aborted = (ordered.filter(pa.array([each == log.value for each in of], pa.bool_())) for log in Log)
+    old, new, aborted = (ordered.filter(pa.array([each == log.value for each in of], pa.bool_())) for log in LogSide)
     token, task = tasks[number]
     given = answer(task, records_of(old), records_of(new), records_of(aborted), origins=_origins(new))
     text = written(replace(given, record_bytes=_mean_size(old, new)), token)

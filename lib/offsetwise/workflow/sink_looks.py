@@ -16,7 +16,7 @@ from offsetwise.model import Checkpoint
 from offsetwise.ports.stream import spec_of
 from offsetwise.progress import Progress
 from offsetwise.streams.reader import transactions_of
-from offsetwise.transactions.observed import Held
+from offsetwise.transactions.observed import HeldTransactions
 from offsetwise.transactions.report import Looks, SinkAnswer, report
 from offsetwise.transactions.snapshot import SinkSnapshot
 from offsetwise.transactions.timing import seen_timeout_ms
@@ -32,7 +32,7 @@ class Sink:
 
     stated: CheckpointConfig
     read: Checkpoint
-    held: Held
+    held: HeldTransactions
     cluster: ClusterConfig
     """Which they write to."""
     after: ClusterConfig
@@ -54,7 +54,7 @@ def read_sink(migration: Migration, checkpoint: str, progress: Progress) -> Sink
 
 def look(
     cluster: ClusterConfig,
-    held: Held,
+    held: HeldTransactions,
     asked: Iterable[ClusterConfig],
     *,
     topics: tuple[str, ...],
@@ -173,7 +173,7 @@ def elsewhere(sink: Sink, looks: Looks) -> str | None:
     )
 
 
-def _held(read: Checkpoint, migration: Migration) -> Held:
+def _held(read: Checkpoint, migration: Migration) -> HeldTransactions:
     details = read.details
     number = details.checkpoint_id
     if number is None or not (details.transactional_id_prefixes or details.transactions):
@@ -185,7 +185,7 @@ def _held(read: Checkpoint, migration: Migration) -> Held:
         )
     near = (*migration.checkpoint_roots, *(each.uri for each in migration.checkpoints))
     newer, searched = engine_of(read.engine).newer(read.uri, number, near)
-    return Held(
+    return HeldTransactions(
         checkpoint_id=number,
         written_ms=details.written_ms,
         prefixes=details.transactional_id_prefixes,

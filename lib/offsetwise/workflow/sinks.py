@@ -24,7 +24,7 @@ from offsetwise.plan.sinks.settling import Settling, counted, settle
 from offsetwise.progress import Progress, unheard
 from offsetwise.streams.reader import transactions_of as transactions_reader
 from offsetwise.transactions.decisions import Decision, SinkTransaction
-from offsetwise.transactions.observed import Held, together
+from offsetwise.transactions.observed import HeldTransactions, together
 from offsetwise.transactions.report import SinkTransactions, report
 from offsetwise.transactions.snapshot import HeldRecords, SinkSnapshot
 from offsetwise.transactions.timing import PREPARED, Timeout, seen_timeout_ms
@@ -151,7 +151,9 @@ def _begun(row: SinkTransaction) -> Iterator[PlannedTransaction]:
         )
 
 
-def _findings(held: Held, made: SinkTransactions, after: TransactionFacts, timeout: Timeout) -> Iterator[Finding]:
+def _findings(
+    held: HeldTransactions, made: SinkTransactions, after: TransactionFacts, timeout: Timeout
+) -> Iterator[Finding]:
     """Give what is worth knowing before the job starts again."""
     for problem in transaction_timeout_refused(after, timeout):
         yield transaction_timeout_refused.finding(problem.message, fix=problem.fix)

@@ -13,7 +13,7 @@ import pytest
 import offsetwise as ow
 from offsetwise import files
 from offsetwise.api.world import LiveWorld
-from offsetwise.apply.recheck import Held, recheck
+from offsetwise.apply.recheck import RecheckResult, recheck
 from offsetwise.config import load_migration
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import CopiedRecord, Exactness, Outcome, Plan, PlannedPosition
@@ -43,7 +43,7 @@ class Planned:
         self.draft = made.draft(options.target("starting-position"), author="ada")
         self.plan: Plan = self.draft.document
 
-    def again(self, plan: Plan | None = None) -> tuple[Held, ...]:
+    def again(self, plan: Plan | None = None) -> tuple[RecheckResult, ...]:
         world = LiveWorld(migration=load_migration(self.path), progress=unheard)
         return recheck(self.plan if plan is None else plan, world)
 

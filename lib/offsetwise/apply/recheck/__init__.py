@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
-from offsetwise.apply.recheck.proofs import Held, RecordPlace, RecordReader, proofs_again
+from offsetwise.apply.recheck.proofs import RecheckResult, RecordPlace, RecordReader, proofs_again
 from offsetwise.apply.recheck.several import StretchReader, several_again
 from offsetwise.engines.registry import engine_of
 from offsetwise.errors import ApplyError, OffsetwiseError, StalePlanError
@@ -33,7 +33,7 @@ from offsetwise.plan.target import Role, target_type
 from offsetwise.transactions.report import SinkTransactions
 from offsetwise.wording import many
 
-__all__ = ["Held", "RecordPlace", "World", "recheck", "require"]
+__all__ = ["RecheckResult", "RecordPlace", "World", "recheck", "require"]
 
 NAMED: Final = 20
 """How many differences an error names."""
@@ -75,7 +75,7 @@ class World(RecordReader, StretchReader, Protocol):
         """
 
 
-def recheck(plan: Plan, world: World, *, begun: Collection[Target] = ()) -> tuple[Held, ...]:
+def recheck(plan: Plan, world: World, *, begun: Collection[Target] = ()) -> tuple[RecheckResult, ...]:
     """Hold a plan against the world.
 
     Args:
@@ -117,7 +117,7 @@ def _as_stated(position: AnyPosition) -> AnyPosition:
     return position
 
 
-def require(digest: str, held: Sequence[Held]) -> None:
+def require(digest: str, held: Sequence[RecheckResult]) -> None:
     """Go on only if everything holds.
 
     Raises:
@@ -162,15 +162,17 @@ def _left(wanted: Requirements, begun: Collection[Target]) -> Requirements:
     )
 
 
-def _drifted(found: Drift) -> Held:
+def _drifted(found: Drift) -> RecheckResult:
     outcome = Outcome.UNKNOWN if found.kind is DriftKind.UNREADABLE else Outcome.FAILED
     active = found.kind is DriftKind.GROUP_ACTIVE
-    return Held(outcome=outcome, told=found.told, topic=found.topic, partition=found.partition, stoppable=active)
+    return RecheckResult(
+        outcome=outcome, told=found.told, topic=found.topic, partition=found.partition, stoppable=active
+    )
 
 
 def _checkpoint(
     wanted: CheckpointRequirement | None, world: World
-) -> tuple[Checkpoint | None, Mapping[str, str], list[Held]]:
+) -> tuple[Checkpoint | None, Mapping[str, str], list[RecheckResult]]:
     """Read the checkpoint and the files the positions came from, and say what only reading it now can tell."""
     if wanted is None:
         return None, {}, []
@@ -179,12 +181,16 @@ def _checkpoint(
         pinned = engine_of(now.engine).reads_files
         files = dict(now.pins) if pinned else world.digests(wanted.uri, tuple(path for path, _ in wanted.files))
     except OffsetwiseError as error:
-        return None, {}, [Held(outcome=Outcome.UNKNOWN, told=error.problem)]
+        return None, {}, [RecheckResult(outcome=Outcome.UNKNOWN, told=error.problem)]
     running = (each.message for each in now.problems if each.code == reader_suspected.code)
-    return now, files, [Held(outcome=Outcome.FAILED, told=f"{wanted.uri}: {told}", stoppable=True) for told in running]
+    return (
+        now,
+        files,
+        [RecheckResult(outcome=Outcome.FAILED, told=f"{wanted.uri}: {told}", stoppable=True) for told in running],
+    )
 
 
-def _covered(plan: Plan) -> Iterator[Held]:
+def _covered(plan: Plan) -> Iterator[RecheckResult]:
     """Every topic that is used must be one that the plan requires: else nobody held it to anything."""
     for side, required, wanted in (
         (Cluster.OLD, plan.requirements.old, {p.topic for p in plan.positions if p.old_offset is not None}),
@@ -192,13 +198,13 @@ def _covered(plan: Plan) -> Iterator[Held]:
     ):
         for topic in sorted(wanted - {each.name for each in required.topics}):
             told = f"Topic {topic!r} of {required.name!r}: the plan uses it and does not say which topic it was."
-            yield Held(outcome=Outcome.UNKNOWN, told=f"{told} It is on the {side} cluster.", topic=topic)
+            yield RecheckResult(outcome=Outcome.UNKNOWN, told=f"{told} It is on the {side} cluster.", topic=topic)
 
 
-def _count(held: Sequence[Held]) -> str:
+def _count(held: Sequence[RecheckResult]) -> str:
     return many(len(held), "thing")
 
 
-def _some(held: Sequence[Held]) -> str:
+def _some(held: Sequence[RecheckResult]) -> str:
     more = f" And {len(held) - NAMED} more." if len(held) > NAMED else ""
     return " ".join(each.told for each in held[:NAMED]) + more

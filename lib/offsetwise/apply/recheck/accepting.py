@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from offsetwise.apply.recheck.proofs import Held
+from offsetwise.apply.recheck.proofs import RecheckResult
 from offsetwise.errors import NotApprovedError
 from offsetwise.model import Approver, Outcome, TopicPartition
 from offsetwise.wording import many
@@ -15,7 +15,7 @@ _NAMED: Final = 5
 """Positions that a refusal names."""
 
 
-def accepted(held: Sequence[Held], approvers: Sequence[Approver], required: int) -> tuple[Held, ...]:
+def accepted(held: Sequence[RecheckResult], approvers: Sequence[Approver], required: int) -> tuple[RecheckResult, ...]:
     """Let pass what cannot be proven any more where enough approvers signed that it may be applied so.
 
     What differs from what was reviewed, or cannot be read for another reason, stays as it is.
@@ -28,7 +28,7 @@ def accepted(held: Sequence[Held], approvers: Sequence[Approver], required: int)
     return tuple(_judged(each, approvers, required) for each in held)
 
 
-def require_needed(digest: str, held: Sequence[Held], approvers: Sequence[Approver]) -> None:
+def require_needed(digest: str, held: Sequence[RecheckResult], approvers: Sequence[Approver]) -> None:
     """Refuse an approval that accepts a position as unproven whose proof was made again.
 
     Else to accept every position, just in case, would become a habit, and no proof would be asked for any more.
@@ -53,7 +53,7 @@ def require_needed(digest: str, held: Sequence[Held], approvers: Sequence[Approv
             )
 
 
-def _judged(each: Held, approvers: Sequence[Approver], required: int) -> Held:
+def _judged(each: RecheckResult, approvers: Sequence[Approver], required: int) -> RecheckResult:
     if each.unproven is None or each.outcome is not Outcome.UNKNOWN:
         return each
     said = [f"{subject} accepted it as unproven: {reason}" for subject, reason in _reasons(each.unproven, approvers)]

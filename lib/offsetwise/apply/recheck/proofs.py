@@ -41,7 +41,7 @@ RecordPlace = tuple[TopicPartition, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class RecheckResult:
     """One thing that must hold, and whether it does."""
 
     outcome: Outcome
@@ -126,7 +126,7 @@ class _Between:
 
 def proofs_again(
     plan: Plan, reader: RecordReader, logs: Mapping[Cluster, Mapping[TopicPartition, PartitionState]]
-) -> list[Held]:
+) -> list[RecheckResult]:
     """Make the proof of every position again.
 
     Args:
@@ -137,9 +137,9 @@ def proofs_again(
     Returns:
         What was read again, and what differs or cannot be read.
     """
-    held: list[Held] = []
+    held: list[RecheckResult] = []
     if plan.from_files:
-        held.append(Held(outcome=Outcome.PASSED, told=FROM_FILES))
+        held.append(RecheckResult(outcome=Outcome.PASSED, told=FROM_FILES))
     singles: list[_Single] = []
     betweens: list[_Between] = []
     pending = writes_pending(plan)
@@ -200,7 +200,7 @@ def _singles(end: _End) -> Iterator[_Single]:
                 yield _Single(end=end, side=side, place=(at, offset), neighbour=neighbour)
 
 
-def _outside(one: _Single, logs: Mapping[TopicPartition, PartitionState]) -> Held | None:
+def _outside(one: _Single, logs: Mapping[TopicPartition, PartitionState]) -> RecheckResult | None:
     at, offset = one.place
     log = logs.get(at)
     if log is None or log.log_start is None or log.hw is None:
@@ -212,7 +212,7 @@ def _outside(one: _Single, logs: Mapping[TopicPartition, PartitionState]) -> Hel
     return None
 
 
-def _gone(one: _Single, told: str, *, known: bool = True) -> Held:
+def _gone(one: _Single, told: str, *, known: bool = True) -> RecheckResult:
     """Say that a record of a proof is not to be read; `known` where it is known to be gone for good."""
     position = one.end.position
     if position.override is not None:  # a person decided it, so that no record has to prove it
@@ -275,7 +275,7 @@ def _identity(proof: Proof, side: Cluster, records: Records) -> str:
     return identity.hex()
 
 
-def _compared(one: _Single, found: Mapping[tuple[Cluster, str, RecordPlace], Records]) -> Held:
+def _compared(one: _Single, found: Mapping[tuple[Cluster, str, RecordPlace], Records]) -> RecheckResult:
     at, offset = one.place
     subject = f"{at} on the {one.side} cluster: the record at {offset}"
     records = found.get((one.side, one.end.proof.salt, one.place))
@@ -286,7 +286,7 @@ def _compared(one: _Single, found: Mapping[tuple[Cluster, str, RecordPlace], Rec
     return held_of(one.end.position, Outcome.FAILED, f"{subject} is another one than was reviewed.")
 
 
-def _counted(between: _Between, found: Mapping[tuple[Cluster, str, RecordPlace], Records]) -> Held:
+def _counted(between: _Between, found: Mapping[tuple[Cluster, str, RecordPlace], Records]) -> RecheckResult:
     """Count by identity which unread records lie below the new position, and which read ones above it."""
     end = between.end
     old, new = end.position.topic_partition, end.position.new_topic_partition
@@ -328,8 +328,8 @@ def displaced(wanted: Counter[str], there: Counter[str], elsewhere: Counter[str]
     return sum(min(amiss[each], beyond[each]) for each in amiss & beyond)
 
 
-def held_of(position: PlannedPosition, outcome: Outcome, told: str, *, unproven: bool = False) -> Held:
+def held_of(position: PlannedPosition, outcome: Outcome, told: str, *, unproven: bool = False) -> RecheckResult:
     """Give what was found of a position."""
     topic, partition = position.new_topic, position.partition
     of = position.topic_partition if unproven else None
-    return Held(outcome=outcome, told=told, topic=topic, partition=partition, unproven=of)
+    return RecheckResult(outcome=outcome, told=told, topic=topic, partition=partition, unproven=of)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from offsetwise.apply.recheck.proofs import Held, displaced, held_of
+from offsetwise.apply.recheck.proofs import RecheckResult, displaced, held_of
 from offsetwise.model import AnyPosition, Cluster, CopiedRecord, Outcome, PartProof, Plan, PlannedPosition
 from offsetwise.plan.proofs.several import stays
 from offsetwise.plan.refusals import without_proof
@@ -57,7 +57,7 @@ class _Part:
 _Read = Mapping[tuple[Cluster, str, Stretch], ReadStretch]
 
 
-def several_again(plan: Plan, reader: StretchReader, certain: Certain) -> list[Held]:
+def several_again(plan: Plan, reader: StretchReader, certain: Certain) -> list[RecheckResult]:
     """Make the proof of every position in several partitions again.
 
     Args:
@@ -126,7 +126,7 @@ def _read(reader: StretchReader, parts: Sequence[_Part]) -> _Read:
     }
 
 
-def _judged(parts: Sequence[_Part], found: _Read) -> Iterator[Held]:
+def _judged(parts: Sequence[_Part], found: _Read) -> Iterator[RecheckResult]:
     """Compare the records of each part; count what lies between them where all are there."""
     position = parts[0].position
     compared = [held for part in parts for side in Cluster for held in _compared(part, side, found)]
@@ -135,7 +135,7 @@ def _judged(parts: Sequence[_Part], found: _Read) -> Iterator[Held]:
         yield _counted(parts, found)
 
 
-def _compared(part: _Part, side: Cluster, found: _Read) -> Iterator[Held]:
+def _compared(part: _Part, side: Cluster, found: _Read) -> Iterator[RecheckResult]:
     read = found[side, part.salt, part.stretch(side)]
     at = part.stretch(side).topic_partition
     for record, records, whole in (
@@ -155,7 +155,7 @@ def _one(
     *,
     read: ReadStretch,
     whole: bool,
-) -> Held:
+) -> RecheckResult:
     place = record.old if side is Cluster.OLD else record.new
     subject = f"{at} on the {side} cluster: the record {place}"
     identity, position = records.get(place), part.position
@@ -173,7 +173,7 @@ def _one(
     return held_of(position, Outcome.FAILED, told)
 
 
-def _counted(parts: Sequence[_Part], found: _Read) -> Held:
+def _counted(parts: Sequence[_Part], found: _Read) -> RecheckResult:
     """Count by identity which unread records lie below the new position, and which read ones above it."""
     position = parts[0].position
     name, new = str(position.new_topic_partition), position.new_offset

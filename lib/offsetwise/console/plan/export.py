@@ -25,7 +25,7 @@ from offsetwise.plan.moving import moving_of
 from offsetwise.plan.target import Role, groups_of, target_type
 from offsetwise.review.exports import Export, ExportKind, commands
 from offsetwise.review.kit import Destination, groups_command, output_of
-from offsetwise.review.sheet import Mark, Sheet
+from offsetwise.review.sheet import Sheet, SheetMark
 from offsetwise.store.review_rows import State
 from offsetwise.wording import many, moment, size
 from offsetwise.wording.verdicts import Tone
@@ -46,10 +46,10 @@ _STYLE: Final = """<style>
 </style>"""
 """Copying is what the commands are for: Streamlit shows its button only while the mouse is over them."""
 _SAYS: Final = {
-    Mark.DRAFT: "A DRAFT: nobody may apply it.",
-    Mark.APPROVED: "Approved.",
-    Mark.APPLIED: "Applied already: for the records.",
-    Mark.WITHDRAWN: "WITHDRAWN: whoever signed it is no reviewer here any more.",
+    SheetMark.DRAFT: "A DRAFT: nobody may apply it.",
+    SheetMark.APPROVED: "Approved.",
+    SheetMark.APPLIED: "Applied already: for the records.",
+    SheetMark.WITHDRAWN: "WITHDRAWN: whoever signed it is no reviewer here any more.",
 }
 
 
@@ -106,7 +106,7 @@ def _plan(seat: board.Seat, sheet: Sheet) -> None:
         _standing(sheet)
     known = naming.migration_of(sheet.row, answers.current().offered)
     where = (None if known is None else known.destination) or Destination()
-    if sheet.standing.mark is Mark.APPROVED:
+    if sheet.standing.mark is SheetMark.APPROVED:
         with guard.block("kit"):
             _kit(seat, sheet, where)
     with guard.block("commands"):
@@ -114,7 +114,7 @@ def _plan(seat: board.Seat, sheet: Sheet) -> None:
     if sheet.row.state is State.SUBMITTED:
         with guard.block("export-bundle"), st.container(border=True):
             _bundle(seat, sheet)
-    with st.expander(_OTHER[sheet.standing.mark is Mark.APPROVED], icon=":material/folder_zip:"):
+    with st.expander(_OTHER[sheet.standing.mark is SheetMark.APPROVED], icon=":material/folder_zip:"):
         draw(seat, sheet, where)
     with st.expander("What came back: an approval or a receipt", icon=":material/upload_file:"):
         intake.of_plan(seat, sheet.row)
@@ -207,12 +207,12 @@ def on_command_line(sheet: Sheet, destination: Destination) -> None:
     told = sheet.standing
     output = output_of(sheet.plan, _job(sheet), destination)
     lines = commands(sheet.digest, approvals=len(told.counted), mark=told.mark, output=output)
-    steps = _STEPS[-1:] if told.mark is Mark.APPLIED else _STEPS if told.mark is Mark.APPROVED else _STEPS[:1]
+    steps = _STEPS[-1:] if told.mark is SheetMark.APPLIED else _STEPS if told.mark is SheetMark.APPROVED else _STEPS[:1]
     for (title, step), line in zip(steps, lines, strict=True):
         st.subheader(title, anchor=False)
         st.markdown(f":gray[{step}]")
         st.code(line, language=None, wrap_lines=True)
-    if told.mark is Mark.DRAFT:
+    if told.mark is SheetMark.DRAFT:
         st.markdown(":gray[How it is applied is said here once enough people approve it.]")
 
 
@@ -286,14 +286,19 @@ def files_of(seat: board.Seat, sheet: Sheet, kind: ExportKind) -> tuple[File, ..
         PlanError: The plan cannot be said in that form, or somebody changed it just now.
     """
     told = sheet.standing
-    marked = dict.fromkeys(told.counted, told.mark) | dict.fromkeys(told.withdrawn, Mark.WITHDRAWN)
+    marked = dict.fromkeys(told.counted, told.mark) | dict.fromkeys(told.withdrawn, SheetMark.WITHDRAWN)
     approvals = tuple((hashlib.sha256(row.envelope).hexdigest(), mark) for row, mark in marked.items())
     return _files_of(sheet.digest, approvals, sheet.standing.mark, kind, seat, sheet.row.id)
 
 
 @cached(16)
 def _files_of(
-    digest: str, approvals: tuple[tuple[str, Mark], ...], mark: Mark, kind: ExportKind, _seat: board.Seat, _plan: int
+    digest: str,
+    approvals: tuple[tuple[str, SheetMark], ...],
+    mark: SheetMark,
+    kind: ExportKind,
+    _seat: board.Seat,
+    _plan: int,
 ) -> tuple[File, ...]:
     made = tuple(
         File(export=each, sha256=hashlib.sha256(each.content).hexdigest())
@@ -316,7 +321,7 @@ def _changed(plan: int) -> PlanError:
 def why_draft(sheet: Sheet) -> str | None:
     """Say why the files say DRAFT; None where they do not. Markdown."""
     told = sheet.standing
-    if told.mark is not Mark.DRAFT:
+    if told.mark is not SheetMark.DRAFT:
         return None
     why = _WHY_DRAFT.get(told.state, told.why_expired)
     if told.state is State.SUBMITTED:
@@ -340,7 +345,7 @@ def approved(sheet: Sheet) -> str:
         for each in sheet.standing.counted
     )
     count = many(len(sheet.standing.counted), "approval")
-    if sheet.standing.mark is Mark.APPLIED:
+    if sheet.standing.mark is SheetMark.APPLIED:
         kept = f"It was approved here:  \n{by}" if by else "No approval of it is kept here."
         return f"**✓ Applied: version {sheet.row.number:,}.** It is not to be applied again. {kept}"
     return f"**✓ Approved: version {sheet.row.number:,}, {count} of {sheet.standing.required:,} asked for.**  \n{by}"
@@ -348,10 +353,10 @@ def approved(sheet: Sheet) -> str:
 
 def use(kind: ExportKind, file: Export, plan: Plan, destination: Destination) -> str | None:
     """Give the exact commands that use a file of another tool's; None where `apply` is what uses it, or nothing may."""
-    if kind is ExportKind.STARTING_OFFSETS and file.mark is Mark.APPROVED:
+    if kind is ExportKind.STARTING_OFFSETS and file.mark is SheetMark.APPROVED:
         line = starting_form(plan).use
         return None if line is None else line.format(file.name)
-    if kind is ExportKind.GROUPS_CSV and file.mark is Mark.APPROVED and not unseen(plan):
+    if kind is ExportKind.GROUPS_CSV and file.mark is SheetMark.APPROVED and not unseen(plan):
         return groups_command(_groups(plan), file.name, destination)
     return None
 

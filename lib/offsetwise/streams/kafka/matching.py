@@ -15,7 +15,7 @@ from offsetwise.ports.stretches import EDGE, MOST, ReadStretch, Stretch
 from offsetwise.ports.windows import Wanted, Window
 from offsetwise.position import offset_of, offset_or_none
 from offsetwise.streams.kafka.client import consumer_configuration
-from offsetwise.streams.kafka.ranges import Failure, Range, Reader, Unread
+from offsetwise.streams.kafka.ranges import Range, RangeFailure, Reader, Unread
 from offsetwise.streams.kafka.snapshot import log_ranges, offsets_for_times
 
 _AT_FIRST: Final = 1_000
@@ -145,8 +145,8 @@ class TopicCopies:
 
 _UNKNOWN: Final = Window()
 _UNREAD: Final = {
-    Failure.REFUSED: (ClusterAuthError, "Grant READ on the topic to the user in the properties."),
-    Failure.SILENT: (ClusterUnreachableError, "Check that the partition's leader is up and can be reached."),
+    RangeFailure.REFUSED: (ClusterAuthError, "Grant READ on the topic to the user in the properties."),
+    RangeFailure.SILENT: (ClusterUnreachableError, "Check that the partition's leader is up and can be reached."),
 }
 
 

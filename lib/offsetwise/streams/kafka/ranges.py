@@ -27,7 +27,7 @@ Made = TypeVar("Made")
 """What is kept of a record."""
 
 
-class Failure(StrEnum):
+class RangeFailure(StrEnum):
     """Why windows could not be read."""
 
     REFUSED = "refused"
@@ -55,7 +55,7 @@ class Range(OfPartition):
 class Unread:
     """Why a partition could not be read, and a clause that says more."""
 
-    failure: Failure
+    failure: RangeFailure
     told: str
 
 
@@ -179,7 +179,7 @@ class Reader(Generic[Made]):
                 return False
             if start < low:
                 return True  # retention passed it: the caller reads the log starts again
-            return Unread(Failure.CUT_BACK, f"{where} ends at {high:,}, and {start:,} to {end:,} was to be read")
+            return Unread(RangeFailure.CUT_BACK, f"{where} ends at {high:,}, and {start:,} to {end:,} was to be read")
         if (failure := _failures().get(error.code())) is not None:
             return Unread(failure, f"{where}: {error.str()}")
         self._told.append(error)
@@ -197,7 +197,7 @@ class Reader(Generic[Made]):
             else:
                 said = f"; {self._told[-1].str()}" if self._told else ""
                 told = f"nothing of {partition} came within {self._patience_s:.0f} s{said}"
-                self._leave(partition, Unread(Failure.SILENT, told))
+                self._leave(partition, Unread(RangeFailure.SILENT, told))
         if silent:
             self._patience_s = min(STALL_S, _STALL_AGAIN_S)
 
@@ -223,16 +223,16 @@ def _meeting(ranges: Iterable[Range]) -> list[_Run]:
     return runs
 
 
-def _failures() -> dict[int, Failure]:
+def _failures() -> dict[int, RangeFailure]:
     """Give librdkafka's codes after which nothing more will come; it tries again after all others."""
     from confluent_kafka import KafkaError  # noqa: PLC0415 - not on all workers
 
     return {
-        KafkaError._AUTHENTICATION: Failure.REFUSED,
-        KafkaError.SASL_AUTHENTICATION_FAILED: Failure.REFUSED,
-        KafkaError.TOPIC_AUTHORIZATION_FAILED: Failure.REFUSED,
-        KafkaError.CLUSTER_AUTHORIZATION_FAILED: Failure.REFUSED,
-        KafkaError._UNKNOWN_TOPIC: Failure.GONE,
-        KafkaError._UNKNOWN_PARTITION: Failure.GONE,
-        KafkaError.UNKNOWN_TOPIC_OR_PART: Failure.GONE,
+        KafkaError._AUTHENTICATION: RangeFailure.REFUSED,
+        KafkaError.SASL_AUTHENTICATION_FAILED: RangeFailure.REFUSED,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED: RangeFailure.REFUSED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED: RangeFailure.REFUSED,
+        KafkaError._UNKNOWN_TOPIC: RangeFailure.GONE,
+        KafkaError._UNKNOWN_PARTITION: RangeFailure.GONE,
+        KafkaError.UNKNOWN_TOPIC_OR_PART: RangeFailure.GONE,
     }

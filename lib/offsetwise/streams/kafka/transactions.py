@@ -19,10 +19,10 @@ from offsetwise.transactions.observed import (
     PROBE,
     Answer,
     Described,
-    Held,
+    HeldTransactions,
     LogSearch,
-    Look,
     Missing,
+    TransactionLook,
     TransactionState,
     UnsupportedBrokerError,
     to_describe,
@@ -41,7 +41,12 @@ CHECKPOINT_MS: Final = 600_000
 
 
 def look_at_transactions(
-    config: AddressedCluster, held: Held, *, topics: Sequence[str] = (), apart_s: float = 2, timeout_s: float = 20
+    config: AddressedCluster,
+    held: HeldTransactions,
+    *,
+    topics: Sequence[str] = (),
+    apart_s: float = 2,
+    timeout_s: float = 20,
 ) -> Looks:
     """Look twice; see `streams.reader.Reader`."""
     from offsetwise.streams.kafka.wire import Wire  # noqa: PLC0415 - imports a second client, a quarter of a second
@@ -71,7 +76,7 @@ def look_at_transactions(
     )
 
 
-def _search(client: Client, wire: Wire, looking: _Looking, look: Look, timeout_s: float) -> LogSearch | None:
+def _search(client: Client, wire: Wire, looking: _Looking, look: TransactionLook, timeout_s: float) -> LogSearch | None:
     """Search the sink's logs for what the checkpoint holds and no coordinator describes any more."""
     held, producers = looking.held, to_search(looking.held, look.answers)
     topics = looking.sink_topics & looking.contacted.topics.keys()
@@ -88,14 +93,14 @@ def _search(client: Client, wire: Wire, looking: _Looking, look: Look, timeout_s
 class _Looking:
     """Two looks with the same questions."""
 
-    def __init__(self, wire: Wire, held: Held, contacted: Any, topics: tuple[str, ...]) -> None:
+    def __init__(self, wire: Wire, held: HeldTransactions, contacted: Any, topics: tuple[str, ...]) -> None:
         self.wire = wire
         self.held = held
         self.contacted = contacted
         self.sink_topics = set(topics)
         self.problems: list[str] = []
 
-    def look(self) -> Look:
+    def look(self) -> TransactionLook:
         """Look once. What could not be asked is in `problems`."""
         taken_ms = time.time_ns() // 1_000_000
         try:
@@ -104,7 +109,7 @@ class _Looking:
             self.problems.append(
                 "The brokers are older than Kafka 3.0: they do not list transactions, so that nothing is known of them."
             )
-            return Look(taken_ms=taken_ms, answers=self._all_held(Missing.UNSUPPORTED))
+            return TransactionLook(taken_ms=taken_ms, answers=self._all_held(Missing.UNSUPPORTED))
         if not whole:
             self.problems.append("A broker did not list the transactions that it coordinates until the deadline.")
         answers = self._answers(set(to_describe(self.held, listed)), exists=bool(listed))
@@ -127,7 +132,7 @@ class _Looking:
                 f"Not every leader told which transactions it holds open on {', '.join(sorted(self.sink_topics))}: "
                 "READ on the topics is needed for that, and an answer in time."
             )
-        look = Look(
+        look = TransactionLook(
             taken_ms=taken_ms,
             listed=listed,
             answers=answers,

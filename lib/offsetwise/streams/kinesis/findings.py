@@ -8,7 +8,7 @@ from typing import Final
 from offsetwise.findings.case import Case, MigrationCase
 from offsetwise.findings.register import Stage, finding
 from offsetwise.model import AnyPosition, Problem, Severity, TopicPartition, TopicState
-from offsetwise.streams.kinesis.numbers import Evidence, evidence_of, moment
+from offsetwise.streams.kinesis.numbers import NumberEvidence, evidence_of, moment
 from offsetwise.streams.kinesis.spec import ShardPlace, in_several, sequence_number
 from offsetwise.wording import duration, many
 
@@ -52,7 +52,7 @@ def held_by(case: MigrationCase, shards: Collection[TopicPartition]) -> str:
     rank=1050,
     stage=Stage.READER,
 )
-def sequence_foreign(shard: str, position: ShardPlace, found: Evidence, born_s: int) -> Iterator[str]:
+def sequence_foreign(shard: str, position: ShardPlace, found: NumberEvidence, born_s: int) -> Iterator[str]:
     """A number names another birth of its shard than the shard's first number does."""
     yield (
         f"Shard {shard} is at {position}, a number of a shard made at {moment(found.born_s)}, and its first number "
@@ -68,7 +68,7 @@ def sequence_foreign(shard: str, position: ShardPlace, found: Evidence, born_s: 
     rank=1060,
     stage=Stage.READER,
 )
-def sequence_other_shard(shard: str, position: ShardPlace, found: Evidence) -> Iterator[str]:
+def sequence_other_shard(shard: str, position: ShardPlace, found: NumberEvidence) -> Iterator[str]:
     """A number names another shard than the one it stands for."""
     yield f"Shard {shard} is at {position}, a number that names shard {found.shard}."
 

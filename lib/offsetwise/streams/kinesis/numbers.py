@@ -14,7 +14,7 @@ _LAST_ARRIVAL_S: Final = 4_102_444_800
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class NumberEvidence:
     """What a sequence number of layout 2 tells by itself: evidence, never proof of a place.
 
     The layout of the times is kinesalite's and not documented by AWS; version and shard are the KCL's own
@@ -29,7 +29,7 @@ class Evidence:
     """When the shard was made, in seconds since the epoch."""
 
 
-def evidence_of(sequence: int) -> Evidence | None:
+def evidence_of(sequence: int) -> NumberEvidence | None:
     """Take a sequence number apart; None for one of another layout, as before 2014 and of emulators that count.
 
     >>> evidence_of(49593949378240586316257100628612811999143984124999500050)
@@ -43,7 +43,7 @@ def evidence_of(sequence: int) -> Evidence | None:
     arrived, shard = sequence >> 36 & _SECONDS, sequence >> 4 & 0xFFFF_FFFF
     if shard % 16 != shard_of_born or not _FIRST_ARRIVAL_S <= born <= arrived < _LAST_ARRIVAL_S:
         return None
-    return Evidence(shard=shard, arrived_s=arrived, born_s=born)
+    return NumberEvidence(shard=shard, arrived_s=arrived, born_s=born)
 
 
 def moment(at_s: int) -> str:

@@ -15,7 +15,7 @@ from hashlib import md5, sha256
 from threading import Lock
 from typing import Any, Final
 
-from offsetwise.ports.windows import Failure, Wanted, Window
+from offsetwise.ports.windows import ReadFailure, Wanted, Window
 from offsetwise.streams.kinesis.spec import SHARD_END, TRIM_HORIZON, Place, ShardPlace, at, at_time, shard_id
 
 AT_ONCE: Final = 16
@@ -37,11 +37,11 @@ _CONNECTING: Final = Lock()
 _CLIENTS: Final[dict[tuple[tuple[str, str], ...], Any]] = {}
 
 _FAILURES: Final = {
-    "ResourceNotFoundException": Failure.GONE,
-    "InvalidArgumentException": Failure.FOREIGN,
-    "ProvisionedThroughputExceededException": Failure.BUSY,
-    "LimitExceededException": Failure.BUSY,
-    "ThrottlingException": Failure.BUSY,
+    "ResourceNotFoundException": ReadFailure.GONE,
+    "InvalidArgumentException": ReadFailure.FOREIGN,
+    "ProvisionedThroughputExceededException": ReadFailure.BUSY,
+    "LimitExceededException": ReadFailure.BUSY,
+    "ThrottlingException": ReadFailure.BUSY,
 }
 
 
@@ -118,7 +118,7 @@ class Shard:
             try:
                 return call()
             except Exception as error:
-                if failure_of(error) is not Failure.BUSY or not left:
+                if failure_of(error) is not ReadFailure.BUSY or not left:
                     raise
                 time.sleep(1)
         raise AssertionError
@@ -295,10 +295,10 @@ def _split(place: ShardPlace, records: Sequence[_Record]) -> int:
     return 0 if place.at_ms is None else sum(each.arrived_ms < place.at_ms for each in records)
 
 
-def failure_of(error: Exception) -> Failure | None:
+def failure_of(error: Exception) -> ReadFailure | None:
     """Tell an answer of Kinesis, or its silence, from a mistake of ours."""
     from botocore import exceptions as of  # noqa: PLC0415 - of an extra, and slow to import
 
     if isinstance(error, of.ClientError):
-        return _FAILURES.get(str(error.response.get("Error", {}).get("Code")), Failure.REFUSED)
-    return Failure.SILENT if isinstance(error, of.BotoCoreError) else None
+        return _FAILURES.get(str(error.response.get("Error", {}).get("Code")), ReadFailure.REFUSED)
+    return ReadFailure.SILENT if isinstance(error, of.BotoCoreError) else None

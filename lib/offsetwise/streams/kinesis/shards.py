@@ -17,7 +17,7 @@ from offsetwise.streams.kinesis.findings import (
     sequence_layout,
     sequence_other_shard,
 )
-from offsetwise.streams.kinesis.numbers import Evidence, evidence_of
+from offsetwise.streams.kinesis.numbers import NumberEvidence, evidence_of
 from offsetwise.streams.kinesis.spec import SHARD_END, ShardPlace, shard_number
 
 LAST_HASH_KEY: Final = 2**128 - 1
@@ -50,7 +50,7 @@ class Shard:
         return ShardPosition(stream=self.stream, shard=self.id, position=self.position, planned_position=self.planned)
 
     @property
-    def evidence(self) -> Evidence | None:
+    def evidence(self) -> NumberEvidence | None:
         """What its position tells by itself."""
         return None if self.position.sequence is None else evidence_of(self.position.sequence)
 
@@ -91,7 +91,7 @@ def problems_of(shards: Sequence[Shard], *, knows_children: bool) -> list[Proble
     return problems
 
 
-def _alone(shard: Shard, found: Evidence | None) -> Iterator[Problem]:
+def _alone(shard: Shard, found: NumberEvidence | None) -> Iterator[Problem]:
     if found is not None and found.shard != shard_number(shard.id):
         yield from sequence_other_shard(shard.id, shard.position, found)
     first = None if shard.first is None else evidence_of(shard.first)
@@ -101,7 +101,7 @@ def _alone(shard: Shard, found: Evidence | None) -> Iterator[Problem]:
         yield from inside_aggregate(shard.id, shard.position)
 
 
-def _layouts(shards: Sequence[Shard], told: Sequence[Evidence | None]) -> Iterator[Problem]:
+def _layouts(shards: Sequence[Shard], told: Sequence[NumberEvidence | None]) -> Iterator[Problem]:
     each_told = zip(shards, told, strict=True)
     unknown = [each for each, found in each_told if found is None and each.position.sequence is not None]
     if unknown:

@@ -30,7 +30,7 @@ from offsetwise.plan.settings import Settings, settings_of
 from offsetwise.plan.target import Role, TargetType, Where
 from offsetwise.plan.ways import Way
 from offsetwise.streams.kinesis.findings import table_shared
-from offsetwise.streams.kinesis.numbers import Evidence, evidence_of, moment
+from offsetwise.streams.kinesis.numbers import NumberEvidence, evidence_of, moment
 from offsetwise.streams.kinesis.spec import SPEC as STREAM
 from offsetwise.streams.kinesis.spec import TRIM_HORIZON, Place, ShardPlace, sequence_number, shard_id
 from offsetwise.streams.kinesis.tables import DynamoTable
@@ -115,7 +115,7 @@ def of_another_stream(plan: Plan, leases: Mapping[str, AnyPosition]) -> str:
     return ""
 
 
-def _evidence(position: AnyPosition | None) -> Evidence | None:
+def _evidence(position: AnyPosition | None) -> NumberEvidence | None:
     number = position.sequence if isinstance(position, ShardPlace) else None
     return None if number is None else evidence_of(number)
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import streamlit as st
 
-from offsetwise.batches import History, Lane, Moment, Phase, Standing, moments, standing
+from offsetwise.batches import BatchMoment, History, Lane, Phase, Standing, moments, standing
 from offsetwise.console.explore.checkpoint import batches, charts, sources
 from offsetwise.console.explore.checkpoint.batches import Scope, history
 from offsetwise.console.explore.checkpoint.sources import Reading
@@ -142,20 +142,20 @@ def _go(names: list[str], by: int) -> None:
 
 
 @cached(8)
-def steps_of(held: Reading) -> dict[str, Moment]:
+def steps_of(held: Reading) -> dict[str, BatchMoment]:
     """Give the steps of the history, by their name in an address."""
     found = history(held)
     return {moment.name(found): moment for moment in moments(found)}
 
 
 @cached(128)
-def standing_at(held: Reading, moment: Moment, scope: Scope) -> Standing:
+def standing_at(held: Reading, moment: BatchMoment, scope: Scope) -> Standing:
     """Give what a failure at a step would read again."""
     return standing(history(held), moment, scope.lanes)
 
 
 @cached(128)
-def step_places(held: Reading, moment: Moment, scope: Scope) -> tuple[int, ...]:
+def step_places(held: Reading, moment: BatchMoment, scope: Scope) -> tuple[int, ...]:
     """Give the lanes that the picture of a step shows: all, or those with most to read again, in log order."""
     at = standing_at(held, moment, scope)
     if scope.count <= charts.MAX_LANES:
@@ -166,13 +166,13 @@ def step_places(held: Reading, moment: Moment, scope: Scope) -> tuple[int, ...]:
 
 
 @cached(128)
-def step_chart(held: Reading, moment: Moment, scope: Scope, colours: Palette) -> Any:
+def step_chart(held: Reading, moment: BatchMoment, scope: Scope, colours: Palette) -> Any:
     """Give the picture of a step."""
     found, at, places = history(held), standing_at(held, moment, scope), step_places(held, moment, scope)
     return charts.step(found, at, places, scope.lanes, colours)
 
 
-def holds(history: History, moment: Moment) -> str:
+def holds(history: History, moment: BatchMoment) -> str:
     """Say what the checkpoint holds at a moment."""
     if moment.row is None:
         return "The initial offsets are recorded in sources/, and no batch is planned."
@@ -185,7 +185,7 @@ def holds(history: History, moment: Moment) -> str:
     )
 
 
-def fails(history: History, moment: Moment, at: Standing) -> tuple[Tone, str, str]:
+def fails(history: History, moment: BatchMoment, at: Standing) -> tuple[Tone, str, str]:
     """Say what a failure right then would read again: tone, the answer, and its details."""
     if moment.row is None:
         return Tone.RIGHT, "A failure right then reads nothing twice.", "Batch 0 starts at the initial offsets."
@@ -225,7 +225,7 @@ def fails(history: History, moment: Moment, at: Standing) -> tuple[Tone, str, st
     )
 
 
-def taken(history: History, moment: Moment, at: Standing, lanes: slice) -> str:
+def taken(history: History, moment: BatchMoment, at: Standing, lanes: slice) -> str:
     """Say in one sentence what the picture of a step shows."""
     counted = many(int(at.start_known.sum()), "partition")
     again = many(at.again.records, "record")

@@ -46,7 +46,7 @@ _KEYS: Final = frozenset({"metadataKey", "metadataSortKey"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class OffsetLine:
     """One line of an offset file: where a batch starts."""
 
     stream: str
@@ -85,7 +85,7 @@ class _Ends:
     """Whether anything is there at all."""
 
 
-def parse_line(text: str | None) -> Line | None:
+def parse_line(text: str | None) -> OffsetLine | None:
     """Read the line of a Kinesis source; None for that of another one.
 
     Raises:
@@ -107,7 +107,7 @@ def parse_line(text: str | None) -> Line | None:
             raise GarbledError(f"expected an object by the id of a shard, found {name[:60]!r}")
         places[name] = place_of(value)
     has_sub = any("isLast" in value for value in shards.values())
-    return Line(stream=stream, batch=int(batch), places=places, has_sub=has_sub)
+    return OffsetLine(stream=stream, batch=int(batch), places=places, has_sub=has_sub)
 
 
 def read_source(
@@ -163,7 +163,7 @@ def read_source(
     )
 
 
-def _is_lost(folder: FolderReader, source: str, line: Line, committer: Table | None) -> bool:
+def _is_lost(folder: FolderReader, source: str, line: OffsetLine, committer: Table | None) -> bool:
     """Return whether the ends of other batches are there, so that those of this one were not kept elsewhere."""
     if committer is not None:
         return False
@@ -173,7 +173,7 @@ def _is_lost(folder: FolderReader, source: str, line: Line, committer: Table | N
         return False
 
 
-def _lost(batch: int, source: str, line: Line) -> Problem:
+def _lost(batch: int, source: str, line: OffsetLine) -> Problem:
     anew = (
         f"begin with an empty checkpoint, and the line of source {source} in offsets/{batch} as the option "
         "kinesis.startingposition"
@@ -188,7 +188,7 @@ def _lost(batch: int, source: str, line: Line) -> Problem:
     )
 
 
-def _elsewhere(batch: int, source: str, line: Line) -> Problem:
+def _elsewhere(batch: int, source: str, line: OffsetLine) -> Problem:
     if line.has_sub:
         return next(positions_elsewhere(batch, _path(source, line)))
     return positions_elsewhere.problem(
@@ -198,7 +198,7 @@ def _elsewhere(batch: int, source: str, line: Line) -> Problem:
     )
 
 
-def _committed(line: Line, ends: _Ends, batch: int, problems: list[Problem]) -> list[Shard]:
+def _committed(line: OffsetLine, ends: _Ends, batch: int, problems: list[Problem]) -> list[Shard]:
     """Give where the next batch begins: at the ends, and for a shard without one where the batch began."""
     strange = sorted(ends.places.keys() - line.places.keys())
     if strange:
@@ -217,7 +217,7 @@ def _committed(line: Line, ends: _Ends, batch: int, problems: list[Problem]) -> 
     return [Shard(id=name, stream=line.stream, position=ends.places.get(name) or line.places[name]) for name in names]
 
 
-def _pending(line: Line, ends: _Ends) -> list[Shard]:
+def _pending(line: OffsetLine, ends: _Ends) -> list[Shard]:
     """Give where a batch that runs again begins and, where that is recorded and kept to, ends."""
     bounded = ends.places if line.has_sub else {}
     return [
@@ -226,7 +226,7 @@ def _pending(line: Line, ends: _Ends) -> list[Shard]:
     ]
 
 
-def _earlier(source: str, raw: Mapping[int, str | None], last: int) -> tuple[dict[int, Line], list[Problem]]:
+def _earlier(source: str, raw: Mapping[int, str | None], last: int) -> tuple[dict[int, OffsetLine], list[Problem]]:
     made, problems = {}, []
     for batch, text in raw.items():
         if batch != last:
@@ -242,7 +242,7 @@ def _earlier(source: str, raw: Mapping[int, str | None], last: int) -> tuple[dic
     return made, problems
 
 
-def _left(source: str, folder: FolderReader, lines: Mapping[int, Line], committer: Table | None) -> list[Problem]:
+def _left(source: str, folder: FolderReader, lines: Mapping[int, OffsetLine], committer: Table | None) -> list[Problem]:
     """Find shards that a later batch was planned without, though they had no end."""
     problems: list[Problem] = []
     for batch in sorted(lines):
@@ -260,7 +260,7 @@ def _left(source: str, folder: FolderReader, lines: Mapping[int, Line], committe
     return problems
 
 
-def _runs_again(batch: int, line: Line, shards: Sequence[Shard], ends: _Ends) -> Problem:
+def _runs_again(batch: int, line: OffsetLine, shards: Sequence[Shard], ends: _Ends) -> Problem:
     if not line.has_sub:
         told = "This connector reads such a batch to wherever the shards end then."
     elif not ends.known:
@@ -276,15 +276,15 @@ def _runs_again(batch: int, line: Line, shards: Sequence[Shard], ends: _Ends) ->
     )
 
 
-def _path(source: str, line: Line) -> str:
+def _path(source: str, line: OffsetLine) -> str:
     return f"sources/{source}/{line.folder}/{line.batch}"
 
 
-def _ends(folder: FolderReader, source: str, line: Line, committer: Table | None) -> _Ends:
+def _ends(folder: FolderReader, source: str, line: OffsetLine, committer: Table | None) -> _Ends:
     return _from_folder(folder, source, line) if committer is None else _from_table(committer, line)
 
 
-def _from_folder(folder: FolderReader, source: str, line: Line) -> _Ends:
+def _from_folder(folder: FolderReader, source: str, line: OffsetLine) -> _Ends:
     path, made = _path(source, line), _Ends()
     try:
         names = [entry.name for entry in folder.entries(path)]
@@ -317,7 +317,7 @@ def _from_folder(folder: FolderReader, source: str, line: Line) -> _Ends:
     return made
 
 
-def _from_table(committer: Table, line: Line) -> _Ends:
+def _from_table(committer: Table, line: OffsetLine) -> _Ends:
     """Give what a committer's table says of a batch: its key is the bare number of the batch, of whatever query."""
     made = _Ends()
     if not committer.key_names >= _KEYS:

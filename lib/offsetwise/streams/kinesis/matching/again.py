@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 from offsetwise.config import ClusterConfig
 from offsetwise.model import IsolationLevel, TopicPartition
 from offsetwise.ports.stretches import EDGE, MOST, MOST_BYTES, ReadStretch, Stretch
-from offsetwise.ports.windows import Failure, Wanted, Window
+from offsetwise.ports.windows import ReadFailure, Wanted, Window
 from offsetwise.streams.kinesis.aggregates import user_records
 from offsetwise.streams.kinesis.client import access_of
 from offsetwise.streams.kinesis.matching.search import refuse
@@ -75,14 +75,14 @@ class _Reading:
             refuse(
                 Wanted(topic=self.shard.stream, partition=self.number), Window(failure=failure, told=str(error)[:300])
             )
-            return ReadStretch(gone=ends if failure is Failure.GONE else frozenset())
+            return ReadStretch(gone=ends if failure is ReadFailure.GONE else frozenset())
 
     def _from_first(self, wanted: Stretch) -> ReadStretch:
         if isinstance(wanted.first, ShardPlace):
             try:
                 return self._read(wanted.first, wanted) if wanted.first.place is Place.AT else ReadStretch()
             except Exception as error:
-                if failure_of(error) is not Failure.FOREIGN:
+                if failure_of(error) is not ReadFailure.FOREIGN:
                     raise
                 return ReadStretch()  # it is no number of this shard, or one that it has lost
         made = self._read(TRIM_HORIZON, wanted)

@@ -14,7 +14,7 @@ from offsetwise.config import ContentSettings
 from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachableError
 from offsetwise.model import Cluster, ShardRange, TopicState, epoch_ms
 from offsetwise.ports.stream import spec_of
-from offsetwise.ports.windows import Failure, Wanted, Window
+from offsetwise.ports.windows import ReadFailure, Wanted, Window
 from offsetwise.progress import Progress
 from offsetwise.streams.kinesis.matching.hash_keys import ShardWindow, is_explicit, met
 from offsetwise.streams.kinesis.matching.shards import ShardCut, match
@@ -281,9 +281,9 @@ def refuse(task: Wanted, window: Window) -> None:
     shard = f"{shard_id(task.partition)} of stream {task.topic!r}"
     told = f"{shard}: expected its records, but {window.told}. No result was used."
     match window.failure:
-        case Failure.REFUSED:
+        case ReadFailure.REFUSED:
             raise ClusterAuthError(told, fix="Grant kinesis:GetShardIterator and kinesis:GetRecords on both streams.")
-        case Failure.BUSY:
+        case ReadFailure.BUSY:
             raise ClusterError(told, fix="Other readers use up the quota of the stream: try again when they do not.")
-        case Failure.SILENT:
+        case ReadFailure.SILENT:
             raise ClusterUnreachableError(told, fix="Check the network, and that whatever reads reaches the endpoint.")
