@@ -25,7 +25,7 @@ from offsetwise.model import Plan, Snapshot, Target
 from offsetwise.plan.draft import draft
 from offsetwise.plan.request import DraftRequest
 from offsetwise.review.access import Access, Decisions, Grant, Roles
-from offsetwise.review.answers import Approved, Saved, Submitted
+from offsetwise.review.answers import Approved, SavedVersion, Submitted
 from offsetwise.review.board import Board
 from offsetwise.review.people import Person
 from offsetwise.review.risk import VersionFacts
@@ -94,7 +94,7 @@ def measured(store: Store, access: Access, plan: Plan, name: str, clock: Clock) 
     return {what: (statistics.median(each), max(each)) for what, each in taken.items()}
 
 
-def confirmation(store: Store, made: Saved) -> str | None:
+def confirmation(store: Store, made: SavedVersion) -> str | None:
     with store.reviews.reading("Reading") as look:
         return VersionFacts.load(look.version(made.plan, made.number).facts).confirm
 
@@ -106,13 +106,13 @@ def timed(clock: Clock, taken: list[float], what: Callable[[], Made]) -> Made:
     return made
 
 
-def saved(board: Board, plan: Plan, moves: str) -> Saved:
+def saved(board: Board, plan: Plan, moves: str) -> SavedVersion:
     checkpoint = plan.requirements.checkpoint
     assert checkpoint is not None
     needs = replace(plan.requirements, checkpoint=replace(checkpoint, uri=f"/{moves}"))
     made = replace(plan, author=board.credits(AUTHOR).author, requirements=needs)
     answer = board.save_draft(AUTHOR, files.dump(made).encode())
-    assert isinstance(answer, Saved), answer
+    assert isinstance(answer, SavedVersion), answer
     return answer
 
 

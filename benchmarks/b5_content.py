@@ -47,7 +47,7 @@ from offsetwise.pipeline.records import OffsetRange, read_records
 from offsetwise.pipeline.session import close_session, open_session
 from offsetwise.pipeline.window_reader import Ask, WindowReader
 from offsetwise.streams.kafka import reader as kafka
-from offsetwise.translation.search import Span, Target
+from offsetwise.translation.search import SearchTarget, Span
 
 PARTITIONS = 2
 SHIFT = 100
@@ -173,7 +173,7 @@ def _few(lab: Lab, partitions: int) -> list[Ask]:
         Ask(
             partition=TopicPartition(topic, partition),
             new_topic=topic,
-            target=Target(position=FEW_SHIFT + partition % (FEW - FEW_SHIFT), old=old, new=span, budget=50_000),
+            target=SearchTarget(position=FEW_SHIFT + partition % (FEW - FEW_SHIFT), old=old, new=span, budget=50_000),
         )
         for topic in topics
         for partition in range(width)
@@ -285,7 +285,7 @@ def _asks(topic: str, records: int) -> list[Ask]:
         Ask(
             partition=TopicPartition(topic, partition),
             new_topic=topic,
-            target=Target(position=old.start + step * number, old=old, new=new, budget=50_000),
+            target=SearchTarget(position=old.start + step * number, old=old, new=new, budget=50_000),
         )
         for partition in range(PARTITIONS)
         for number in range(1, POSITIONS + 1)

@@ -14,7 +14,7 @@ from offsetwise.apply.writing import Writer
 from offsetwise.config import Migration
 from offsetwise.engines.registry import engines, registered
 from offsetwise.plan.strategies import ways_of
-from offsetwise.plan.target import Role, target_type, target_types
+from offsetwise.plan.target import TargetRole, target_type, target_types
 from offsetwise.ports.stream import spec_of as spec_of_stream
 from offsetwise.registry import STREAMS, TARGETS
 from tests.names import Register, decisions
@@ -271,6 +271,6 @@ def test_every_target_has_a_spec_and_a_writer_of_its_own(name: str) -> None:
     assert spec.name == name
     assert {way.target for way in spec.ways} <= {name}
     moved = {way.target for engine in registered() for way in ways_of(engine.name)}
-    assert (name in moved) != (spec.role is Role.TRANSACTIONS)
+    assert (name in moved) != (spec.role is TargetRole.TRANSACTIONS)
     assert isinstance(module.writer(migration), Writer)
     assert callable(module.verify)

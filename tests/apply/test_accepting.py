@@ -10,7 +10,7 @@ import pytest
 
 from offsetwise.apply.receipts import read_receipt
 from offsetwise.apply.run import DryRun, apply, dry_run, require_held
-from offsetwise.approval import ApprovalFile, Policy, PrivateKey, keygen, sign
+from offsetwise.approval import ApprovalFile, ApprovalPolicy, PrivateKey, keygen, sign
 from offsetwise.approval.unproven import accepted
 from offsetwise.errors import ApplyError, NotApprovedError, StalePlanError
 from offsetwise.model import AcceptedUnproven, Cluster, Outcome, Override, Receipt, TopicPartition
@@ -37,7 +37,7 @@ def signed(staged: Stage, of: Collection[TopicPartition], key: PrivateKey = REVI
 
 
 def applied(staged: Stage, *approvals: ApprovalFile, required: int = 1) -> Receipt:
-    policy = Policy(trusted=(REVIEWER.public, SECOND.public), required=required)
+    policy = ApprovalPolicy(trusted=(REVIEWER.public, SECOND.public), required=required)
     order = replace(staged.order(), approvals=approvals, policy=policy)
     made = apply(order, staged.receipt, staged.tools())
     assert read_receipt(staged.receipt) == made.receipt

@@ -19,7 +19,7 @@ from offsetwise.apply.receipts import read_receipt, require_agreeing_records
 from offsetwise.apply.run import apply
 from offsetwise.apply.verification import verify
 from offsetwise.apply.writing import Standing
-from offsetwise.approval import ApprovalFile, Policy, read_public_key
+from offsetwise.approval import ApprovalFile, ApprovalPolicy, read_public_key
 from offsetwise.errors import NotApprovedError
 from offsetwise.model import GroupOffset, StepState, Turnout
 from offsetwise.model.digest import digest
@@ -58,7 +58,7 @@ def signed(order: back.BackOrder) -> back.BackOrder:
     return replace(
         order,
         approvals=(ApprovalFile(name="approval.json", content=content),),
-        policy=Policy(trusted=(read_public_key(KEPT / "reviewer.pub"),)),
+        policy=ApprovalPolicy(trusted=(read_public_key(KEPT / "reviewer.pub"),)),
     )
 
 

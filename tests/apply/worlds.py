@@ -13,9 +13,9 @@ from offsetwise.api.world import LiveWorld
 from offsetwise.apply.back import BackOrder
 from offsetwise.apply.disk import Disk
 from offsetwise.apply.recheck import RecordPlace
-from offsetwise.apply.run import Order, Tools
+from offsetwise.apply.run import ApplyOrder, Tools
 from offsetwise.apply.writers import Writers
-from offsetwise.approval import ApprovalFile, Policy, keygen, sign
+from offsetwise.approval import ApprovalFile, ApprovalPolicy, keygen, sign
 from offsetwise.config import Migration
 from offsetwise.errors import ClusterUnreachableError, LostReplyError
 from offsetwise.model import (
@@ -268,14 +268,14 @@ class Stage:
     def data(self) -> bytes:
         return files.dump(self.plan).encode()
 
-    def order(self, *, approved: bool = True) -> Order:
-        return Order(
+    def order(self, *, approved: bool = True) -> ApplyOrder:
+        return ApplyOrder(
             plan_bytes=self.data,
             plan=self.plan,
             migration=self.migration,
             output=self.output,
             approvals=(approval(self.data),) if approved else (),
-            policy=Policy(trusted=(REVIEWER.public,)),
+            policy=ApprovalPolicy(trusted=(REVIEWER.public,)),
         )
 
     def back(self, *, journal: bool = False, approved: bool = True, migration: Migration | None = None) -> BackOrder:
@@ -285,7 +285,7 @@ class Stage:
             migration=migration or self.migration,
             plan_bytes=self.data if journal else None,
             approvals=(approval(self.data),) if approved else (),
-            policy=Policy(trusted=(REVIEWER.public,)),
+            policy=ApprovalPolicy(trusted=(REVIEWER.public,)),
         )
 
     def tools(self, disk: Disk | None = None) -> Tools:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from offsetwise import files
-from offsetwise.approval import ApprovalFile, Policy, PrivateKey, PublicKey, Verdict, approved, keygen, sign
+from offsetwise.approval import ApprovalFile, ApprovalPolicy, PrivateKey, PublicKey, Verdict, approved, keygen, sign
 from offsetwise.approval.envelope import PAYLOAD_TYPE
 from offsetwise.model import Approver, Plan, RestartPoint
 from tests.plans import plan_of, planned
@@ -79,15 +79,15 @@ def edited(file: ApprovalFile, change: Callable[[dict[str, Any]], object]) -> Ap
     return replace(file, content=json.dumps(body).encode())
 
 
-def trusting(*keys: PrivateKey | PublicKey, required: int = 1, **more: Any) -> Policy:
+def trusting(*keys: PrivateKey | PublicKey, required: int = 1, **more: Any) -> ApprovalPolicy:
     """Trust these keys under the names that they say themselves."""
     public = tuple(key.public if isinstance(key, PrivateKey) else key for key in keys)
-    return Policy(required=required, trusted=public, **more)
+    return ApprovalPolicy(required=required, trusted=public, **more)
 
 
 def judged(
     *approvals: ApprovalFile,
-    policy: Policy | None = None,
+    policy: ApprovalPolicy | None = None,
     plan: Plan = PLAN,
     content: bytes | None = None,
     now: datetime = NOW,

@@ -16,7 +16,7 @@ import pytest
 
 import offsetwise
 from offsetwise import files
-from offsetwise.approval import ApprovalFile, Policy, PrivateKey, Verdict, approved, demo, keygen
+from offsetwise.approval import ApprovalFile, ApprovalPolicy, PrivateKey, Verdict, approved, demo, keygen
 from offsetwise.errors import NotApprovedError
 from offsetwise.model import Approver, Plan
 from offsetwise.model.digest import digest
@@ -383,7 +383,7 @@ class TestARejection:
 
 class TestTrust:
     def test_in_nobody_approves_nothing(self) -> None:
-        for policy in (Policy(), Policy(trusted=())):
+        for policy in (ApprovalPolicy(), ApprovalPolicy(trusted=())):
             error = refused("expected a key that the applier trusts", call=partial(judged, said(), policy=policy))
 
             assert "--trust" in error.fix

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 import yaml
 
-from offsetwise.approval import Policy, PrivateKey, combined, policy_for, write_keys
+from offsetwise.approval import ApprovalPolicy, PrivateKey, combined, policy_for, write_keys
 from offsetwise.config import ApprovalSettings, load_migration, schema
 from offsetwise.errors import ConfigError, NotApprovedError
 from tests.approval.signed import MALLORY, RALPH, RITA, judged, said, trusting
@@ -55,7 +55,7 @@ class TestTheMigrationFile:
         assert policy == trusting(RITA, RALPH, required=2, max_lifetime_s=7_200, clock_skew_s=0)
 
     def test_trusts_nobody_where_it_says_nothing(self, load: Load) -> None:
-        assert policy_for(load({})) == Policy()
+        assert policy_for(load({})) == ApprovalPolicy()
 
     @with_cases(
         ("section", "told"),
@@ -132,7 +132,7 @@ class TestTwoPolicies:
 
         assert combined(one, other) == trusting(RALPH, required=2, max_lifetime_s=60, clock_skew_s=5)
         assert combined(other, one) == combined(one, other)
-        assert combined(one, Policy()) == combined(Policy(), one) == one
+        assert combined(one, ApprovalPolicy()) == combined(ApprovalPolicy(), one) == one
 
     def test_that_know_a_key_by_two_names_do_not_trust_it(self) -> None:
         renamed = replace(RITA.public, subject="ralph")

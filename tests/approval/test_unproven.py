@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from offsetwise import files
-from offsetwise.approval import ApprovalFile, Policy, PrivateKey, Verdict, approved, keygen, sign, vouch
+from offsetwise.approval import ApprovalFile, ApprovalPolicy, PrivateKey, Verdict, approved, keygen, sign, vouch
 from offsetwise.approval.envelope import accepted_in
 from offsetwise.approval.signing import LIFETIME
 from offsetwise.approval.unproven import accepted, named
@@ -245,7 +245,7 @@ def test_a_console_signs_what_a_person_accepted_there() -> None:
     )
 
     assert said.accepted_unproven == (one,)
-    policy = Policy(trusted=(console.public,), vouching=((console.public.id, ("https://login.example.org",)),))
+    policy = ApprovalPolicy(trusted=(console.public,), vouching=((console.public.id, ("https://login.example.org",)),))
     (counted,) = approved(data, PLAN, (ApprovalFile(name="a", content=made),), policy, NOW)
     assert counted.approver.accepted_unproven == (one,)
 

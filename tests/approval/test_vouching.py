@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from offsetwise.approval import (
     ApprovalFile,
-    Policy,
+    ApprovalPolicy,
     PrivateKey,
     Verdict,
     keygen,
@@ -56,8 +56,8 @@ def vouched(
     return ApprovalFile(name=name, content=made)
 
 
-def believing(*keys: PrivateKey, required: int = 1, issuers: tuple[str, ...] = (ISSUER,)) -> Policy:
-    return Policy(
+def believing(*keys: PrivateKey, required: int = 1, issuers: tuple[str, ...] = (ISSUER,)) -> ApprovalPolicy:
+    return ApprovalPolicy(
         required=required,
         trusted=tuple(key.public for key in keys),
         vouching=tuple((key.public.id, issuers) for key in keys if key.public.vouches),
@@ -75,7 +75,7 @@ def test_two_people_of_one_console_are_two() -> None:
     assert [each.subject for each in found] == ["42", "43"]
 
 
-REFUSED: dict[str, tuple[tuple[ApprovalFile, ...], Policy, str]] = {
+REFUSED: dict[str, tuple[tuple[ApprovalFile, ...], ApprovalPolicy, str]] = {
     "a console that nobody named": ((vouched("42", key=OTHER),), believing(CONSOLE), "one of the keys"),
     "a console named without its issuers": ((vouched("42"),), trusting(CONSOLE), "vouch for people of nobody"),
     "somebody of another issuer": (
@@ -130,7 +130,7 @@ def test_a_key_of_a_person_listed_with_issuers_vouches_for_nobody() -> None:
         verdict=Verdict.APPROVED,
     )
     forged = ApprovalFile(name="forged", content=seal(statement, RALPH))
-    policy = Policy(trusted=(RALPH.public,), vouching=((RALPH.public.id, (ISSUER,)),))
+    policy = ApprovalPolicy(trusted=(RALPH.public,), vouching=((RALPH.public.id, (ISSUER,)),))
     with pytest.raises(NotApprovedError, match="Nobody signs for somebody else"):
         judged(forged, policy=policy)
 

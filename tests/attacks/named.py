@@ -41,7 +41,7 @@ from offsetwise.model import (
 from offsetwise.plan.draft import totals_of
 from offsetwise.progress import Progress
 from offsetwise.review.access import Role
-from offsetwise.review.answers import Saved, Submitted
+from offsetwise.review.answers import SavedVersion, Submitted
 from offsetwise.review.demo import demo_board, demo_people
 from offsetwise.review.people import Person, recorded
 from offsetwise.store.reviews import Reviews
@@ -246,11 +246,11 @@ def seeded(reviews: Reviews, names: tuple[str, ...]) -> None:
     author, reviewer = (replace(people[role], name=whole[:200]) for role in (Role.AUTHOR, Role.REVIEWER))
     demo = demo_board(reviews)
     saved = demo.save_draft(author, files.dump(plan_of(names, recorded(author), (), whole)).encode())
-    assert isinstance(saved, Saved), saved
+    assert isinstance(saved, SavedVersion), saved
     credits_ = demo.credits(author, saved.plan)
     edited = plan_of(names[::-1], credits_.author, credits_.editors, whole)
     again = demo.save_draft(author, files.dump(edited).encode(), plan=saved.plan, base=saved.digest)
-    assert isinstance(again, Saved), again
+    assert isinstance(again, SavedVersion), again
     demo.comment(reviewer, saved.plan, whole)
     demo.decide(Person(issuer=whole, subject=whole, name=whole), saved.plan, again.digest, Verdict.APPROVED)
     assert isinstance(demo.submit(author, saved.plan, again.digest), Submitted)

@@ -30,7 +30,7 @@ from offsetwise.plan.reading import plan_bytes, read_plan
 from offsetwise.review import board as boards
 from offsetwise.review.access import Role
 from offsetwise.review.allowing import Verb
-from offsetwise.review.answers import NotAllowed, Saved
+from offsetwise.review.answers import NotAllowed, SavedVersion
 from offsetwise.review.board import Board
 from offsetwise.review.bundle import open_bundle
 from offsetwise.review.demo import demo_board, demo_people
@@ -268,7 +268,7 @@ def test_a_bundle_is_taken_whole_and_unchanged_or_not_at_all(scene: Scene, away:
         assert isinstance(answer, NotAllowed)
         assert "Nothing was used from it." in answer.why
     assert away.board.plans(RITA) == ()
-    assert isinstance(away.board.receive_bundle(RITA, data), Saved)
+    assert isinstance(away.board.receive_bundle(RITA, data), SavedVersion)
 
 
 @attack(
@@ -315,7 +315,7 @@ class TestBundleBombs:
             return open_bundle(content, subject=subject)
 
         monkeypatch.setattr(boards, "open_bundle", both)
-        assert isinstance(away.board.receive_bundle(RITA, data), Saved)
+        assert isinstance(away.board.receive_bundle(RITA, data), SavedVersion)
         (refusal,) = second
         assert isinstance(refusal, NotAllowed)
         assert "only one is at a time" in refusal.why

@@ -19,7 +19,7 @@ from offsetwise.plan.draft import totals_of
 from offsetwise.plan.request import DraftRequest
 from offsetwise.position import offset_of
 from offsetwise.review.access import Role
-from offsetwise.review.answers import Saved, Submitted
+from offsetwise.review.answers import SavedVersion, Submitted
 from offsetwise.review.board import Board
 from offsetwise.review.demo import demo_board, demo_people
 from offsetwise.review.people import recorded
@@ -68,7 +68,7 @@ def grown(plan: Plan, partitions: int, per_topic: int = 100) -> Plan:
     return replace(plan, positions=positions, totals=totals_of(positions))
 
 
-def seeded(reviews: Reviews, *, partitions: int = 0) -> tuple[Board, Saved]:
+def seeded(reviews: Reviews, *, partitions: int = 0) -> tuple[Board, SavedVersion]:
     """Save, edit, submit and talk about a plan of the demonstration; give its board and the newest version."""
     demo = demo_board(reviews)
     author = demo_people(datetime.now(UTC))[Role.AUTHOR]
@@ -76,7 +76,7 @@ def seeded(reviews: Reviews, *, partitions: int = 0) -> tuple[Board, Saved]:
     if partitions:
         plan = grown(plan, partitions)
     saved = demo.save_draft(author, files.dump(plan).encode(), comparison=seen)
-    assert isinstance(saved, Saved), saved
+    assert isinstance(saved, SavedVersion), saved
     names = demo.credits(author, saved.plan)
     if partitions:
         first = replace(plan.positions[0], reason="looked at again")
@@ -84,7 +84,7 @@ def seeded(reviews: Reviews, *, partitions: int = 0) -> tuple[Board, Saved]:
     else:
         edited, _ = of_sample(names.author, editors=names.editors, overridden=True)
     again = demo.save_draft(author, files.dump(edited).encode(), plan=saved.plan, base=saved.digest, comparison=seen)
-    assert isinstance(again, Saved), again
+    assert isinstance(again, SavedVersion), again
     demo.comment(author, saved.plan, REMARK)
     assert isinstance(demo.submit(author, saved.plan, again.digest), Submitted)
     return demo, again

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from playwright.sync_api import Browser, Page, expect
 
-from offsetwise.review.answers import Saved
+from offsetwise.review.answers import SavedVersion
 from offsetwise.review.sheet import Sheet
 from offsetwise.store.review_rows import State
 from offsetwise.store.store import open_store
@@ -45,7 +45,7 @@ class Court:
         }
         (self.folder / "access.yaml").write_text(yaml.safe_dump(rules), encoding="utf-8")
 
-    def sheet(self, saved: Saved) -> Sheet:
+    def sheet(self, saved: SavedVersion) -> Sheet:
         found = self.scene.board.sheet(ADA, saved.plan)
         assert found is not None
         return found
@@ -63,7 +63,7 @@ def court(tmp_path: Path) -> Iterator[Court]:
             yield Court(address, scene, tmp_path, running.issuer)
 
 
-def approve_at_once(pages: Sequence[Page], court: Court, saved: Saved) -> None:
+def approve_at_once(pages: Sequence[Page], court: Court, saved: SavedVersion) -> None:
     """Let everybody open the plan, then let all of them approve before anybody has an answer."""
     for page in pages:
         page.goto(f"{court.address}/review?plan={saved.plan}")

@@ -26,7 +26,7 @@ from offsetwise.console.server.access import Access
 from offsetwise.errors import StoreUnreachableError
 from offsetwise.model import Ahead, Cluster, Comparison, Exactness, Method, Outcome, Snapshot, Start
 from offsetwise.review.access import Role
-from offsetwise.review.answers import Approved, Done, Saved
+from offsetwise.review.answers import Approved, Done, SavedVersion
 from offsetwise.review.board import Board
 from offsetwise.review.demo import demo_board, demo_people
 from offsetwise.review.sheet import Sheet
@@ -446,7 +446,7 @@ def test_a_store_that_goes_down_at_the_click_says_so_and_keeps_what_was_decided(
 ) -> None:
     page = decide(opened("author"), "599", "One again.")
 
-    def down(*_: object, **__: object) -> Saved:
+    def down(*_: object, **__: object) -> SavedVersion:
         raise StoreUnreachableError("The store: no answer within 5 s. Nothing was kept.", fix="Start it.")
 
     with monkeypatch.context() as patched:

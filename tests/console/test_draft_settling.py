@@ -27,7 +27,7 @@ from offsetwise.progress import Progress
 from offsetwise.store.review_rows import State
 from offsetwise.store.store import Store, open_store
 from offsetwise.transactions.decisions import Decision, SinkTransaction
-from offsetwise.transactions.ended import Place
+from offsetwise.transactions.ended import TransactionPlace
 from offsetwise.transactions.report import SinkTransactions
 from tests.apply.worlds import NOW
 from tests.console.conftest import APP, words
@@ -88,7 +88,7 @@ class SinkReader(ValueReader):
             found(*self.rows), cluster="old", topics=request.sink_topics, request=request, job=job, now_ms=NOW_MS
         )
         held = {
-            Place(at.topic_partition, each.producer_id, at.start_offset or 0): 7
+            TransactionPlace(at.topic_partition, each.producer_id, at.start_offset or 0): 7
             for each in made.transactions
             for at in each.partitions
         }

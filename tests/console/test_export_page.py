@@ -23,7 +23,7 @@ from offsetwise.model import PlannedPosition, Receipt, Target, TopicRequirement
 from offsetwise.plan.draft import totals_of
 from offsetwise.plan.reading import read_plan
 from offsetwise.review.access import SignIn
-from offsetwise.review.answers import Saved
+from offsetwise.review.answers import SavedVersion
 from offsetwise.review.exports import ExportKind
 from offsetwise.review.people import Person
 from offsetwise.review.view import View
@@ -57,7 +57,7 @@ def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def approved(here: Stage, **changes: Any) -> Saved:
+def approved(here: Stage, **changes: Any) -> SavedVersion:
     topics = (TopicRequirement(name="orders", id=None, partitions=1),)
     requirements = replace(PLAN.requirements, new=replace(PLAN.requirements.new, topics=topics))
     saved = here.scene.submitted(ADA, requirements=requirements, **changes)
@@ -169,7 +169,7 @@ class TestTakingOut:
         names = here.scene.board.credits(ADA)
         plan = replace(PLAN, author=names.author, positions=several, totals=totals_of(several), targets=(START,))
         answer = here.scene.board.save_draft(ADA, files.dump(plan).encode())
-        assert isinstance(answer, Saved), answer
+        assert isinstance(answer, SavedVersion), answer
         page = here.open(PAGE, VERA)
         assert not page.exception
         assert "expected a plan for one Kafka source, found 2" in said(page)
@@ -417,7 +417,7 @@ def test_bytes_changed_in_the_database_are_not_exported(here: Stage, tmp_path: P
     assert "they were changed in the database" in said(page)
 
 
-def _signed(here: Stage, folder: Path, saved: Saved) -> bytes:
+def _signed(here: Stage, folder: Path, saved: SavedVersion) -> bytes:
     """Let Rita sign a plan with her own key, which this console trusts."""
     key = keygen(subject="rita", issuer=ISSUER)
     write_keys(folder / "rita.key", key)
@@ -428,7 +428,7 @@ def _signed(here: Stage, folder: Path, saved: Saved) -> bytes:
     return sign(plan.content, key, subject="rita", issuer=ISSUER, now=now())
 
 
-def _receipt(here: Stage, saved: Saved, digest: str) -> bytes:
+def _receipt(here: Stage, saved: SavedVersion, digest: str) -> bytes:
     (exported,) = here.scene.board.export(ADA, saved.plan, ExportKind.PLAN)
     plan = read_plan(exported.content, subject="plan")
     at = "2026-03-01T12:00:00Z"

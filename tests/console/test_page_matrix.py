@@ -13,7 +13,7 @@ from offsetwise.console import answers, board
 from offsetwise.console.server import access
 from offsetwise.review.access import Grant, Role
 from offsetwise.review.allowing import Verb
-from offsetwise.review.answers import Saved
+from offsetwise.review.answers import SavedVersion
 from offsetwise.review.people import Person
 from offsetwise.store.review_rows import State
 from tests.console.boards import BOTH, Stage, at_work, claims, here
@@ -133,19 +133,19 @@ def test_nobody_signed_in_may_look_and_is_offered_nothing_else(here: Stage) -> N
 # --------------------------------------------------------------------------- one's own plan, by a page
 
 
-def of_both(here: Stage) -> Saved:
+def of_both(here: Stage) -> SavedVersion:
     """A plan of somebody who is a reviewer too."""
     return here.scene.submitted(BOTH)
 
 
-def edited(here: Stage) -> Saved:
+def edited(here: Stage) -> SavedVersion:
     """A plan of another author, whose next version somebody saved who is a reviewer too."""
     saved = here.scene.edited(BOTH, here.scene.saved(), drafted_at="2026-03-01T10:00:00Z")
     here.scene.board.submit(BOTH, saved.plan, saved.digest)
     return saved
 
 
-ROADS: dict[str, tuple[Callable[[Stage], Saved], Person]] = {
+ROADS: dict[str, tuple[Callable[[Stage], SavedVersion], Person]] = {
     "in a session of their own": (of_both, BOTH),
     "at another issuer with the same mail address": (
         of_both,

@@ -23,7 +23,7 @@ from offsetwise.console.server.access import Access
 from offsetwise.errors import ClusterUnreachableError
 from offsetwise.model import Exactness, Method, Override, PlannedPosition, Start, TopicRequirement
 from offsetwise.plan.drift import Drift, DriftKind
-from offsetwise.review.answers import Saved
+from offsetwise.review.answers import SavedVersion
 from offsetwise.review.board import Board
 from offsetwise.review.people import Person, recorded
 from offsetwise.store.audit import Record
@@ -77,7 +77,7 @@ class Court(Scene):
         assert not page.exception
         return page
 
-    def state(self, plan: Saved) -> State:
+    def state(self, plan: SavedVersion) -> State:
         sheet = self.board.sheet(ADA, plan.plan)
         assert sheet is not None
         return sheet.row.state
@@ -107,7 +107,7 @@ def said(page: AppTest) -> str:
     return words(page).replace("\\", "")
 
 
-def control(page: AppTest, name: str, plan: Saved) -> Any:
+def control(page: AppTest, name: str, plan: SavedVersion) -> Any:
     return page.button(key=f"{name}-{plan.plan}")
 
 
@@ -501,7 +501,7 @@ class TestFreshness:
         assert rows_of(page)["to"].tolist() == [950]
 
 
-def look(page: AppTest, plan: Saved) -> None:
+def look(page: AppTest, plan: SavedVersion) -> None:
     """Ask whether anything changed, and wait for the answer as the browser does."""
     page.button(key=f"drift-{plan.digest[:8]}-now").click().run()
     settle(page)

@@ -32,8 +32,8 @@ from offsetwise.pipeline.windows import LocatedTask, answer_windows, row
 from offsetwise.streams.kafka import ranges
 from offsetwise.streams.kafka.client import consumer_configuration
 from offsetwise.streams.kafka.ranges import RangeFailure
-from offsetwise.translation.search import Span, Target
-from offsetwise.translation.worker import LogSide, Paired, Question, Task
+from offsetwise.translation.search import SearchTarget, Span
+from offsetwise.translation.worker import LogSide, Paired, RecordQuestion, Task
 from tests.commands import call
 from tests.integration.clusters import config
 from tests.integration.secured_broker import USERS, SecuredCluster
@@ -215,7 +215,7 @@ def test_a_job_whose_topic_is_gone_keeps_no_other_from_its_answers(lab: Lab, by_
         Ask(
             partition=TopicPartition(topic, 0),
             new_topic=topic,
-            target=Target(position=position, old=span, new=span),
+            target=SearchTarget(position=position, old=span, new=span),
         )
         for topic, position in (
             (f"windows-there-{by_clients}", 30),
@@ -244,7 +244,7 @@ def rows_of(
 
 def same(number: int, topic: str, start: int, end: int) -> LocatedTask:
     span = Span(start=start, end=end)
-    task = Task(question=Question.SAME, position=0, old=span, new=span, old_whole=span, new_whole=span)
+    task = Task(question=RecordQuestion.SAME, position=0, old=span, new=span, old_whole=span, new_whole=span)
     return LocatedTask(number=number, old_topic=topic, new_topic=topic, partition=0, task=task, token="of this one")
 
 
@@ -431,7 +431,7 @@ def test_a_worker_that_lies_is_refused_and_no_answer_of_it_used(
         Ask(
             partition=TopicPartition(topic, 0),
             new_topic=topic,
-            target=Target(position=40 + number, old=whole, new=whole),
+            target=SearchTarget(position=40 + number, old=whole, new=whole),
         )
         for number, topic in enumerate(topics)
     ]

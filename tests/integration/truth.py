@@ -14,7 +14,7 @@ from offsetwise.pipeline.session import open_session
 from offsetwise.pipeline.shipping import have_client, ship
 from offsetwise.pipeline.window_reader import Ask, WindowReader
 from offsetwise.streams.kafka import reader as kafka
-from offsetwise.translation.search import Span, Target
+from offsetwise.translation.search import SearchTarget, Span
 from tests.lab.reading import Log, Read, read_log
 from tests.translation.logs import Cost, Entry, Pair, cost_by_content, cost_by_origin, right_somewhere
 
@@ -38,7 +38,7 @@ class Both:
         return Pair(
             old=tuple(Entry(r.offset, self._identity(r), 0, r.offset) for r in self.old.records),
             new=tuple(Entry(r.offset, self._identity(r), 0, origins.get(r.serial)) for r in self.new.records),
-            target=Target(
+            target=SearchTarget(
                 position=position,
                 old=Span(start=self.old.start, end=self.old.end),
                 new=Span(start=self.new.start, end=self.new.end),

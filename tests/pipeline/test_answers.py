@@ -20,13 +20,13 @@ from offsetwise.pipeline.records import OffsetRange
 from offsetwise.translation.preserved import Probe
 from offsetwise.translation.search import Span
 from offsetwise.translation.windows import Cut, Reason
-from offsetwise.translation.worker import Answer, Question, Task, written
+from offsetwise.translation.worker import Answer, RecordQuestion, Task, written
 from tests.with_cases import with_cases
 
 RANGES = {side: {0: OffsetRange(topic="orders", partition=0, start=0, end=100)} for side in Cluster}
 WHOLE = Span(start=0, end=10_000)
 NEAR = Span(start=900, end=1_000)
-TASK = Task(question=Question.CUT, position=1050, old=NEAR, new=NEAR, old_whole=WHOLE, new_whole=WHOLE)
+TASK = Task(question=RecordQuestion.CUT, position=1050, old=NEAR, new=NEAR, old_whole=WHOLE, new_whole=WHOLE)
 CUT = Cut(exactness=Exactness.EXACT, reason=Reason.PROVEN, offset=950, lo=950, hi=950)
 ANSWER = Answer(cut=CUT, made_of="key and value")
 LIES: dict[str, Callable[[dict[str, Any]], object]] = {
@@ -81,7 +81,7 @@ def test_a_question_that_is_answered_again_is_refused() -> None:
 
 def test_an_answer_to_a_probe_is_no_answer_to_a_cut() -> None:
     answered = Answer(probe=Probe(agree=3))
-    probing = Task(question=Question.PROBE, position=5, old=NEAR, new=NEAR, old_whole=WHOLE, new_whole=WHOLE)
+    probing = Task(question=RecordQuestion.PROBE, position=5, old=NEAR, new=NEAR, old_whole=WHOLE, new_whole=WHOLE)
 
     assert read_answer(written(answered, "a"), "a", probing) == answered
     with pytest.raises(WorkerError, match="no answer"):

@@ -9,7 +9,7 @@ from offsetwise import cli, workflow
 from offsetwise.config import JobTraits, Migration
 from offsetwise.model import BelongsTo, Cluster, Comparison, Exactness
 from offsetwise.plan.strategies import Strategy, judge_strategies
-from offsetwise.plan.target import OFFSETS, Role, target_types
+from offsetwise.plan.target import OFFSETS, TargetRole, target_types
 from tests.plan.scene import HARMLESS, checkpoint, comparison, grouped, migration, observed, pending, rows
 from tests.with_cases import with_cases
 
@@ -39,7 +39,7 @@ def test_every_strategy_says_what_it_keeps_gives_up_and_needs() -> None:
     assert {each.kind.target for each in made.values()} == {
         kind.name
         for kind in target_types()
-        if "flink" not in kind.name and kind.role is not Role.TRANSACTIONS and OFFSETS in kind.streams
+        if "flink" not in kind.name and kind.role is not TargetRole.TRANSACTIONS and OFFSETS in kind.streams
     }
     for each in made.values():
         assert each.kind.keeps

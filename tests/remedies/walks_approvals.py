@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from offsetwise import files
-from offsetwise.approval import ApprovalFile, Policy, demo, keygen, sign
+from offsetwise.approval import ApprovalFile, ApprovalPolicy, demo, keygen, sign
 from offsetwise.approval.envelope import Verdict
 from offsetwise.approval.key_files import (
     listed_key,
@@ -119,7 +119,7 @@ rows(
 )
 rows(
     JUDGED + "_check_can_be_met",
-    ("Name a reviewer's .pub file", "nobody_trusted", lambda: judged(said(), policy=Policy()), SIGNED_AGAIN),
+    ("Name a reviewer's .pub file", "nobody_trusted", lambda: judged(said(), policy=ApprovalPolicy()), SIGNED_AGAIN),
     (
         "Trust the keys of more people",
         "only_the_author",
@@ -197,7 +197,12 @@ rows(
 )
 rows(
     "policy.py::Policy.__post_init__",
-    ("Set `approval.required`", "nobody_required", lambda: Policy(required=0), lambda: Policy(required=1)),
+    (
+        "Set `approval.required`",
+        "nobody_required",
+        lambda: ApprovalPolicy(required=0),
+        lambda: ApprovalPolicy(required=1),
+    ),
     (
         "Give each person a key",
         "one_key_two_people",

@@ -21,7 +21,7 @@ from offsetwise.console.server import access, identity
 from offsetwise.model import Cluster, Problem
 from offsetwise.plan.drift import Drift, DriftKind
 from offsetwise.progress import unheard
-from offsetwise.review.answers import Saved
+from offsetwise.review.answers import SavedVersion
 from offsetwise.review.exports import ExportKind
 from offsetwise.review.people import Person
 from tests.approval.signed import PLAN
@@ -200,7 +200,7 @@ def reading_that_was_stopped(_: Scene) -> Steps:
 @walk("console/reader.py::Reader.drift", "or go on without")
 def drift_of_a_migration_that_is_not_here(scene: Scene) -> Steps:
     here = console(scene)
-    saved: Saved = here.scene.submitted(ADA)
+    saved: SavedVersion = here.scene.submitted(ADA)
     of = PlanOf(digest=saved.digest, plan=replace(PLAN, migration="of another console"))
     return Steps(
         lambda: Reader(()).drift(of.plan.migration, of, unheard) and None,

@@ -11,7 +11,7 @@ from offsetwise import files
 from offsetwise.approval import Verdict
 from offsetwise.model import TopicRequirement
 from offsetwise.review.access import Decisions
-from offsetwise.review.answers import Saved
+from offsetwise.review.answers import SavedVersion
 from offsetwise.review.auditing import audited, noted
 from offsetwise.review.bundle import open_bundle
 from offsetwise.review.kit import Destination
@@ -235,7 +235,7 @@ def edit_of_another_plan(board: people.Scene) -> Given:
     return refused, lambda: board.board.save_draft(ADA, content, plan=saved.plan, base=saved.digest)
 
 
-def moved(saved: Saved, board: people.Scene, **changes: Any) -> bytes:
+def moved(saved: SavedVersion, board: people.Scene, **changes: Any) -> bytes:
     return board.drafted(ADA, saved.plan, **changes)
 
 
@@ -283,7 +283,7 @@ def damaged_bundle(board: people.Scene) -> Given:
 def same_bytes_again(board: people.Scene) -> Given:
     content = board.drafted(ADA)
     saved = board.board.save_draft(ADA, content)
-    assert isinstance(saved, Saved)
+    assert isinstance(saved, SavedVersion)
     board.board.withdraw(ADA, saved.plan)
     return (
         lambda: board.board.save_draft(ADA, content),

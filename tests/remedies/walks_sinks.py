@@ -14,7 +14,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeou
 from offsetwise.apply import back
 from offsetwise.apply.back import BackOrder
 from offsetwise.apply.run import dry_run
-from offsetwise.approval import Policy
+from offsetwise.approval import ApprovalPolicy
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.errors import OffsetwiseError
 from offsetwise.targets.kcl.spec import read_leases
@@ -113,7 +113,7 @@ def rollback_of_what_was_ended(scene: Scene) -> Steps:
         path=made.receipt,
         migration=made.migration,
         approvals=(approval(made.data),),
-        policy=Policy(trusted=(REVIEWER.public,)),
+        policy=ApprovalPolicy(trusted=(REVIEWER.public,)),
     )
     assert made.plan.requirements.checkpoint is not None
     uri = made.plan.requirements.checkpoint.uri

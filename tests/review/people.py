@@ -11,7 +11,7 @@ from offsetwise import files
 from offsetwise.approval import Verdict, keygen, write_keys
 from offsetwise.plan.draft import totals_of
 from offsetwise.review.access import Access, Decisions, Grant, Roles
-from offsetwise.review.answers import Saved, Submitted
+from offsetwise.review.answers import SavedVersion, Submitted
 from offsetwise.review.board import Board
 from offsetwise.review.people import Person
 from offsetwise.store.reviews import Reviews
@@ -80,10 +80,10 @@ class Scene:
         left = tuple(grant for grant in getattr(self.access.roles, role) if grant.subject != subject)
         self.rules(roles=self.access.roles.model_copy(update={role: left}))
 
-    def saved(self, by: Person = ADA, moves: str = "orders", **changes: Any) -> Saved:
+    def saved(self, by: Person = ADA, moves: str = "orders", **changes: Any) -> SavedVersion:
         """Save a new plan."""
         answer = self.board.save_draft(by, self.drafted(by, moves=moves, **changes))
-        assert isinstance(answer, Saved), answer
+        assert isinstance(answer, SavedVersion), answer
         return answer
 
     def drafted(self, by: Person, plan: int | None = None, *, moves: str = "orders", **changes: Any) -> bytes:
@@ -101,24 +101,24 @@ class Scene:
         )
         return files.dump(replace(made, **changes)).encode()
 
-    def edited(self, by: Person, saved: Saved, **changes: Any) -> Saved:
+    def edited(self, by: Person, saved: SavedVersion, **changes: Any) -> SavedVersion:
         """Save a next version of a plan."""
         content = self.drafted(by, saved.plan, **changes)
         answer = self.board.save_draft(by, content, plan=saved.plan, base=saved.digest)
-        assert isinstance(answer, Saved), answer
+        assert isinstance(answer, SavedVersion), answer
         return answer
 
-    def submitted(self, by: Person = ADA, **changes: Any) -> Saved:
+    def submitted(self, by: Person = ADA, **changes: Any) -> SavedVersion:
         """Save a new plan and submit it."""
         saved = self.saved(by, **changes)
         assert isinstance(self.board.submit(by, saved.plan, saved.digest), Submitted)
         return saved
 
-    def approve(self, by: Person, saved: Saved, **more: Any) -> Any:
+    def approve(self, by: Person, saved: SavedVersion, **more: Any) -> Any:
         """Approve a version."""
         return self.board.decide(by, saved.plan, saved.digest, Verdict.APPROVED, **more)
 
-    def reject(self, by: Person, saved: Saved) -> Any:
+    def reject(self, by: Person, saved: SavedVersion) -> Any:
         """Reject a version."""
         return self.board.decide(by, saved.plan, saved.digest, Verdict.REJECTED)
 

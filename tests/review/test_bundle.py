@@ -21,7 +21,7 @@ from offsetwise.errors import FileError, OffsetwiseError, PlanError, VersionErro
 from offsetwise.model import Target
 from offsetwise.plan.request import DraftRequest
 from offsetwise.review.access import Grant
-from offsetwise.review.answers import AlreadyDecided, Approved, NotAllowed, Rejected, Saved, Unchanged
+from offsetwise.review.answers import AlreadyDecided, Approved, NotAllowed, Rejected, SavedVersion, Unchanged
 from offsetwise.review.board import Board
 from offsetwise.review.bundle import Bundle, open_bundle
 from offsetwise.review.exports import ExportKind
@@ -55,7 +55,7 @@ def trusts(scene: Scene, other: Scene, *, vouches_for: tuple[str, ...] = (ISSUER
     scene.deciding(trusted_keys=(listed,))
 
 
-def packed(scene: Scene, by: Person = ADA) -> tuple[Saved, bytes]:
+def packed(scene: Scene, by: Person = ADA) -> tuple[SavedVersion, bytes]:
     """Submit a plan drafted from the sample, with its evidence and a remark, and pack it."""
     names = scene.board.credits(by)
     seen = observed("payments")
@@ -67,7 +67,7 @@ def packed(scene: Scene, by: Person = ADA) -> tuple[Saved, bytes]:
         comparison=seen,
     )
     saved = scene.board.save_draft(by, files.dump(plan).encode(), comparison=seen)
-    assert isinstance(saved, Saved), saved
+    assert isinstance(saved, SavedVersion), saved
     scene.board.comment(by, saved.plan, HOSTILE)
     scene.board.submit(by, saved.plan, saved.digest)
     return saved, scene.board.bundle(RALPH, saved.plan).content
@@ -89,7 +89,7 @@ def confirmed(board: Board, by: Person, plan: int, digest: str, verdict: Verdict
 def test_a_plan_goes_out_and_its_approval_comes_back(scene: Scene, away: Scene) -> None:
     saved, data = packed(scene)
     received = away.board.receive_bundle(RITA, data)
-    assert isinstance(received, Saved)
+    assert isinstance(received, SavedVersion)
     assert received.digest == saved.digest
     sheet = away.board.sheet(RITA, received.plan)
     assert sheet is not None
@@ -119,7 +119,7 @@ def test_a_plan_goes_out_and_its_approval_comes_back(scene: Scene, away: Scene) 
 def test_a_rejection_comes_back_too(scene: Scene, away: Scene) -> None:
     saved, data = packed(scene)
     received = away.board.receive_bundle(RITA, data)
-    assert isinstance(received, Saved)
+    assert isinstance(received, SavedVersion)
     answer = confirmed(away.board, RITA, received.plan, saved.digest, Verdict.REJECTED)
     assert isinstance(answer, Rejected)
     trusts(scene, away)
@@ -130,7 +130,7 @@ def test_a_rejection_comes_back_too(scene: Scene, away: Scene) -> None:
 def test_the_author_is_barred_at_the_other_console_too(scene: Scene, away: Scene) -> None:
     saved, data = packed(scene, BOTH)
     received = away.board.receive_bundle(RITA, data)
-    assert isinstance(received, Saved)
+    assert isinstance(received, SavedVersion)
     refused(away, confirmed(away.board, BOTH, received.plan, saved.digest), "author")
     refused(away, away.board.receive_bundle(ADA, data), "need the role reviewer")
     assert isinstance(away.board.receive_bundle(RITA, data), Unchanged)
@@ -140,7 +140,7 @@ def test_the_author_is_barred_at_home_whatever_the_other_console_signed(scene: S
     saved, data = packed(scene, BOTH)
     away.rules(separation_of_duties=False)
     received = away.board.receive_bundle(RITA, data)
-    assert isinstance(received, Saved)
+    assert isinstance(received, SavedVersion)
     answer = confirmed(away.board, BOTH, received.plan, saved.digest)
     assert isinstance(answer, Approved)
     trusts(scene, away)
@@ -152,7 +152,7 @@ def test_the_author_is_barred_at_home_whatever_the_other_console_signed(scene: S
 def test_a_console_is_believed_about_its_own_issuers_only(scene: Scene, away: Scene) -> None:
     saved, data = packed(scene)
     received = away.board.receive_bundle(RITA, data)
-    assert isinstance(received, Saved)
+    assert isinstance(received, SavedVersion)
     answer = confirmed(away.board, RITA, received.plan, saved.digest)
     trusts(scene, away, vouches_for=("https://elsewhere.example.com",))
     file = ApprovalFile(name="approval", content=answer.envelope)
@@ -162,12 +162,12 @@ def test_a_console_is_believed_about_its_own_issuers_only(scene: Scene, away: Sc
 def test_an_envelope_of_an_earlier_version_approves_nothing(scene: Scene, away: Scene) -> None:
     saved, data = packed(scene)
     received = away.board.receive_bundle(RITA, data)
-    assert isinstance(received, Saved)
+    assert isinstance(received, SavedVersion)
     answer = confirmed(away.board, RITA, received.plan, saved.digest)
     trusts(scene, away)
     content = scene.board.content(ADA, saved.plan, 1).replace(b'"2026-03-01T09:00:00Z"', b'"2026-03-01T09:30:00Z"')
     edited = scene.board.save_draft(ADA, content, plan=saved.plan, base=saved.digest)
-    assert isinstance(edited, Saved)
+    assert isinstance(edited, SavedVersion)
     scene.board.submit(ADA, edited.plan, edited.digest)
     file = ApprovalFile(name="approval", content=answer.envelope)
     refused(scene, scene.board.import_envelope(ADA, saved.plan, file), "edited since")
@@ -190,7 +190,7 @@ def test_a_reviewers_own_key_signs_what_a_console_takes_in(scene: Scene, tmp_pat
 def test_an_envelope_that_expired_is_refused(scene: Scene, away: Scene) -> None:
     saved, data = packed(scene)
     received = away.board.receive_bundle(RITA, data)
-    assert isinstance(received, Saved)
+    assert isinstance(received, SavedVersion)
     away.deciding(valid_hours=1)
     answer = confirmed(away.board, RITA, received.plan, saved.digest)
     trusts(scene, away)

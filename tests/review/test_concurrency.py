@@ -10,7 +10,16 @@ from typing import TypeVar
 
 from offsetwise.approval import Verdict
 from offsetwise.model import PlannedPosition
-from offsetwise.review.answers import AlreadyDecided, AlreadyOpen, Approved, Done, NotAllowed, Rejected, Saved, Stale
+from offsetwise.review.answers import (
+    AlreadyDecided,
+    AlreadyOpen,
+    Approved,
+    Done,
+    NotAllowed,
+    Rejected,
+    SavedVersion,
+    Stale,
+)
 from offsetwise.review.people import Person
 from offsetwise.store.audit import AuditFilter
 from offsetwise.store.review_rows import State
@@ -98,12 +107,12 @@ def test_an_approval_and_an_edit_at_the_same_second_never_approve_the_edit(anywh
         def save(content: bytes = edit, plan: int = saved.plan, base: str = saved.digest) -> object:
             return scene.board.save_draft(ADA, content, plan=plan, base=base)
 
-        def approve(saved: Saved = saved) -> object:
+        def approve(saved: SavedVersion = saved) -> object:
             return scene.approve(RITA, saved)
 
         first, second = at_once(approve, save)
 
-        assert isinstance(second, Saved)
+        assert isinstance(second, SavedVersion)
         assert isinstance(first, (Approved, Stale))
         assert second.dropped == isinstance(first, Approved)
         sheet = scene.board.sheet(RITA, saved.plan)
@@ -118,7 +127,7 @@ def test_of_twenty_who_draft_for_one_checkpoint_one_has_the_open_plan(anywhere: 
 
     answers = at_once(*(lambda d=d: scene.board.save_draft(*d) for d in drafts))
 
-    assert kinds(answers) == {Saved: 1, AlreadyOpen: THREADS - 1}
+    assert kinds(answers) == {SavedVersion: 1, AlreadyOpen: THREADS - 1}
     assert len(scene.board.plans(RITA)) == 1
     whole(scene, rows=THREADS)
 

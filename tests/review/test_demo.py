@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from offsetwise import files
-from offsetwise.approval import ApprovalFile, Policy, approved
+from offsetwise.approval import ApprovalFile, ApprovalPolicy, approved
 from offsetwise.approval.demo import demo_key
 from offsetwise.errors import NotApprovedError
 from offsetwise.model import Target
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.request import DraftRequest
 from offsetwise.review.access import Role
-from offsetwise.review.answers import Approved, NotAllowed, Saved, Submitted
+from offsetwise.review.answers import Approved, NotAllowed, SavedVersion, Submitted
 from offsetwise.review.board import Board
 from offsetwise.review.demo import demo_board, demo_people
 from offsetwise.review.exports import ExportKind, commands
@@ -38,7 +38,7 @@ def board(tmp_path: Path) -> Iterator[Board]:
         yield demo_board(store.reviews, clock=lambda: NOW)
 
 
-def drafted(board: Board, by: Person) -> Saved:
+def drafted(board: Board, by: Person) -> SavedVersion:
     seen = observed("payments")
     plan = draft(
         sample(),
@@ -51,7 +51,7 @@ def drafted(board: Board, by: Person) -> Saved:
         comparison=seen,
     )
     saved = board.save_draft(by, files.dump(plan).encode(), comparison=seen)
-    assert isinstance(saved, Saved), saved
+    assert isinstance(saved, SavedVersion), saved
     return saved
 
 
@@ -69,7 +69,7 @@ def test_the_sample_walks_the_whole_path(board: Board) -> None:
     (envelope,) = board.export(viewer, saved.plan, ExportKind.APPROVAL)
     assert plan.name == f"plan-{saved.digest[:8]}.json"
     file = ApprovalFile(name=envelope.name, content=envelope.content)
-    policy = Policy(trusted=(demo_key().public,))
+    policy = ApprovalPolicy(trusted=(demo_key().public,))
     assert len(approved(plan.content, read_plan(plan.content, subject="plan"), [file], policy, NOW)) == 1
     assert board.check_chain(viewer).intact
 
@@ -88,7 +88,7 @@ def test_apply_refuses_the_demo_key_on_anything_else(board: Board) -> None:
     with pytest.raises(NotApprovedError):
         judged(
             ApprovalFile(name="demo", content=answer.envelope),
-            policy=Policy(trusted=(demo_key().public,)),
+            policy=ApprovalPolicy(trusted=(demo_key().public,)),
             plan=PLAN,
         )
 

@@ -29,7 +29,7 @@ from offsetwise.model import Cluster, Override, Plan, Target
 from offsetwise.plan.request import DraftRequest
 from offsetwise.position import offset_of
 from offsetwise.review.access import Role
-from offsetwise.review.answers import Approved, Saved, Submitted
+from offsetwise.review.answers import Approved, SavedVersion, Submitted
 from offsetwise.review.demo import demo_board, demo_people
 from offsetwise.review.exports import Export
 from offsetwise.review.kit import Destination, groups_command
@@ -85,7 +85,7 @@ def approved_sample(folder: Path) -> Export:
         board, people = demo_board(store.reviews), demo_people(now())
         author, reviewer = people[Role.AUTHOR], people[Role.REVIEWER]
         saved = board.save_draft(author, files.dump(decided_sample(recorded(author))).encode())
-        assert isinstance(saved, Saved), saved
+        assert isinstance(saved, SavedVersion), saved
         assert isinstance(board.submit(author, saved.plan, saved.digest), Submitted)
         sheet = board.sheet(reviewer, saved.plan)
         assert sheet is not None

@@ -17,7 +17,7 @@ from offsetwise.model import Receipt
 from offsetwise.plan.reading import read_plan
 from offsetwise.review.access import Grant, Role, Roles, SignIn
 from offsetwise.review.allowing import NEEDED, Verb
-from offsetwise.review.answers import REFUSALS, NotAllowed, Saved
+from offsetwise.review.answers import REFUSALS, NotAllowed, SavedVersion
 from offsetwise.review.exports import ExportKind
 from offsetwise.store.audit import AuditFilter
 from tests.plans import steps_of
@@ -56,7 +56,7 @@ def everybody_an_author(scene: Scene) -> Iterator[None]:
     scene.access = before
 
 
-def plan_of(scene: Scene, whose: str, *, submitted: bool = True) -> Saved:
+def plan_of(scene: Scene, whose: str, *, submitted: bool = True) -> SavedVersion:
     """Make a plan of somebody's."""
     with everybody_an_author(scene):
         by = SOMEBODY if whose == "their own" else ADA
@@ -68,7 +68,7 @@ def plan_of(scene: Scene, whose: str, *, submitted: bool = True) -> Saved:
     return saved
 
 
-def save(scene: Scene, saved: Saved) -> object:
+def save(scene: Scene, saved: SavedVersion) -> object:
     with scene.reviews.reading("Reading") as look:
         row = look.plan(saved.plan)
     assert row is not None
@@ -78,14 +78,14 @@ def save(scene: Scene, saved: Saved) -> object:
     return scene.board.save_draft(SOMEBODY, content, plan=saved.plan, base=saved.digest)
 
 
-def outside(scene: Scene, saved: Saved) -> object:
+def outside(scene: Scene, saved: SavedVersion) -> object:
     with scene.reviews.reading("Reading") as look:
         content = look.content(look.version(saved.plan, saved.number).id)
     said = sign(content, SIGNER, subject=SIGNER.public.subject, issuer=SIGNER.public.issuer, now=NOW)
     return scene.board.import_envelope(SOMEBODY, saved.plan, ApprovalFile(name="outside", content=said))
 
 
-def receipt(scene: Scene, saved: Saved) -> object:
+def receipt(scene: Scene, saved: SavedVersion) -> object:
     with scene.reviews.reading("Reading") as look:
         content = look.content(look.version(saved.plan, saved.number).id)
     plan = read_plan(content, subject="plan")
@@ -100,7 +100,7 @@ def receipt(scene: Scene, saved: Saved) -> object:
     return scene.board.add_receipt(SOMEBODY, saved.plan, files.dump(made).encode())
 
 
-OPERATIONS: dict[Verb, Callable[[Scene, Saved], object]] = {
+OPERATIONS: dict[Verb, Callable[[Scene, SavedVersion], object]] = {
     Verb.SAVE: save,
     Verb.SUBMIT: lambda scene, saved: scene.board.submit(SOMEBODY, saved.plan, saved.digest),
     Verb.WITHDRAW: lambda scene, saved: scene.board.withdraw(SOMEBODY, saved.plan),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from offsetwise.approval import ApprovalFile, Policy, approved, read_public_key
+from offsetwise.approval import ApprovalFile, ApprovalPolicy, approved, read_public_key
 from offsetwise.plan.reading import read_plan
 from offsetwise.review.answers import Approved, NotAllowed
 from offsetwise.review.attempt import ParsedPlans
@@ -30,7 +30,7 @@ def test_what_a_reviewer_approves_is_what_apply_accepts(anywhere: Scene, tmp_pat
     (plan,) = scene.board.export(ADA, saved.plan, ExportKind.PLAN)
     (envelope,) = scene.board.export(ADA, saved.plan, ExportKind.APPROVAL)
     key = read_public_key(tmp_path / "console.key.pub")
-    policy = Policy(trusted=(key,), vouching=((key.id, (ISSUER,)),))
+    policy = ApprovalPolicy(trusted=(key,), vouching=((key.id, (ISSUER,)),))
     file = ApprovalFile(name=envelope.name, content=envelope.content)
     (counted,) = approved(plan.content, read_plan(plan.content, subject="plan"), [file], policy, NOW)
     approver = counted.approver

@@ -8,7 +8,7 @@ from dataclasses import replace
 from offsetwise import files
 from offsetwise.model import Receipt
 from offsetwise.plan.reading import read_plan
-from offsetwise.review.answers import Done, NotAllowed, Saved
+from offsetwise.review.answers import Done, NotAllowed, SavedVersion
 from offsetwise.review.exports import ExportKind
 from offsetwise.store.review_rows import State
 from tests.plans import steps_of
@@ -24,7 +24,7 @@ CHANGED: dict[str, Callable[[Receipt], Receipt]] = {
 }
 
 
-def receipt(scene: Scene, saved: Saved) -> Receipt:
+def receipt(scene: Scene, saved: SavedVersion) -> Receipt:
     (exported,) = scene.board.export(ADA, saved.plan, ExportKind.PLAN)
     plan = read_plan(exported.content, subject="plan")
     steps = steps_of(plan)

@@ -18,7 +18,7 @@ from offsetwise.review.answers import (
     Done,
     NotAllowed,
     Rejected,
-    Saved,
+    SavedVersion,
     Stale,
     Submitted,
     Unchanged,
@@ -364,7 +364,7 @@ def test_two_authors_who_edit_the_same_version_do_not_overwrite_each_other(scene
     mine = scene.drafted(ADA, saved.plan, positions=(moved(951),))
     theirs = scene.drafted(ANN, saved.plan, positions=(moved(952),))
     first = scene.board.save_draft(ANN, theirs, plan=saved.plan, base=saved.digest)
-    assert isinstance(first, Saved)
+    assert isinstance(first, SavedVersion)
 
     answer = scene.board.save_draft(ADA, mine, plan=saved.plan, base=saved.digest)
 
@@ -380,7 +380,7 @@ def test_a_second_plan_for_the_same_checkpoint_waits_for_the_first(scene: Scene)
     assert answer.plan == saved.plan
 
     assert isinstance(scene.board.withdraw(ADA, saved.plan), Done)
-    assert isinstance(scene.board.save_draft(ANN, scene.drafted(ANN)), Saved)
+    assert isinstance(scene.board.save_draft(ANN, scene.drafted(ANN)), SavedVersion)
     late = scene.drafted(ADA, saved.plan, positions=(moved(951),))
     refused(scene, scene.board.save_draft(ADA, late, plan=saved.plan, base=saved.digest), "withdrawn")
 

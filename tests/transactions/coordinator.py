@@ -17,7 +17,7 @@ from pathlib import Path
 
 from offsetwise.model import PlannedTransaction, Settlement
 from offsetwise.targets.transactions.port import Reply
-from offsetwise.transactions.ended import Place, Shown, places_of
+from offsetwise.transactions.ended import Shown, TransactionPlace, places_of
 from offsetwise.transactions.observed import Answer, Described, Missing
 
 FENCED, UNKNOWN_ID, WRONG_STATE, DENIED = 90, 49, 48, 53
@@ -131,7 +131,7 @@ class FileSink:
             return Reply(code=None, told="no answer came")
         return Reply(code=code, told=NAMES.get(code or 0, "error"))
 
-    def logs(self, transactions: Sequence[PlannedTransaction]) -> Mapping[Place, Shown]:
+    def logs(self, transactions: Sequence[PlannedTransaction]) -> Mapping[TransactionPlace, Shown]:
         held, made = self.ids, {}
         for each in transactions:
             of = held.get(each.transactional_id or "")

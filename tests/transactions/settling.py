@@ -11,9 +11,9 @@ from typing import Any
 from offsetwise import files
 from offsetwise.api.world import LiveWorld
 from offsetwise.apply.disk import Disk
-from offsetwise.apply.run import Order, Tools
+from offsetwise.apply.run import ApplyOrder, Tools
 from offsetwise.apply.writers import Writers
-from offsetwise.approval import Policy
+from offsetwise.approval import ApprovalPolicy
 from offsetwise.config import JobTraits, Migration
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.model import Checkpoint, OpenPartition, Plan, Target, time_of
@@ -120,13 +120,13 @@ class Staged:
     def data(self) -> bytes:
         return files.dump(self.plan).encode()
 
-    def order(self) -> Order:
-        return Order(
+    def order(self) -> ApplyOrder:
+        return ApplyOrder(
             plan_bytes=self.data,
             plan=self.plan,
             migration=self.migration,
             approvals=(approval(self.data),),
-            policy=Policy(trusted=(REVIEWER.public,)),
+            policy=ApprovalPolicy(trusted=(REVIEWER.public,)),
         )
 
     def tools(self, disk: Disk | None = None) -> Tools:

@@ -17,7 +17,7 @@ from offsetwise import files
 from offsetwise.apply import back
 from offsetwise.apply.back import BackOrder
 from offsetwise.apply.run import apply, dry_run
-from offsetwise.approval import Policy
+from offsetwise.approval import ApprovalPolicy
 from offsetwise.config import JobTraits
 from offsetwise.errors import ApplyError, LostReplyError, OffsetwiseError, PlanError, StalePlanError
 from offsetwise.model import OpenPartition, Outcome, PlannedTransaction, Settlement, Target, Turnout, time_of
@@ -495,7 +495,7 @@ def test_27_a_rollback_is_refused_with_a_sentence(tmp_path: Path) -> None:
         path=made.receipt,
         migration=made.migration,
         approvals=(approval(made.data),),
-        policy=Policy(trusted=(REVIEWER.public,)),
+        policy=ApprovalPolicy(trusted=(REVIEWER.public,)),
     )
 
     with pytest.raises(ApplyError, match="A commit cannot be taken back"):

@@ -16,9 +16,9 @@ from random import Random
 
 from offsetwise.translation.content import decide
 from offsetwise.translation.search import (
-    Phase,
+    SearchPhase,
+    SearchTarget,
     Span,
-    Target,
     Windows,
     better,
     earlier_windows,
@@ -48,7 +48,7 @@ class Pair:
 
     old: tuple[Entry, ...]
     new: tuple[Entry, ...]
-    target: Target
+    target: SearchTarget
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def generate(random: Random, *, uneven: bool = False) -> Pair:
         old = _compacted(old)
     if random.random() < 0.15:
         new = _compacted(new)
-    target = Target(
+    target = SearchTarget(
         position=random.randint(max(0, old_start - 3), old_end),
         old=Span(start=old_start, end=old_end),
         new=Span(start=new_start, end=new_end),
@@ -100,7 +100,7 @@ def locate(pair: Pair, *, natives_excluded: bool = False) -> Cut:
     best: Cut | None = None
     while True:
         cut = decide_on(pair, windows, natives_excluded=natives_excluded)
-        best = cut if windows.phase is Phase.LOCATE or best is None else better(best, cut)
+        best = cut if windows.phase is SearchPhase.LOCATE or best is None else better(best, cut)
         following = next_windows(target, windows, cut)
         if following is None:
             break

@@ -10,7 +10,7 @@ from offsetwise.translation.old_log import in_empty_log
 from offsetwise.translation.resolve import Match, Query, resolve
 from offsetwise.translation.search import Span
 from offsetwise.translation.windows import Reason
-from offsetwise.translation.worker import Answer, Question, Task, answer
+from offsetwise.translation.worker import Answer, RecordQuestion, Task, answer
 from tests.translation.test_replaced import records
 from tests.with_cases import with_cases
 
@@ -35,7 +35,13 @@ def answered(
 ) -> Answer:
     """Answer for an old log without records, and a new one whose records end it."""
     task = Task(
-        question=Question.CUT, position=position, old=old, new=read or new, old_whole=old, new_whole=new, last=True
+        question=RecordQuestion.CUT,
+        position=position,
+        old=old,
+        new=read or new,
+        old_whole=old,
+        new_whole=new,
+        last=True,
     )
     given = answer(task, Records(), records(new.end - len(times), times), Records())
     return in_empty_log(
@@ -119,7 +125,9 @@ def test_a_position_below_an_old_log_that_lost_unread_records_is_only_bounded() 
 
 def test_an_old_log_with_a_record_is_no_empty_one() -> None:
     whole = Span(start=0, end=1)
-    task = Task(question=Question.CUT, position=1, old=whole, new=whole, old_whole=whole, new_whole=whole, last=True)
+    task = Task(
+        question=RecordQuestion.CUT, position=1, old=whole, new=whole, old_whole=whole, new_whole=whole, last=True
+    )
     given = answer(task, records(0, [OLDER]), records(0, [OLDER]), Records())
 
     same = in_empty_log(

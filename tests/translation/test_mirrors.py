@@ -15,7 +15,7 @@ from offsetwise.model import Exactness, IsolationLevel, Link, LogRange, Outcome,
 from offsetwise.plan.gate import mirrored
 from offsetwise.position import offset_of
 from offsetwise.translation.resolve import Match, Query, resolve
-from offsetwise.translation.search import Span, Target
+from offsetwise.translation.search import SearchTarget, Span
 from offsetwise.translation.windows import Cut
 from offsetwise.translation.worker import Answer
 from tests.gates import PART
@@ -31,7 +31,7 @@ PROVEN = (Exactness.EXACT, Exactness.POSITION_EXACT)
 def answer_of(case: Mirrored, *, claims: Sequence[int] = (), timed: bool = False) -> tuple[Cut, PartitionComparison]:
     """Ask the rule."""
     end = case.old_start + len(case.old)
-    target = Target(
+    target = SearchTarget(
         position=case.position,
         old=Span(start=case.old_start, end=end),
         new=Span(start=0, end=len(case.new)),

@@ -7,7 +7,7 @@ from random import Random
 
 from offsetwise.translation.identify import Records
 from offsetwise.translation.search import Span
-from offsetwise.translation.worker import Answer, Question, Task, answer
+from offsetwise.translation.worker import Answer, RecordQuestion, Task, answer
 from tests.translation.logs import Entry, Pair, generate
 
 LOGS = 1_500
@@ -39,7 +39,7 @@ def test_it_is_what_a_question_of_its_own_says() -> None:
         pair = generate(Random(number), uneven=number % 3 == 0)
         target = pair.target
         cut = Task(
-            question=Question.CUT,
+            question=RecordQuestion.CUT,
             position=target.position,
             old=target.old,
             new=target.new,
@@ -60,7 +60,7 @@ def test_it_is_what_a_question_of_its_own_says() -> None:
             continue
         assert (found.start, found.end) == places, number
         spans = Span(start=target.position, end=cut.until or 0), Span(start=found.start, end=found.end)
-        alone = replace(cut, question=Question.SAME, old=spans[0], new=spans[1], until=None)
+        alone = replace(cut, question=RecordQuestion.SAME, old=spans[0], new=spans[1], until=None)
         assert found.same is asked(pair, alone).same, number
         said.append(found.same)
     assert min(said.count(True), said.count(False)) > 20, "both answers are tried"
@@ -70,7 +70,7 @@ def test_a_batch_that_was_not_read_whole_is_not_compared() -> None:
     entries = tuple(Entry(number, number, 0, number) for number in range(40))
     span = Span(start=0, end=40)
     task = Task(
-        question=Question.CUT,
+        question=RecordQuestion.CUT,
         position=20,
         old=Span(start=0, end=30),
         new=span,

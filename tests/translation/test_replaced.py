@@ -9,7 +9,7 @@ from offsetwise.translation.identify import Records
 from offsetwise.translation.old_log import read_too_early
 from offsetwise.translation.resolve import Match, resolve
 from offsetwise.translation.search import Span
-from offsetwise.translation.worker import Answer, Question, Task, answer
+from offsetwise.translation.worker import Answer, RecordQuestion, Task, answer
 from tests.translation.test_resolve import CUT, POSITION
 from tests.with_cases import with_cases
 
@@ -38,7 +38,7 @@ def told(times: list[int | None], *, position: int | None = None, by_broker: boo
     whole = Span(start=0, end=len(times))
     at = len(times) if position is None else position
     log = replace(records(0, times), log_append=[by_broker] * len(times))
-    task = Task(question=Question.CUT, position=at, old=whole, new=whole, old_whole=whole, new_whole=whole)
+    task = Task(question=RecordQuestion.CUT, position=at, old=whole, new=whole, old_whole=whole, new_whole=whole)
     given = answer(task, log, Records(), Records())
     return read_too_early(given.times, saved_ms=SAVED_MS, clock_skew_ms=SKEW_MS, now_ms=NOW_MS)
 
@@ -121,7 +121,7 @@ def test_unread_records_are_younger_than_the_batch_as_they_should_be() -> None:
 
 def test_without_a_time_of_the_batch_nothing_is_told() -> None:
     whole = Span(start=0, end=3)
-    task = Task(question=Question.CUT, position=3, old=whole, new=whole, old_whole=whole, new_whole=whole)
+    task = Task(question=RecordQuestion.CUT, position=3, old=whole, new=whole, old_whole=whole, new_whole=whole)
     given = answer(task, records(0, [LATEST + 1] * 3), Records(), Records())
     assert read_too_early(given.times, saved_ms=None, clock_skew_ms=SKEW_MS, now_ms=NOW_MS) is None
 

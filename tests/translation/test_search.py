@@ -5,9 +5,9 @@ from dataclasses import replace
 from offsetwise.model import Ahead, Exactness
 from offsetwise.translation.search import (
     ROUNDS,
-    Phase,
+    SearchPhase,
+    SearchTarget,
     Span,
-    Target,
     Windows,
     better,
     earlier_windows,
@@ -22,7 +22,7 @@ from tests.golden import GOLDEN
 from tests.translation.logs import Entry, Pair, decide_on
 from tests.with_cases import with_cases
 
-LARGE = Target(
+LARGE = SearchTarget(
     position=1_050_000, old=Span(start=100_000, end=1_200_000), new=Span(start=0, end=1_100_000), window=64, budget=1000
 )
 UNDECIDED = Cut(exactness=None, reason=Reason.FEW_ANCHORS)
@@ -31,7 +31,7 @@ PROVEN = Cut(exactness=Exactness.POSITION_EXACT, reason=Reason.PROVEN, offset=95
 
 class TestTheFirstWindows:
     def test_of_small_logs_are_the_whole_logs_and_the_last(self) -> None:
-        small = Target(position=1050, old=Span(start=100, end=1100), new=Span(start=0, end=1000))
+        small = SearchTarget(position=1050, old=Span(start=100, end=1100), new=Span(start=0, end=1000))
 
         assert first_windows(small) == Windows(old=small.old, new=small.new, last=True)
 
@@ -120,7 +120,7 @@ class TestAfterAnUndecidedCut:
 def test_a_timestamp_that_points_to_a_marker_far_off_does_not_become_the_place(asked: dict[str, int]) -> None:
     # 100 transactions of 10 records, each followed by its marker; the mirror is 1,000 records behind.
     record, end = asked["record"], 1_000
-    target = Target(position=record, old=Span(start=0, end=2 * end), new=Span(start=0, end=1_100), window=8)
+    target = SearchTarget(position=record, old=Span(start=0, end=2 * end), new=Span(start=0, end=1_100), window=8)
     copies = tuple(Entry(offset=number + number // 10, identity=number, key=0, origin=number) for number in range(end))
     pair = Pair(old=tuple(Entry(number, number, 0, number) for number in range(2 * end)), new=copies, target=target)
     assert copies[record].offset == asked["true_offset"]
@@ -144,7 +144,7 @@ class TestAfterADecidedCut:
         following = next_windows(target, first_windows(target), PROVEN)
 
         assert following is not None
-        assert following.phase is Phase.CONFIRM
+        assert following.phase is SearchPhase.CONFIRM
         assert (following.old.end, following.new.end) == (1_200_000, 1_100_000)
         assert following.old.start > target.old.start
 
@@ -173,7 +173,7 @@ class TestAfterADecidedCut:
         assert next_windows(target, whole, PROVEN) is None
 
     def test_no_round_follows_a_confirming_one(self) -> None:
-        confirming = replace(first_windows(LARGE), phase=Phase.CONFIRM)
+        confirming = replace(first_windows(LARGE), phase=SearchPhase.CONFIRM)
 
         assert next_windows(LARGE, confirming, PROVEN) is None
 
@@ -183,7 +183,7 @@ class TestAfterADecidedCut:
         following = next_windows(LARGE, first_windows(LARGE), unknown)
 
         assert following is not None
-        assert following.phase is Phase.RAW_ONLY
+        assert following.phase is SearchPhase.RAW_ONLY
         assert following.new == Span(start=1_050_000 - 64, end=1_050_000 + 64)
         assert next_windows(replace(LARGE, new=Span(start=0, end=1000)), first_windows(LARGE), unknown) is None
 
@@ -238,7 +238,7 @@ class TestAPlaceThatMaySkipCopiesFurtherDown:
         assert earlier_windows(target, read, self.LOCATED, 949_500) == Windows(
             old=Span(start=1_049_000, end=1_050_064),
             new=Span(start=949_500, end=950_064),
-            phase=Phase.EARLIER,
+            phase=SearchPhase.EARLIER,
             last=True,
             round=2,
         )

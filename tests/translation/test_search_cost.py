@@ -7,9 +7,9 @@ from dataclasses import replace
 from offsetwise.model import Exactness
 from offsetwise.translation.content import decide
 from offsetwise.translation.search import (
-    Phase,
+    SearchPhase,
+    SearchTarget,
     Span,
-    Target,
     Windows,
     affordable,
     better,
@@ -36,7 +36,7 @@ def _window(span: Span, whole: Span, first_serial: int) -> LogWindow:
     )
 
 
-def _search(target: Target, *, record_bytes: int | None = None) -> tuple[Cut, list[Windows]]:
+def _search(target: SearchTarget, *, record_bytes: int | None = None) -> tuple[Cut, list[Windows]]:
     windows = first_windows(target)
     reads: list[Windows] = []
     best: Cut | None = None
@@ -48,16 +48,18 @@ def _search(target: Target, *, record_bytes: int | None = None) -> tuple[Cut, li
             _window(windows.new, target.new, SHIFT),
             last=windows.last,
         )
-        best = cut if best is None or windows.phase is Phase.LOCATE else better(best, cut)
+        best = cut if best is None or windows.phase is SearchPhase.LOCATE else better(best, cut)
         following = next_windows(affordable(target, record_bytes), windows, cut)
         if following is None:
             return best, reads
         windows = following
 
 
-def _target(records: int, *, behind: int, brackets: tuple[Span, ...] = ()) -> Target:
+def _target(records: int, *, behind: int, brackets: tuple[Span, ...] = ()) -> SearchTarget:
     old = Span(start=SHIFT, end=SHIFT + records)
-    return Target(position=old.end - behind, old=old, new=Span(start=0, end=records), brackets=brackets, budget=50_000)
+    return SearchTarget(
+        position=old.end - behind, old=old, new=Span(start=0, end=records), brackets=brackets, budget=50_000
+    )
 
 
 @with_cases("records", [10**6, 10**7, 10**9], ids=["a million", "ten million", "a billion"])

@@ -222,8 +222,8 @@ class Plan:
         """
         run.require_held(self._order(None), found, str(self._receipt(receipt)))
 
-    def _order(self, output: str | Path | None) -> run.Order:
-        return run.Order(
+    def _order(self, output: str | Path | None) -> run.ApplyOrder:
+        return run.ApplyOrder(
             plan_bytes=self.content,
             plan=self.document,
             migration=live.settings_of(self.document, self.migration, output),

@@ -14,7 +14,7 @@ from offsetwise.apply import back
 from offsetwise.apply.journal import read_journal
 from offsetwise.apply.receipts import read_receipt
 from offsetwise.apply.verification import verify as verified
-from offsetwise.apply.writing import Seen
+from offsetwise.apply.writing import SeenPlace
 from offsetwise.approval import policy_for
 from offsetwise.approval.key_files import read_approval
 from offsetwise.model import time_of
@@ -34,7 +34,7 @@ class Receipt:
     """The one it was applied with; none is needed of a plan that repairs and moves nothing."""
     plan: bytes | None = None
     """The plan's file: for a journal, or where the plan was approved in another form than `Plan.save` writes."""
-    already: tuple[Seen, ...] = ()
+    already: tuple[SeenPlace, ...] = ()
     """What is at each target, where an earlier call had written everything."""
 
     @property

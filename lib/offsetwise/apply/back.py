@@ -15,8 +15,8 @@ from typing import Final
 from offsetwise.apply.journal import KIND, Journal, StepRecord, check_plan, read_journal
 from offsetwise.apply.receipts import places_of, receipt_and_plan, require_agreeing_records
 from offsetwise.apply.run import Tools, context_of
-from offsetwise.apply.writing import Context, Seen, Standing
-from offsetwise.approval import ApprovalFile, Policy, approved
+from offsetwise.apply.writing import Context, SeenPlace, Standing
+from offsetwise.approval import ApprovalFile, ApprovalPolicy, approved
 from offsetwise.approval.policy import CLOCK_SKEW_S
 from offsetwise.config import Migration
 from offsetwise.errors import ApplyError, FileError, NotApprovedError, OffsetwiseError
@@ -40,7 +40,7 @@ class BackOrder:
     """The plan's file; None to go by the plan in the receipt."""
     approvals: tuple[ApprovalFile, ...] = ()
     """Those that the receipt carries count as well."""
-    policy: Policy = field(default_factory=Policy)
+    policy: ApprovalPolicy = field(default_factory=ApprovalPolicy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class Standings:
     """What a rollback would take back."""
 
     steps: tuple[ReceiptStep, ...]
-    seen: tuple[Seen, ...]
+    seen: tuple[SeenPlace, ...]
     """What is at each now."""
     approval: str
     """One sentence: who approved the plan, or why `--execute` would be refused."""
@@ -259,11 +259,11 @@ def _steps(records: Mapping[int, StepRecord], path: str) -> tuple[ReceiptStep, .
     return tuple(made)
 
 
-def _looked(found: _Evidence, step: ReceiptStep, order: BackOrder, tools: Tools, number: int) -> Seen:
+def _looked(found: _Evidence, step: ReceiptStep, order: BackOrder, tools: Tools, number: int) -> SeenPlace:
     try:
         return tools.writers[step.target.kind].look(found.plan, step, _context(found, order, tools, number))
     except OffsetwiseError as error:
-        return Seen(standing=Standing.UNKNOWN, told=error.problem)
+        return SeenPlace(standing=Standing.UNKNOWN, told=error.problem)
 
 
 def _context(found: _Evidence, order: BackOrder, tools: Tools, step: int, journal: Journal | None = None) -> Context:

@@ -17,7 +17,7 @@ from offsetwise.apply.edits import Decide, Foreign
 from offsetwise.apply.fitting import requirement
 from offsetwise.apply.places import place_to_write
 from offsetwise.apply.publish import journal_of, publish, require_free, scan_stopped, unpublish
-from offsetwise.apply.writing import Context, Preview, Seen, Writer
+from offsetwise.apply.writing import Context, Preview, SeenPlace, Writer
 from offsetwise.apply.written import Guard, Names, beside, folder_changed, look_at_folder
 from offsetwise.errors import OffsetwiseError, OutputError
 from offsetwise.model import Plan, ReceiptStep, Target
@@ -89,7 +89,7 @@ class CopyWriter(Writer):
             return object_store.undo(step, context, self._other(plan, step, context), guard=self.guard)
         return unpublish(step, context, refuse=lambda: self._wrong(plan, step, context))
 
-    def look(self, plan: Plan, step: ReceiptStep, context: Context) -> Seen:
+    def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:
         """Say whether the copy stands there as this plan wrote it."""
         place = place_to_write(step.place, context.write_roots)
         if place.scheme != "file":

@@ -20,7 +20,7 @@ from offsetwise.apply.edits import Decide, Edits
 from offsetwise.apply.fitting import requirement
 from offsetwise.apply.places import place_to_write
 from offsetwise.apply.publish import absent, journal_of, taken, went_on
-from offsetwise.apply.writing import Context, Preview, Seen
+from offsetwise.apply.writing import Context, Preview, SeenPlace
 from offsetwise.engines.registry import engines
 from offsetwise.errors import OffsetwiseError, OutputError, RunningQueryError
 from offsetwise.model import Plan, ReceiptStep, StepState, Target
@@ -218,7 +218,7 @@ def undo(step: ReceiptStep, context: Context, other: Other, *, guard: written.Gu
     return undone
 
 
-def look(step: ReceiptStep, context: Context, other: Other) -> Seen:
+def look(step: ReceiptStep, context: Context, other: Other) -> SeenPlace:
     """Say whether the copy stands there as it was written; without its marker it counts as absent."""
     output = _output(step.place, context)
     names = output.names()

@@ -26,18 +26,18 @@ from offsetwise.apply.recheck import RecheckResult, World, recheck, require
 from offsetwise.apply.recheck.accepting import accepted, require_needed
 from offsetwise.apply.targets import write_targets
 from offsetwise.apply.writers import Writers, output_of
-from offsetwise.apply.writing import Context, Preview, Seen, Standing
-from offsetwise.approval import ApprovalFile, Policy, approved
+from offsetwise.apply.writing import Context, Preview, SeenPlace, Standing
+from offsetwise.approval import ApprovalFile, ApprovalPolicy, approved
 from offsetwise.config import Migration
 from offsetwise.errors import ApplyError, NotApprovedError, OffsetwiseError, OutputError, PlanError
 from offsetwise.model import Approver, Outcome, Plan, Receipt, ReceiptStep, time_of
 from offsetwise.model.digest import digest as digest_of
 from offsetwise.plan.evidence import plan_of, require_agreeing
-from offsetwise.plan.target import Role, target_type
+from offsetwise.plan.target import TargetRole, target_type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class ApplyOrder:
     """What is asked for."""
 
     plan_bytes: bytes
@@ -47,7 +47,7 @@ class Order:
     migration: Migration
     output: str | None = None
     approvals: tuple[ApprovalFile, ...] = ()
-    policy: Policy = field(default_factory=Policy)
+    policy: ApprovalPolicy = field(default_factory=ApprovalPolicy)
 
     @property
     def digest(self) -> str:
@@ -76,7 +76,7 @@ class Begun:
     step: ReceiptStep
     """What it wrote, or set out to write."""
     done: bool
-    seen: Seen
+    seen: SeenPlace
     """What is there now."""
 
 
@@ -104,11 +104,11 @@ class Applied:
     """What came of it."""
 
     receipt: Receipt
-    already: tuple[Seen, ...] = ()
+    already: tuple[SeenPlace, ...] = ()
     """What is at each target now, where an earlier call had done everything."""
 
 
-def dry_run(order: Order, tools: Tools, receipt: str | None = None) -> DryRun:
+def dry_run(order: ApplyOrder, tools: Tools, receipt: str | None = None) -> DryRun:
     """Say what applying would do. Writes nothing, and asks for no approval; those given may accept what is unproven.
 
     Args:
@@ -150,7 +150,7 @@ def dry_run(order: Order, tools: Tools, receipt: str | None = None) -> DryRun:
 
 
 @contextmanager
-def telling_of_earlier(order: Order, receipt: str) -> Iterator[None]:
+def telling_of_earlier(order: ApplyOrder, receipt: str) -> Iterator[None]:
     """Say after a refusal, which tells of this call alone, what an earlier call with the same receipt has written."""
     try:
         yield
@@ -174,13 +174,13 @@ def telling_of_earlier(order: Order, receipt: str) -> Iterator[None]:
         raise type(error)(f"This call: {error.problem} {told}", fix=f"{error.fix} {back}".strip()) from error
 
 
-def require_held(order: Order, made: DryRun, receipt: str) -> None:
+def require_held(order: ApplyOrder, made: DryRun, receipt: str) -> None:
     """Go on only if a dry run found that everything holds; see `recheck.require`."""
     with telling_of_earlier(order, receipt):
         require(order.digest, made.held)
 
 
-def apply(order: Order, receipt: str, tools: Tools) -> Applied:
+def apply(order: ApplyOrder, receipt: str, tools: Tools) -> Applied:
     """Write every target of an approved plan, or go on with it.
 
     Args:
@@ -237,14 +237,14 @@ def apply(order: Order, receipt: str, tools: Tools) -> Applied:
         return Applied(receipt=made)
 
 
-def _require(order: Order, held: tuple[RecheckResult, ...], approvers: tuple[Approver, ...]) -> None:
+def _require(order: ApplyOrder, held: tuple[RecheckResult, ...], approvers: tuple[Approver, ...]) -> None:
     """Go on only if everything holds, or those who approved it accepted that it cannot be proven any more."""
     held = accepted(held, approvers, order.policy.required)
     require(order.digest, held)
     require_needed(order.digest, held, approvers)
 
 
-def _accepted_so_far(order: Order, tools: Tools, held: tuple[RecheckResult, ...]) -> tuple[RecheckResult, ...]:
+def _accepted_so_far(order: ApplyOrder, tools: Tools, held: tuple[RecheckResult, ...]) -> tuple[RecheckResult, ...]:
     """Let pass what the approvals that were given accept; they are asked for where they are needed for that."""
     if not order.approvals or not held:
         return held
@@ -261,7 +261,7 @@ def _accepted_so_far(order: Order, tools: Tools, held: tuple[RecheckResult, ...]
     return made
 
 
-def _require_standing(order: Order, tools: Tools, steps: Mapping[int, ReceiptStep], path: str) -> None:
+def _require_standing(order: ApplyOrder, tools: Tools, steps: Mapping[int, ReceiptStep], path: str) -> None:
     """Look at what an earlier call wrote before it is believed."""
     for number, step in sorted(steps.items()):
         seen = _looked(order, tools, number, step)
@@ -285,7 +285,7 @@ def _believed(receipt: str, applied: Applied, *, own: bool) -> Applied:
     return applied
 
 
-def _written(order: Order, tools: Tools, journal: Journal) -> tuple[ReceiptStep, ...]:
+def _written(order: ApplyOrder, tools: Tools, journal: Journal) -> tuple[ReceiptStep, ...]:
     contexts = tuple(_context(order, tools, number, journal) for number in range(len(order.plan.targets)))
     try:
         return write_targets(order.plan, contexts, tools.writers)
@@ -294,7 +294,7 @@ def _written(order: Order, tools: Tools, journal: Journal) -> tuple[ReceiptStep,
         raise type(error)(error.problem, fix=f"{error.fix} {_take_back(journal.path, begun)}".strip()) from error
 
 
-def _recorded(order: Order, receipt: str | None) -> Mapping[int, StepRecord]:
+def _recorded(order: ApplyOrder, receipt: str | None) -> Mapping[int, StepRecord]:
     """Read how far an earlier call came."""
     path = f"{receipt}.journal"
     if receipt is None or not os.path.lexists(path) or os.lstat(path).st_size == 0:
@@ -305,7 +305,7 @@ def _recorded(order: Order, receipt: str | None) -> Mapping[int, StepRecord]:
     return found.steps
 
 
-def _require_agreeing(order: Order, path: str, records: Mapping[int, StepRecord]) -> None:
+def _require_agreeing(order: ApplyOrder, path: str, records: Mapping[int, StepRecord]) -> None:
     if records:
         places = places_of(order.plan, order.migration, order.output)
         require_agreeing_records(path, order.plan, order.digest, records, places=places)
@@ -313,20 +313,20 @@ def _require_agreeing(order: Order, path: str, records: Mapping[int, StepRecord]
 
 def _take_back(journal: str, begun: Iterable[ReceiptStep]) -> str:
     """Name the command that takes back what was written; empty where nothing of it can be, as ended transactions."""
-    if all(target_type(step.target.kind).role is Role.TRANSACTIONS for step in begun):
+    if all(target_type(step.target.kind).role is TargetRole.TRANSACTIONS for step in begun):
         return ""
     given = "--plan … --approval … --migration … --execute"
     return f"To take back what this plan wrote: offsetwise rollback {journal} {given}"
 
 
-def _looked(order: Order, tools: Tools, number: int, step: ReceiptStep) -> Seen:
+def _looked(order: ApplyOrder, tools: Tools, number: int, step: ReceiptStep) -> SeenPlace:
     try:
         return tools.writers[step.target.kind].look(order.plan, step, _context(order, tools, number))
     except OffsetwiseError as error:
-        return Seen(standing=Standing.UNKNOWN, told=error.problem)
+        return SeenPlace(standing=Standing.UNKNOWN, told=error.problem)
 
 
-def _already(order: Order, receipt: str, tools: Tools, records: Mapping[int, StepRecord]) -> Applied:
+def _already(order: ApplyOrder, receipt: str, tools: Tools, records: Mapping[int, StepRecord]) -> Applied:
     found = parse_receipt(receipt)
     if found.plan_digest != order.digest:
         raise OutputError(
@@ -352,7 +352,7 @@ def _already(order: Order, receipt: str, tools: Tools, records: Mapping[int, Ste
     return Applied(receipt=found, already=seen)
 
 
-def _context(order: Order, tools: Tools, step: int, journal: Journal | None = None) -> Context:
+def _context(order: ApplyOrder, tools: Tools, step: int, journal: Journal | None = None) -> Context:
     return context_of(
         order.migration,
         digest=order.digest,
@@ -384,7 +384,7 @@ def context_of(
     )
 
 
-def _check_migration(order: Order) -> None:
+def _check_migration(order: ApplyOrder) -> None:
     if order.plan.moves_nothing:
         return  # it is of no migration
     if order.plan.migration != order.migration.name:

@@ -90,7 +90,7 @@ class Standing(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class SeenPlace:
     """What is at a place now."""
 
     standing: Standing
@@ -140,7 +140,7 @@ class Writer(ABC):
         """
 
     @abstractmethod
-    def look(self, plan: Plan, step: ReceiptStep, context: Context) -> Seen:
+    def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:
         """Say what is there now, and whether it is the plan's own work."""
 
     def left(self, plan: Plan, undone: ReceiptStep, context: Context) -> str | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from offsetwise.apply.digests import bytes_of, sha256
 from offsetwise.apply.publish import absent
-from offsetwise.apply.writing import Seen, Standing
+from offsetwise.apply.writing import SeenPlace, Standing
 from offsetwise.model import ReceiptStep
 from offsetwise.regular_files import below
 
@@ -69,7 +69,7 @@ def names_below(folder: str) -> Iterator[str]:
         yield from (os.path.relpath(os.path.join(above, name), folder) for name in (*files, *links))
 
 
-def look_at_folder(step: ReceiptStep, wrong: Callable[[], str | None]) -> Seen:
+def look_at_folder(step: ReceiptStep, wrong: Callable[[], str | None]) -> SeenPlace:
     """Say whether a local folder stands there as a step wrote it.
 
     Args:
@@ -81,8 +81,8 @@ def look_at_folder(step: ReceiptStep, wrong: Callable[[], str | None]) -> Seen:
     return standing(step, wrong())
 
 
-def standing(step: ReceiptStep, changed: str | None) -> Seen:
+def standing(step: ReceiptStep, changed: str | None) -> SeenPlace:
     """Say how something that stands there compares with what a step wrote."""
     if changed is not None:
-        return Seen(standing=Standing.CHANGED, told=f"{step.place}: {changed}")
-    return Seen(standing=Standing.AS_WRITTEN, told=f"{step.place} is as it was written.")
+        return SeenPlace(standing=Standing.CHANGED, told=f"{step.place}: {changed}")
+    return SeenPlace(standing=Standing.AS_WRITTEN, told=f"{step.place} is as it was written.")

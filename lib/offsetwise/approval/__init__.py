@@ -11,14 +11,14 @@ from offsetwise.approval.key_files import (
     write_keys,
 )
 from offsetwise.approval.keys import PrivateKey, PublicKey, keygen
-from offsetwise.approval.policy import Policy, combined
+from offsetwise.approval.policy import ApprovalPolicy, combined
 from offsetwise.approval.signing import sign
 from offsetwise.approval.vouching import vouch
 
 __all__ = [
     "PAYLOAD_TYPE",
     "ApprovalFile",
-    "Policy",
+    "ApprovalPolicy",
     "PrivateKey",
     "PublicKey",
     "Statement",

@@ -18,7 +18,7 @@ from offsetwise.approval.eligibility import check_recorded, why_barred
 from offsetwise.approval.envelope import SIGN_AGAIN, ApprovalFile, Statement, Verdict, opened, statement, text_of
 from offsetwise.approval.keys import PublicKey
 from offsetwise.approval.people import distinct_people
-from offsetwise.approval.policy import CLOCK_SKEW_S, MAX_LIFETIME_S, Policy
+from offsetwise.approval.policy import CLOCK_SKEW_S, MAX_LIFETIME_S, ApprovalPolicy
 from offsetwise.approval.unproven import why_not
 from offsetwise.errors import FileError, NotApprovedError
 from offsetwise.model import Approver, Plan
@@ -37,7 +37,7 @@ class _Case:
 
     digest: str
     plan: Plan
-    policy: Policy
+    policy: ApprovalPolicy
     keys: tuple[PublicKey, ...]
     people: Mapping[str, int]
     """By name, the number of the person: of each person's key, and of everybody whom a console vouched for."""
@@ -62,7 +62,7 @@ def approved(
     plan_bytes: bytes,
     plan: Plan,
     envelopes: Sequence[ApprovalFile],
-    policy: Policy,
+    policy: ApprovalPolicy,
     now: datetime,
     *,
     begun_at: datetime | None = None,
@@ -125,7 +125,7 @@ def _approver(key: PublicKey, said: Statement) -> Approver:
 
 
 def believed(
-    plan_bytes: bytes, plan: Plan, file: ApprovalFile, policy: Policy, now: datetime
+    plan_bytes: bytes, plan: Plan, file: ApprovalFile, policy: ApprovalPolicy, now: datetime
 ) -> tuple[PublicKey, Statement]:
     """Give what one approval or rejection of exactly this plan says, and the trusted key that signed it.
 
@@ -144,7 +144,7 @@ def believed(
     return _believed(file, told, _with_people(case, [] if isinstance(told, NotApprovedError) else [told]))
 
 
-def _case(plan_bytes: bytes, plan: Plan, policy: Policy, *times: datetime) -> _Case:
+def _case(plan_bytes: bytes, plan: Plan, policy: ApprovalPolicy, *times: datetime) -> _Case:
     if any(time.utcoffset() is None for time in times):
         raise ValueError("expected times with their zone")
     digest = digest_of(plan_bytes)

@@ -13,7 +13,7 @@ from offsetwise import regular_files
 from offsetwise.approval import strict
 from offsetwise.approval.envelope import ApprovalFile
 from offsetwise.approval.keys import PrivateKey, PublicKey, read_private, read_public
-from offsetwise.approval.policy import Policy, combined
+from offsetwise.approval.policy import ApprovalPolicy, combined
 from offsetwise.config import ApprovalSettings, TrustedKey
 from offsetwise.errors import FileError, NotApprovedError
 
@@ -86,7 +86,7 @@ def read_approval(path: Path) -> ApprovalFile:
     return ApprovalFile(name=str(path), content=_content(path, "Approval"))
 
 
-def policy_for(settings: ApprovalSettings, trust: Sequence[Path] = ()) -> Policy:
+def policy_for(settings: ApprovalSettings, trust: Sequence[Path] = ()) -> ApprovalPolicy:
     """Give the applier's policy: the migration file's, joined with the keys named on the command line.
 
     Raises:
@@ -96,7 +96,7 @@ def policy_for(settings: ApprovalSettings, trust: Sequence[Path] = ()) -> Policy
     if settings.trusted_keys is not None:
         listed = tuple(listed_key(each) for each in settings.trusted_keys)
     return combined(
-        Policy(
+        ApprovalPolicy(
             required=settings.required,
             trusted=listed,
             vouching=tuple(
@@ -107,7 +107,7 @@ def policy_for(settings: ApprovalSettings, trust: Sequence[Path] = ()) -> Policy
             max_lifetime_s=None if settings.max_lifetime_hours is None else settings.max_lifetime_hours * 3_600,
             clock_skew_s=settings.clock_skew_s,
         ),
-        Policy(trusted=tuple(read_public_key(path) for path in trust) if trust else None),
+        ApprovalPolicy(trusted=tuple(read_public_key(path) for path in trust) if trust else None),
     )
 
 

@@ -15,7 +15,7 @@ CLOCK_SKEW_S: Final = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class ApprovalPolicy:
     """What must be there for a plan to count as approved. None: this part of the configuration does not say."""
 
     required: int = 1
@@ -59,7 +59,7 @@ class Policy:
         return next((issuers for each, issuers in self.vouching if each == key.id), ())
 
 
-def combined(one: Policy, other: Policy) -> Policy:
+def combined(one: ApprovalPolicy, other: ApprovalPolicy) -> ApprovalPolicy:
     """Join the policy of the migration file with that of the command line: whatever either forbids is forbidden.
 
     Keys that both list, with the same issuer and subject, count; the larger number; the shorter times. Whom a console's
@@ -71,7 +71,7 @@ def combined(one: Policy, other: Policy) -> Policy:
         trusted = one.trusted if other.trusted is None else other.trusted
     else:
         trusted = tuple(key for key in one.trusted if key in other.trusted)
-    return Policy(
+    return ApprovalPolicy(
         required=max(one.required, other.required),
         trusted=trusted,
         vouching=tuple((said | also | both).items()),

@@ -10,7 +10,7 @@ from rich.table import Table
 from offsetwise.apply.back import Standings
 from offsetwise.apply.recheck import RecheckResult
 from offsetwise.apply.run import DryRun
-from offsetwise.apply.writing import FileChange, Preview, Seen
+from offsetwise.apply.writing import FileChange, Preview, SeenPlace
 from offsetwise.cli.output import safe
 from offsetwise.model import (
     Approver,
@@ -71,7 +71,7 @@ def dry_run(out: Console, made: DryRun) -> None:
 
 
 def applied(
-    out: Console, steps: tuple[ReceiptStep, ...], already: tuple[Seen, ...], approvers: tuple[Approver, ...] = ()
+    out: Console, steps: tuple[ReceiptStep, ...], already: tuple[SeenPlace, ...], approvers: tuple[Approver, ...] = ()
 ) -> None:
     """Show what is at every target now, and what was applied without a proof."""
     for approver in approvers:

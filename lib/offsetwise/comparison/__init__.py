@@ -38,7 +38,7 @@ from offsetwise.translation.belongs import Standing
 from offsetwise.translation.mirror import Flow, SyncIndex, find_flow, mirror_candidates
 from offsetwise.translation.old_log import only_place
 from offsetwise.translation.resolve import Match, Query, resolve
-from offsetwise.translation.search import Span, Target
+from offsetwise.translation.search import SearchTarget, Span
 
 WRONG = frozenset({RawVerdict.LOSS, RawVerdict.REPLAY, RawVerdict.CONFUSION, RawVerdict.OUT_OF_RANGE})
 
@@ -130,7 +130,7 @@ def positions_of(scene: Scene) -> tuple[Query, ...]:
     return tuple(_with_missing(scene, [*_stated(scene)]))
 
 
-def target_of(scene: Scene, position: Query, offset: int, candidates: Iterable[Candidate]) -> Target | None:
+def target_of(scene: Scene, position: Query, offset: int, candidates: Iterable[Candidate]) -> SearchTarget | None:
     """Say where to look for a position; None where a log is unknown or the position lies past the old log."""
     old, new = (_span(log, position.isolation) for log in (position.old, position.new))
     if old is None or new is None or offset > old.end:
@@ -141,7 +141,7 @@ def target_of(scene: Scene, position: Query, offset: int, candidates: Iterable[C
         if each.lo is not None and each.hi is not None
     )
     content = scene.migration.content
-    return Target(
+    return SearchTarget(
         position=offset,
         old=old,
         new=new,

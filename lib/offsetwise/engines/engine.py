@@ -14,7 +14,7 @@ from offsetwise.storage.dynamodb import Table
 from offsetwise.storage.folders import Entry, FolderReader, Tree
 
 
-class Reader(Protocol):
+class ReadsCheckpoint(Protocol):
     """Reads one checkpoint."""
 
     def __call__(
@@ -139,7 +139,7 @@ class CheckpointEngine(Engine):
     """What a source may be called in a plan, in which nothing is a path; matched in full."""
     recognises: Callable[[Sequence[Entry]], bool]
     """Whether a folder with these names is one of its checkpoints."""
-    read: Reader
+    read: ReadsCheckpoint
     details: type[Details] = Details
     """What only it keeps in a checkpoint: a dataclass whose fields stand in files beside those of every checkpoint."""
     plans_batches: bool = False

@@ -20,7 +20,7 @@ from offsetwise.pipeline.windows import WINDOW_SCHEMA, LocatedTask, answer_windo
 from offsetwise.streams.kafka.client import consumer_configuration
 from offsetwise.streams.kafka.ranges import RangeFailure
 from offsetwise.translation.search import Span
-from offsetwise.translation.worker import Answer, LogSide, Question, Task
+from offsetwise.translation.worker import Answer, LogSide, RecordQuestion, Task
 
 OFFSETS_PER_TASK: Final = 4_000
 """A Spark task for each so many, up to the number of tasks that Spark runs: starting one costs about as much."""
@@ -59,7 +59,7 @@ def read_answer(text: object, token: str, task: Task) -> Answer:
         raise foreign_answer(f"no answer of this release: {error.error_count()} of its values do not fit") from error
     if read.token != token:
         raise foreign_answer("the answer to another question")
-    asked = {Question.CUT: read.cut, Question.PROBE: read.probe, Question.SAME: read.same}
+    asked = {RecordQuestion.CUT: read.cut, RecordQuestion.PROBE: read.probe, RecordQuestion.SAME: read.same}
     if asked[task.question] is None or sum(part is not None for part in asked.values()) != 1:
         raise foreign_answer(f"no answer to whether the records are the same, or where: {task.question}")
     if any(not span.start <= offset <= span.end for span, offset in _offsets(read, task)):

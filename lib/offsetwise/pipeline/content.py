@@ -15,7 +15,7 @@ from offsetwise.pipeline.window_reader import Ask, Place, WindowReader
 from offsetwise.position import offset_or_none
 from offsetwise.translation.preserved import Probe, places, preserved
 from offsetwise.translation.search import (
-    Phase,
+    SearchPhase,
     Span,
     Windows,
     affordable,
@@ -28,7 +28,7 @@ from offsetwise.translation.search import (
     wants_time,
 )
 from offsetwise.translation.windows import Cut
-from offsetwise.translation.worker import Answer, Question, Task, looks_differ, moved
+from offsetwise.translation.worker import Answer, RecordQuestion, Task, looks_differ, moved
 
 ROUND_BUDGET_OFFSETS = 20_000_000
 """Offsets that one confirming round may read in all; positions beyond it keep their place, unexamined ahead."""
@@ -106,7 +106,7 @@ class ContentMatch:
         """
         tasks = {
             ask: Task(
-                question=Question.SAME,
+                question=RecordQuestion.SAME,
                 position=ask.target.position,
                 old=ask.target.old,
                 new=ask.target.new,
@@ -126,7 +126,7 @@ class ContentMatch:
 
     def _task(self, ask: Ask, windows: Windows) -> Task:
         return Task(
-            question=Question.CUT,
+            question=RecordQuestion.CUT,
             position=ask.target.position,
             old=windows.old,
             new=windows.new,
@@ -143,7 +143,7 @@ class ContentMatch:
         for depth in range(max((len(each) for each in spans.values()), default=0)):
             tasks = {
                 ask: Task(
-                    question=Question.PROBE,
+                    question=RecordQuestion.PROBE,
                     position=ask.target.position,
                     old=each[depth],
                     new=each[depth],
@@ -183,7 +183,7 @@ class ContentMatch:
         latest: dict[Ask, Windows] = {}
         while windows:
             latest.update(windows)
-            locating = sum(each.phase is Phase.LOCATE for each in windows.values())
+            locating = sum(each.phase is SearchPhase.LOCATE for each in windows.values())
             step = (
                 f"locate {locating} positions" if locating else f"examine what lies ahead of {len(windows)} positions"
             )
@@ -321,7 +321,7 @@ def _disagreeing(side: str, first: Span, log: LogRange) -> Iterator[str]:
 
 def _updated(found: FoundPosition, read: Windows, given: Answer, at_time: int | None) -> FoundPosition:
     located = found.answer.cut
-    if read.phase is not Phase.LOCATE and located is not None and given.cut is not None:
+    if read.phase is not SearchPhase.LOCATE and located is not None and given.cut is not None:
         best = better(located, given.cut)
         given = replace(given, cut=best) if best is given.cut else replace(found.answer, cut=best)
     return replace(
@@ -344,7 +344,7 @@ def _with_origin(given: Answer) -> Cut | None:
 
 def _within_budget(windows: Mapping[Ask, Windows], jobs: Sequence[Sequence[Ask]]) -> dict[Ask, Windows]:
     """Drop the widest confirming reads beyond what one round may read for each job that asks for them."""
-    kept = {ask for ask, each in windows.items() if each.phase is Phase.LOCATE}
+    kept = {ask for ask, each in windows.items() if each.phase is SearchPhase.LOCATE}
     for job in jobs:
         total = 0
         sizes = {ask: len(windows[ask].old) + len(windows[ask].new) for ask in job if ask in windows}

@@ -25,7 +25,7 @@ from offsetwise.pipeline.spark_errors import foreign_answer, spark_errors
 from offsetwise.pipeline.windows import LocatedTask
 from offsetwise.progress import Progress
 from offsetwise.translation.explain import Way
-from offsetwise.translation.search import Target
+from offsetwise.translation.search import SearchTarget
 from offsetwise.translation.worker import ANSWER_SCHEMA, RECORD_COLUMNS, Answer, LogSide, Task, answer_group
 
 LARGE_OFFSETS = 20_000
@@ -42,7 +42,7 @@ class Ask:
 
     partition: TopicPartition
     new_topic: str
-    target: Target
+    target: SearchTarget
     natives_excluded: bool = False
     preserving: bool = False
     """Whether the link is stated to keep offsets: a few probes come first."""

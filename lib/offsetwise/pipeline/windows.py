@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from offsetwise.streams.kafka.ranges import Range, Reader
+from offsetwise.streams.kafka.ranges import Range, RangeReader
 from offsetwise.translation.identify import Records
 from offsetwise.translation.identity import content_hash, header_hash, masked_hash, origin, record_size, schema_id
 from offsetwise.translation.search import Span
-from offsetwise.translation.worker import LogSide, Paired, Question, Task, answer, written
+from offsetwise.translation.worker import LogSide, Paired, RecordQuestion, Task, answer, written
 
 WINDOW_SCHEMA: Final = "task long, answer string, failed string, told string"
 OFFSETS_AT_ONCE: Final = 200_000
@@ -51,7 +51,7 @@ def row(tasks: Iterable[LocatedTask]) -> str:
 def asked(found: dict[str, Any]) -> LocatedTask:
     """Read an element of what `row` wrote."""
     task: dict[str, Any] = found.pop("task")
-    task["question"] = Question(task["question"])
+    task["question"] = RecordQuestion(task["question"])
     task |= {name: Span(**task[name]) for name in ("old", "new", "old_whole", "new_whole")}
     return LocatedTask(**found, task=Task(**task))
 
@@ -71,7 +71,7 @@ def answer_windows(clients: Mapping[LogSide, Mapping[str, Any]], salt: bytes, ba
     import pyarrow as pa  # noqa: PLC0415 - the workers have it, this module must load without it
 
     made = _Made(salt)
-    readers = {log: Reader(configuration, made.record) for log, configuration in clients.items()}
+    readers = {log: RangeReader(configuration, made.record) for log, configuration in clients.items()}
     try:
         cells = (cell for batch in batches for cell in batch.column(0).to_pylist())
         for some in _parts(asked(each) for cell in cells for each in json.loads(cell)):
@@ -110,7 +110,7 @@ _Row: TypeAlias = tuple[int, str | None, str | None, str | None]
 """Of `WINDOW_SCHEMA`."""
 
 
-def _answered(readers: Mapping[LogSide, Reader[_Record]], tasks: Sequence[LocatedTask]) -> Iterator[_Row]:
+def _answered(readers: Mapping[LogSide, RangeReader[_Record]], tasks: Sequence[LocatedTask]) -> Iterator[_Row]:
     for log, reader in readers.items():
         reader.begin([each.range_of(log) for each in tasks])
     logs = {log: reader.finish() for log, reader in readers.items()}

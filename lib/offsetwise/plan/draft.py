@@ -54,7 +54,7 @@ from offsetwise.plan.sinks.gate import grounds_of_sinks
 from offsetwise.plan.sinks.marking import marks_of, requirement_of
 from offsetwise.plan.sinks.settling import Settling
 from offsetwise.plan.strategies import against_target, left_out, way_of
-from offsetwise.plan.target import Role, groups_of, target_type
+from offsetwise.plan.target import TargetRole, groups_of, target_type
 from offsetwise.ports.stream import are_two
 
 DECIDED_BY_ROW: Final = frozenset(
@@ -143,7 +143,7 @@ def _settle_all(
 ) -> _Settled:
     job = traits_of(migration, comparison, request.checkpoint)
     dropped = left_out(comparison)
-    edits_checkpoint = any(target_type(target.kind).role is Role.STATE for target in request.targets)
+    edits_checkpoint = any(target_type(target.kind).role is TargetRole.STATE for target in request.targets)
     keeps_pending = edits_checkpoint and dropped is None and request.rewind_to is None
     on = grounds_of(comparison, new, migration.isolation_level, job, request, keeps_pending=keeps_pending)
     decided = [decide(row, on) for row in comparison.partitions]
@@ -210,7 +210,7 @@ def _put_together(
     drafted_at: str,
 ) -> Plan:
     job, positions, rewound = settled.job, settled.positions, request.rewind_to is not None
-    moving = [target for target in request.targets if target_type(target.kind).role is not Role.TRANSACTIONS]
+    moving = [target for target in request.targets if target_type(target.kind).role is not TargetRole.TRANSACTIONS]
     way = way_of(moving[0].kind, comparison, rewound=rewound)
     sink = requirement_of(migration, job, request, settled.marks) if settling is None else settling.requirement
     return Plan(
@@ -255,7 +255,7 @@ def totals_of(positions: Sequence[PlannedPosition]) -> PlanTotals:
 
 def in_order(targets: Sequence[Target]) -> tuple[Target, ...]:
     """Put what ends transactions first: a copy of the savepoint tells what they came to."""
-    return tuple(sorted(targets, key=lambda target: target_type(target.kind).role is not Role.TRANSACTIONS))
+    return tuple(sorted(targets, key=lambda target: target_type(target.kind).role is not TargetRole.TRANSACTIONS))
 
 
 def _against_targets(comparison: Comparison, job: JobTraits, request: DraftRequest) -> Iterator[Problem]:

@@ -14,7 +14,7 @@ from offsetwise.plan.repair.kinds import KINDS, RepairSettings
 from offsetwise.plan.settings import Recorded, Settings, Takers, objections
 from offsetwise.plan.sinks.marking import contradictions as of_marks
 from offsetwise.plan.sinks.settling import contradictions as of_transactions
-from offsetwise.plan.target import Role, takers_of, takes, target_type
+from offsetwise.plan.target import TargetRole, takers_of, takes, target_type
 from offsetwise.position import of_one_stream, offset_or_none
 from offsetwise.regular_files import stays_below
 
@@ -65,7 +65,7 @@ def contradictions(plan: Plan) -> Iterator[str]:
     if (
         not plan.positions
         and plan.repair is None
-        and not all(target_type(target.kind).role is Role.TRANSACTIONS for target in plan.targets)
+        and not all(target_type(target.kind).role is TargetRole.TRANSACTIONS for target in plan.targets)
     ):
         yield "it has no positions"
     yield from _counts(plan)

@@ -103,9 +103,9 @@ def without_proof(
 
 def writes_pending(plan: Plan) -> bool:
     """Tell whether a plan writes the end of a pending batch: what keeps the job's state runs that batch again."""
-    from offsetwise.plan.target import Role, target_type  # noqa: PLC0415 - targets name ways, which name what refuses them
+    from offsetwise.plan.target import TargetRole, target_type  # noqa: PLC0415 - targets name ways, which name what refuses them
 
-    return any(target_type(target.kind).role is Role.STATE for target in plan.targets)
+    return any(target_type(target.kind).role is TargetRole.STATE for target in plan.targets)
 
 
 def without_proofs(plan: Plan) -> list[str]:

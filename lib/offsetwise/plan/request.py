@@ -27,7 +27,7 @@ from offsetwise.model import (
 )
 from offsetwise.plan.repair.kinds import KINDS
 from offsetwise.plan.settings import MarkSettings, Takers, accepted, settings_of
-from offsetwise.plan.target import Role, takers_of, target_type, target_types
+from offsetwise.plan.target import TargetRole, takers_of, target_type, target_types
 from offsetwise.transactions.report import SinkTransactions
 
 
@@ -175,13 +175,13 @@ def check_request(request: DraftRequest) -> None:
         raise unfit("at least one target, each once", f"{len(request.targets)}", fix="Name each target once.")
     chosen = {target: target_type(target.kind) for target in request.targets}
     roles = Counter(kind.role for kind in set(chosen.values()))
-    if roles[Role.STATE] > 1:
+    if roles[TargetRole.STATE] > 1:
         raise unfit("the checkpoint copied or edited in place", "both", fix="Name one of them.")
     for kind in chosen.values():
         for error in kind.combination(request.targets):
             raise error
-    if request.settlements and not roles[Role.TRANSACTIONS]:
-        ending = " or ".join(f"--target {kind.name}" for kind in target_types() if kind.role is Role.TRANSACTIONS)
+    if request.settlements and not roles[TargetRole.TRANSACTIONS]:
+        ending = " or ".join(f"--target {kind.name}" for kind in target_types() if kind.role is TargetRole.TRANSACTIONS)
         raise unfit(
             "a target that ends transactions",
             "decisions about transactions and none",

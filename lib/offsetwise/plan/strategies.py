@@ -14,7 +14,7 @@ from offsetwise.model import Comparison, Problem, Snapshot, Target
 from offsetwise.plan.moving import moving_of, rewinding_of
 from offsetwise.plan.refusals import sources
 from offsetwise.plan.request import traits_of
-from offsetwise.plan.target import OFFSETS, Role, TargetType, Where, target_type, target_types
+from offsetwise.plan.target import OFFSETS, TargetRole, TargetType, Where, target_type, target_types
 from offsetwise.plan.ways import Way, pending, unproven
 from offsetwise.ports.stream import of_position
 from offsetwise.position import OpaquePosition, of_one_stream
@@ -162,7 +162,7 @@ def _against_stream(target: str, comparison: Comparison) -> Iterator[Problem]:
     """A target has room for the positions of the streams that it knows, and a job's state for those of its own."""
     kind = target_type(target)
     moved = next((row for row in comparison.partitions if not of_one_stream(row.old_offset, row.place_there)), None)
-    if moved is not None and (kind.role is Role.STATE or OFFSETS not in kind.streams):
+    if moved is not None and (kind.role is TargetRole.STATE or OFFSETS not in kind.streams):
         told = (
             f"It holds positions of the stream that the job reads now, such as {moved.old_offset}, and the new cluster "
             "is of another stream: the job there begins with a source and a state of its own."
@@ -181,7 +181,7 @@ def _against_stream(target: str, comparison: Comparison) -> Iterator[Problem]:
 
 def _against_continuing(target: str, comparison: Comparison) -> Iterator[Problem]:
     """Return what keeps the job from going on with the checkpoint that it has; one that begins anew does not mind."""
-    for finding in comparison.findings if target_type(target).role is Role.STATE else ():
+    for finding in comparison.findings if target_type(target).role is TargetRole.STATE else ():
         if describe(finding.code).continuing:
             yield Problem(code=finding.code, message=finding.message, fix=finding.remedy)
 
@@ -198,7 +198,7 @@ def _reasons(way: Way, comparison: Comparison, job: JobTraits, *, sink_rewound: 
     if way.translates:
         yield from against_target(way.target, comparison, job, rewound=way.rewinds, sink_rewound=sink_rewound)
         yield from unproven(comparison, job)
-        if target_type(way.target).role is Role.STATE and not way.rewinds and left_out(comparison) is None:
+        if target_type(way.target).role is TargetRole.STATE and not way.rewinds and left_out(comparison) is None:
             yield from pending(comparison)
 
 

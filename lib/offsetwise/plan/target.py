@@ -52,7 +52,7 @@ class Where(StrEnum):
         return self in (Where.OUTPUT, Where.CHECKPOINT)
 
 
-class Role(StrEnum):
+class TargetRole(StrEnum):
     """What a target is to the job."""
 
     STATE = "state"
@@ -73,7 +73,7 @@ class TargetType(ABC):
     label: ClassVar[str]
     """For people."""
     where: ClassVar[Where]
-    role: ClassVar[Role]
+    role: ClassVar[TargetRole]
     address: ClassVar[str | None] = None
     """What NAME is in `--target TYPE:NAME`, in a word or two; None where the type alone names the target."""
     streams: ClassVar[frozenset[str]] = frozenset({OFFSETS})

@@ -52,7 +52,7 @@ class AlreadyOpen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Saved:
+class SavedVersion:
     """A version was saved."""
 
     plan: int
@@ -114,7 +114,7 @@ class Done:
     state: State
 
 
-SaveAnswer = Saved | Unchanged | Stale | AlreadyOpen | NotAllowed
+SaveAnswer = SavedVersion | Unchanged | Stale | AlreadyOpen | NotAllowed
 SubmitAnswer = Submitted | Stale | AlreadyDecided | NotAllowed
 DecideAnswer = Approved | Rejected | Stale | AlreadyDecided | NotAllowed
 OtherAnswer = Done | AlreadyDecided | NotAllowed

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
 
-from offsetwise.approval import ApprovalFile, Policy, Statement, Verdict, believed, vouch
+from offsetwise.approval import ApprovalFile, ApprovalPolicy, Statement, Verdict, believed, vouch
 from offsetwise.approval.key_files import listed_key
 from offsetwise.approval.unproven import require_acceptable
 from offsetwise.errors import FileError, OffsetwiseError, PlanError, UsageError
@@ -112,7 +112,7 @@ def import_envelope(attempt: Attempt, file: ApprovalFile) -> DecideAnswer:
     _, row, newest = opened
     try:
         trusted = [(listed_key(each), each) for each in attempt.rules.decisions.trusted_keys]
-        policy = Policy(
+        policy = ApprovalPolicy(
             trusted=tuple(key for key, _ in trusted),
             vouching=tuple((key.id, each.vouches_for) for key, each in trusted if each.vouches_for is not None),
         )

@@ -15,7 +15,7 @@ from offsetwise.review.answers import (
     NotAllowed,
     OtherAnswer,
     SaveAnswer,
-    Saved,
+    SavedVersion,
     Stale,
     SubmitAnswer,
     Submitted,
@@ -73,7 +73,7 @@ def save(attempt: Attempt, drafted: DraftedVersion) -> SaveAnswer:
     return _saved(attempt, person, drafted, facts) if refused is None else refused
 
 
-def _saved(attempt: Attempt, person: Person, drafted: DraftedVersion, facts: VersionFacts) -> Saved:
+def _saved(attempt: Attempt, person: Person, drafted: DraftedVersion, facts: VersionFacts) -> SavedVersion:
     change, digest = attempt.change, drafted.digest
     dropped = 0
     if attempt.plan is None:
@@ -90,7 +90,7 @@ def _saved(attempt: Attempt, person: Person, drafted: DraftedVersion, facts: Ver
     change.move(plan, State.DRAFT, number=number, at_ms=attempt.now_ms)
     attempt.plan = change.plan(plan)
     attempt.details.update(dropped_approvals=dropped, facts=facts.dump()[:_TOLD])
-    return Saved(plan=plan, number=number, digest=digest, dropped=dropped)
+    return SavedVersion(plan=plan, number=number, digest=digest, dropped=dropped)
 
 
 def _why_not_new(attempt: Attempt, drafted: DraftedVersion) -> NotAllowed | AlreadyOpen | None:
@@ -232,7 +232,7 @@ def receive(attempt: Attempt, bundle: Bundle) -> SaveAnswer:
     change.add_submission(version, 1, by=by, at_ms=bundle.submitted_at_ms, expires_at_ms=ends)
     change.move(plan, State.SUBMITTED, number=1, at_ms=attempt.now_ms)
     attempt.plan = change.plan(plan)
-    return Saved(plan=plan, number=1, digest=drafted.digest, dropped=0)
+    return SavedVersion(plan=plan, number=1, digest=drafted.digest, dropped=0)
 
 
 def _named(editor: EditorRow) -> Who:

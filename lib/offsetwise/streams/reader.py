@@ -29,7 +29,7 @@ from offsetwise.streams.abilities import (
 )
 
 
-class Reading(Protocol):
+class WholeReading(Protocol):
     """What one cluster said, of which any part can be told as a snapshot."""
 
     @property
@@ -50,7 +50,7 @@ class Reading(Protocol):
         """
 
 
-class Reader(Protocol):
+class ClusterReader(Protocol):
     """What the module `reader` of every stream has, beside its `abilities`. It writes nothing.
 
     Each verb raises a `ClusterError` where the cluster gives no answer, and a `ConfigError` where properties cannot
@@ -77,7 +77,7 @@ class Reader(Protocol):
         *,
         topics: tuple[str, ...] | None,
         groups: tuple[str, ...] | None,
-    ) -> Reading:
+    ) -> WholeReading:
         """Read a cluster once for all who want a part of it; see `read_whole` below."""
 
     def offsets_for_times(
@@ -141,9 +141,9 @@ def read_again(migration: Migration, cluster: Cluster, wanted: Sequence[Stretch]
     return read(config, wanted, isolation=migration.isolation_level, identified=identified)
 
 
-def reader_of(config: ClusterConfig) -> Reader:
+def reader_of(config: ClusterConfig) -> ClusterReader:
     """Give what reads a cluster."""
-    made: Reader = STREAMS.load(config.stream, "reader")
+    made: ClusterReader = STREAMS.load(config.stream, "reader")
     return made
 
 
@@ -222,7 +222,7 @@ def read_whole(
     topics: tuple[str, ...],
     groups: tuple[str, ...],
     progress: Progress,
-) -> Reading:
+) -> WholeReading:
     """Read one cluster of a migration, once for all jobs that want a part of it; see `read_cluster`."""
     config = migration.cluster(cluster)
     progress(f"read the {cluster} cluster", 0, 1)

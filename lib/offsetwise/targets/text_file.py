@@ -14,7 +14,7 @@ from offsetwise.apply.places import local_place
 from offsetwise.apply.publish import absent, journal_of
 from offsetwise.apply.verification import seen
 from offsetwise.apply.verification.eyes import Eyes
-from offsetwise.apply.writing import Context, FileChange, NumberChange, Preview, Seen, Standing, Writer
+from offsetwise.apply.writing import Context, FileChange, NumberChange, Preview, SeenPlace, Standing, Writer
 from offsetwise.errors import ApplyError, OutputError
 from offsetwise.model import Plan, ReceiptStep, StepState, Target, Turnout, WrittenFile
 from offsetwise.plan.target import TargetType
@@ -149,15 +149,15 @@ class TextFileWriter(Writer):
             journal.undone(context.step, gone)
         return gone
 
-    def look(self, plan: Plan, step: ReceiptStep, context: Context) -> Seen:
+    def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:
         """Say whether the file stands there as it was written."""
         place = self._place(step.place, context)
         found = sha256_of_file(place)
         if found is None:
             return absent(step)
         if found != sha256(self.content(plan)[0].encode()):
-            return Seen(standing=Standing.CHANGED, told=f"{place} is not as it was written.")
-        return Seen(standing=Standing.AS_WRITTEN, told=f"{place} is as it was written.")
+            return SeenPlace(standing=Standing.CHANGED, told=f"{place} is not as it was written.")
+        return SeenPlace(standing=Standing.AS_WRITTEN, told=f"{place} is as it was written.")
 
     def _place(self, uri: str | None, context: Context) -> str:
         return local_place(uri, context.write_roots, what=f"file for {self.called}", fix=self.fix)

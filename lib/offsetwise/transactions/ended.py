@@ -21,7 +21,7 @@ _OVER: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TransactionPlace:
     """Where a transaction begins on one partition."""
 
     partition: TopicPartition
@@ -52,13 +52,13 @@ class Ends:
     cluster_id: str | None
     answers: Mapping[str, Answer] = field(default_factory=dict)
     """By transactional id."""
-    logs: Mapping[Place, Shown] = field(default_factory=dict)
+    logs: Mapping[TransactionPlace, Shown] = field(default_factory=dict)
 
 
-def places_of(planned: PlannedTransaction) -> tuple[Place, ...]:
+def places_of(planned: PlannedTransaction) -> tuple[TransactionPlace, ...]:
     """Give the places at which a transaction has written; elsewhere its end cannot be seen in a log."""
     return tuple(
-        Place(at.topic_partition, planned.producer_id, at.start_offset)
+        TransactionPlace(at.topic_partition, planned.producer_id, at.start_offset)
         for at in planned.partitions
         if at.start_offset is not None
     )
@@ -85,7 +85,9 @@ def is_ending(planned: PlannedTransaction, answer: Answer | None) -> bool:
     return its is not None and its.state in FINISHING
 
 
-def judge(planned: PlannedTransaction, answer: Answer | None, logs: Mapping[Place, Shown]) -> tuple[Turnout, str]:
+def judge(
+    planned: PlannedTransaction, answer: Answer | None, logs: Mapping[TransactionPlace, Shown]
+) -> tuple[Turnout, str]:
     """Hold a transaction that was ended against its coordinator and its logs.
 
     Args:
@@ -130,7 +132,7 @@ def _its(planned: PlannedTransaction, answer: Answer | None) -> Described | None
     return answer if answer.epoch == planned.epoch or (ends and answer.epoch == planned.epoch + 1) else None
 
 
-def _shown(planned: PlannedTransaction, place: Place, shown: Shown | None) -> tuple[Turnout, str]:
+def _shown(planned: PlannedTransaction, place: TransactionPlace, shown: Shown | None) -> tuple[Turnout, str]:
     at = f"{place.partition} from offset {place.start_offset:,}"
     if shown is None or shown.last_stable_offset is None:
         why = "it was not read" if shown is None else shown.problem

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from offsetwise.model import Count, Offset
 from offsetwise.position import TopicPartition
-from offsetwise.transactions.ended import Place
+from offsetwise.transactions.ended import TransactionPlace
 from offsetwise.transactions.observed import Described, HeldTransactions
 from offsetwise.transactions.report import Looks
 from offsetwise.transactions.upgrade import TransactionFacts
@@ -25,9 +25,9 @@ class HeldRecords:
     """None where they were too many to be counted, or could not be."""
 
     @property
-    def place(self) -> Place:
+    def place(self) -> TransactionPlace:
         """Where the transaction begins there."""
-        return Place(TopicPartition(self.topic, self.partition), self.producer_id, self.start_offset)
+        return TransactionPlace(TopicPartition(self.topic, self.partition), self.producer_id, self.start_offset)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +60,6 @@ class SinkSnapshot:
         """Give what a cluster is set to, by what the migration file calls it."""
         return next((each for each in self.facts if each.name == name), TransactionFacts(name=name, brokers=()))
 
-    def counts(self) -> Mapping[Place, int | None]:
+    def counts(self) -> Mapping[TransactionPlace, int | None]:
         """Give how many records transactions hold, by where they begin."""
         return {each.place: each.records for each in self.records}

@@ -1,6 +1,6 @@
 """Which records to read next, until a position is decided: pure steps between the reads.
 
-One `Target` is one position of one partition. `first_windows` says what to read of both logs,
+One `SearchTarget` is one position of one partition. `first_windows` says what to read of both logs,
 `next_windows` looks at the cut made from it and says what to read next, or None. Who reads
 (Spark for many partitions at once, a list in the tests) does not matter here.
 
@@ -27,7 +27,7 @@ SMALL_LOGS = 32
 """Both logs together of at most this many windows are read whole, at once. So is a bracket, before sizes are known."""
 
 
-class Phase(StrEnum):
+class SearchPhase(StrEnum):
     """What a read is for."""
 
     LOCATE = "locate"
@@ -60,7 +60,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class SearchTarget:
     """One position to find on the new log."""
 
     position: int
@@ -85,13 +85,13 @@ class Windows:
 
     old: Span
     new: Span
-    phase: Phase = Phase.LOCATE
+    phase: SearchPhase = SearchPhase.LOCATE
     last: bool = False
     """Nothing larger will be read: the cut has to answer."""
     round: int = 1
 
 
-def first_windows(target: Target) -> Windows:
+def first_windows(target: SearchTarget) -> Windows:
     """Read around the position, and where the best bracket says it is; small logs whole."""
     if len(target.old) + len(target.new) <= SMALL_LOGS * target.window:
         return Windows(old=target.old, new=target.new, last=True)
@@ -104,7 +104,7 @@ def first_windows(target: Target) -> Windows:
     return Windows(old=old, new=_around(target, bracket, target.window))
 
 
-def affordable(target: Target, record_bytes: int | None) -> Target:
+def affordable(target: SearchTarget, record_bytes: int | None) -> SearchTarget:
     """Keep the budget to what its bytes allow, now that records were seen; never below the first window.
 
     Args:
@@ -121,7 +121,7 @@ def affordable(target: Target, record_bytes: int | None) -> Target:
     return replace(target, budget=min(target.budget, allowed), reach=allowed // 2)
 
 
-def next_windows(target: Target, windows: Windows, cut: Cut, *, at_time: int | None = None) -> Windows | None:
+def next_windows(target: SearchTarget, windows: Windows, cut: Cut, *, at_time: int | None = None) -> Windows | None:
     """Say what to read after `cut`, or None when nothing more would be learnt.
 
     Args:
@@ -131,7 +131,7 @@ def next_windows(target: Target, windows: Windows, cut: Cut, *, at_time: int | N
         at_time: The new log's first offset not older than the record before the position, where
             that was asked for: a place to look when no record could be paired.
     """
-    if windows.phase is not Phase.LOCATE:
+    if windows.phase is not SearchPhase.LOCATE:
         return None
     if cut.exactness is None:
         return _grow(target, windows, cut, at_time)
@@ -166,7 +166,7 @@ def in_doubt(cut: Cut) -> bool:
     return cut.offset is not None and cut.new_from is not None and (cut.unfound or not cut.ahead.examined)
 
 
-def earlier_windows(target: Target, windows: Windows, cut: Cut, earliest: int) -> Windows | None:
+def earlier_windows(target: SearchTarget, windows: Windows, cut: Cut, earliest: int) -> Windows | None:
     """Read the new log from where copies of the unread records may begin; None where that is read, or too much.
 
     Args:
@@ -183,7 +183,7 @@ def earlier_windows(target: Target, windows: Windows, cut: Cut, earliest: int) -
     new = target.new.clip(min(earliest, windows.new.start), windows.new.end)
     if max(len(old), len(new)) > target.budget:
         return None
-    return replace(windows, old=old, new=new, phase=Phase.EARLIER, last=True, round=windows.round + 1)
+    return replace(windows, old=old, new=new, phase=SearchPhase.EARLIER, last=True, round=windows.round + 1)
 
 
 def settled(cut: Cut, earliest: int) -> Cut:
@@ -214,7 +214,7 @@ def settled(cut: Cut, earliest: int) -> Cut:
     )
 
 
-def _grow(target: Target, windows: Windows, cut: Cut, at_time: int | None) -> Windows:
+def _grow(target: SearchTarget, windows: Windows, cut: Cut, at_time: int | None) -> Windows:
     reach = target.window * GROWTH**windows.round
     allowed = _reach(target, 0, reach)
     old = target.old.clip(target.position - allowed, target.position + allowed)
@@ -238,7 +238,7 @@ def _grow(target: Target, windows: Windows, cut: Cut, at_time: int | None) -> Wi
     return Windows(old=old, new=new, last=is_last, round=windows.round + 1)
 
 
-def _confirm(target: Target, windows: Windows, cut: Cut) -> Windows | None:
+def _confirm(target: SearchTarget, windows: Windows, cut: Cut) -> Windows | None:
     if cut.offset is None:
         return None
     window = target.window
@@ -257,14 +257,14 @@ def _confirm(target: Target, windows: Windows, cut: Cut) -> Windows | None:
     wanted = Windows(
         old=target.old.clip(old_from, old_to),
         new=target.new.clip(new_from, new_to),
-        phase=Phase.CONFIRM,
+        phase=SearchPhase.CONFIRM,
         last=True,
         round=windows.round + 1,
     )
     return None if (wanted.old, wanted.new) == (windows.old, windows.new) else wanted
 
 
-def _raw_only(target: Target, windows: Windows) -> Windows | None:
+def _raw_only(target: SearchTarget, windows: Windows) -> Windows | None:
     if windows.new.start <= target.position < windows.new.end or not (
         target.new.start <= target.position < target.new.end
     ):
@@ -273,19 +273,19 @@ def _raw_only(target: Target, windows: Windows) -> Windows | None:
     return Windows(
         old=windows.old,
         new=target.new.clip(target.position - window, target.position + window),
-        phase=Phase.RAW_ONLY,
+        phase=SearchPhase.RAW_ONLY,
         last=True,
         round=windows.round + 1,
     )
 
 
-def _bracket(target: Target, choose: Callable[..., Span]) -> Span | None:
+def _bracket(target: SearchTarget, choose: Callable[..., Span]) -> Span | None:
     """Choose among the brackets that may be read whole."""
     fitting = [bracket for bracket in target.brackets if len(bracket) <= target.budget // 2]
     return choose(fitting, key=len) if fitting else None
 
 
-def _around(target: Target, place: Span, reach: int) -> Span:
+def _around(target: SearchTarget, place: Span, reach: int) -> Span:
     """Give the offsets within reach of a place, moved inside the log where the place lies outside."""
     reach = _reach(target, len(place), reach)
     start = min(max(place.start, target.new.start), target.new.end)
@@ -293,6 +293,6 @@ def _around(target: Target, place: Span, reach: int) -> Span:
     return target.new.clip(start - reach, end + reach)
 
 
-def _reach(target: Target, length: int, wanted: int) -> int:
+def _reach(target: SearchTarget, length: int, wanted: int) -> int:
     """Say how far around a place of some length the bytes let a window reach; never less than the first one."""
     return wanted if target.reach is None else max(target.window, min(wanted, target.reach - length // 2))

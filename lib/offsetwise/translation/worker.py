@@ -39,7 +39,7 @@ RUN = 3
 """Records in a row whose times tell more than one record's."""
 
 
-class Question(StrEnum):
+class RecordQuestion(StrEnum):
     """What is asked about a group of records."""
 
     CUT = "cut"
@@ -60,7 +60,7 @@ class LogSide(StrEnum):
 class Task:
     """One question about the records of two spans."""
 
-    question: Question
+    question: RecordQuestion
     position: int
     old: Span
     new: Span
@@ -202,9 +202,9 @@ def answer(
         times=_times(task, old, new),
         origin_shift=_origin_shift(task.position, origins or {}),
     )
-    if task.question is Question.PROBE:
+    if task.question is RecordQuestion.PROBE:
         return replace(made, probe=probe(*windows), kept=kept(task.position, *windows))
-    if task.question is Question.SAME:
+    if task.question is RecordQuestion.SAME:
         return replace(made, same=Counter(identified.old) == Counter(identified.new))
 
     def cut_at(position: int) -> Cut:

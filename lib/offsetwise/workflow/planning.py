@@ -32,7 +32,7 @@ from offsetwise.plan.request import DraftRequest, StartChoice, check_request, ta
 from offsetwise.plan.settings import settings_of
 from offsetwise.plan.sinks.settled import draft_settling
 from offsetwise.plan.sinks.settling import ends_of, moved
-from offsetwise.plan.target import Role, groups_of, target_type
+from offsetwise.plan.target import TargetRole, groups_of, target_type
 from offsetwise.position import offset_or_none
 from offsetwise.progress import Progress, unheard
 from offsetwise.streams.reader import read_cluster, reader_of
@@ -113,7 +113,7 @@ def _drafted(
         request = replace(request, sink=found)
     if ends_of(request.targets):
         settling = settling_of(migration, request, found, now_ms=epoch_ms(drafted_at), snapshot=sink, progress=progress)
-        if all(target_type(target.kind).role is Role.TRANSACTIONS for target in request.targets):
+        if all(target_type(target.kind).role is TargetRole.TRANSACTIONS for target in request.targets):
             of = migration.checkpoint(request.checkpoint or "")
             read = read_checkpoint(of.uri, roots=migration.checkpoint_roots, batches=0)
             return draft_settling(read, settling, migration, request, drafted_at=drafted_at)

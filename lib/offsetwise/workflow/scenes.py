@@ -19,7 +19,7 @@ from offsetwise.plan.moving import require_rewinding
 from offsetwise.ports.stream import spec_of
 from offsetwise.progress import Progress
 from offsetwise.storage.folders import open_tree
-from offsetwise.streams.reader import Reading, read_cluster, read_whole
+from offsetwise.streams.reader import WholeReading, read_cluster, read_whole
 from offsetwise.translation.belongs import Standing, belongs_to
 from offsetwise.workflow.sink_looks import ask_sink
 
@@ -106,7 +106,7 @@ def belongs_of(scene: Scene, standings: Iterable[Standing]) -> BelongsTo:
     return _of_old(belongs, scene.subject)
 
 
-def check_two_clusters(old: Snapshot | Reading, new: Snapshot | Reading) -> None:
+def check_two_clusters(old: Snapshot | WholeReading, new: Snapshot | WholeReading) -> None:
     """Refuse to go on with two readings of one cluster.
 
     Raises:

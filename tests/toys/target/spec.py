@@ -8,7 +8,7 @@ from typing import Final
 
 from offsetwise.model import Plan, ReceiptStep
 from offsetwise.plan.recorded import made
-from offsetwise.plan.target import OutputTarget, Role
+from offsetwise.plan.target import OutputTarget, TargetRole
 from offsetwise.plan.ways import Way
 
 NAME: Final = "toy-csv"
@@ -25,7 +25,7 @@ class CsvTarget(OutputTarget):
 
     name = NAME
     label = "CSV of positions"
-    role = Role.POSITIONS
+    role = TargetRole.POSITIONS
     streams = frozenset()
     ways = (
         Way(

@@ -8,7 +8,7 @@ from offsetwise.apply import publish
 from offsetwise.apply.places import local_place
 from offsetwise.apply.verification import seen
 from offsetwise.apply.verification.eyes import Eyes, changed_file
-from offsetwise.apply.writing import Context, FileChange, Preview, Seen, Writer
+from offsetwise.apply.writing import Context, FileChange, Preview, SeenPlace, Writer
 from offsetwise.apply.written import folder_changed, look_at_folder
 from offsetwise.config import Migration
 from offsetwise.model import Plan, ReceiptStep, StepState, Target, Turnout, WrittenFile
@@ -45,7 +45,7 @@ class CsvWriter(Writer):
         _place(step.place, context)
         return publish.unpublish(step, context, refuse=lambda: folder_changed(step))
 
-    def look(self, plan: Plan, step: ReceiptStep, context: Context) -> Seen:  # noqa: ARG002 - the protocol's
+    def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:  # noqa: ARG002 - the protocol's
         """Say whether the folder stands there as it was written."""
         _place(step.place, context)
         return look_at_folder(step, lambda: folder_changed(step))

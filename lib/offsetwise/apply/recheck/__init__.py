@@ -29,7 +29,7 @@ from offsetwise.model import (
 from offsetwise.plan.drift import Drift, DriftKind, drift, drift_of_checkpoint, drift_of_targets
 from offsetwise.plan.refusals import ACCEPT, AGAIN, proof_not_repeated
 from offsetwise.plan.sinks.settling import moved
-from offsetwise.plan.target import Role, target_type
+from offsetwise.plan.target import TargetRole, target_type
 from offsetwise.transactions.report import SinkTransactions
 from offsetwise.wording import many
 
@@ -158,7 +158,7 @@ def _left(wanted: Requirements, begun: Collection[Target]) -> Requirements:
         groups=tuple(each for each in wanted.groups if each.group not in groups),
         checkpoint=None if in_place else wanted.checkpoint,
         targets=tuple(each for each in wanted.targets if each.target not in begun),
-        sink=None if any(target_type(target.kind).role is Role.TRANSACTIONS for target in begun) else wanted.sink,
+        sink=None if any(target_type(target.kind).role is TargetRole.TRANSACTIONS for target in begun) else wanted.sink,
     )
 
 

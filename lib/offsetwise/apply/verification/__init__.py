@@ -23,7 +23,7 @@ from offsetwise.model import (
     VerifiedTransaction,
 )
 from offsetwise.plan.repair.draft import standing
-from offsetwise.plan.target import Role, target_type
+from offsetwise.plan.target import TargetRole, target_type
 
 __all__ = ["Eyes", "LiveEyes", "decided", "verify", "watch"]
 
@@ -43,7 +43,7 @@ def verify(receipt: Receipt, eyes: Eyes, *, verified_at: str, checkpoint: str | 
     started = []
     for step in receipt.steps:
         seen = _look(plan, step, eyes, checkpoint)
-        if target_type(step.target.kind).role is Role.TRANSACTIONS:
+        if target_type(step.target.kind).role is TargetRole.TRANSACTIONS:
             transactions += [
                 VerifiedTransaction(
                     target=step.target,
@@ -117,6 +117,6 @@ def _look(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> 
 
 
 def _unknown(plan: Plan, step: ReceiptStep, told: str) -> list[Seen]:
-    if target_type(step.target.kind).role is Role.TRANSACTIONS:
+    if target_type(step.target.kind).role is TargetRole.TRANSACTIONS:
         return [Seen(found=None, turnout=Turnout.UNKNOWN, told=told) for _ in plan.transactions]
     return for_all(plan, Turnout.UNKNOWN, told)

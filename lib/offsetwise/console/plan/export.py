@@ -22,7 +22,7 @@ from offsetwise.errors import PlanError
 from offsetwise.model import Plan
 from offsetwise.plan.exports import starting_form
 from offsetwise.plan.moving import moving_of
-from offsetwise.plan.target import Role, groups_of, target_type
+from offsetwise.plan.target import TargetRole, groups_of, target_type
 from offsetwise.review.exports import Export, ExportKind, commands
 from offsetwise.review.kit import Destination, groups_command, output_of
 from offsetwise.review.sheet import Sheet, SheetMark
@@ -194,7 +194,7 @@ def draw(seat: board.Seat, sheet: Sheet, destination: Destination) -> None:
 
 def kinds_of(plan: Plan) -> tuple[ExportKind, ...]:
     """Return the kinds of files that fit a plan: what it does not write is no file of another tool either."""
-    starts = any(target_type(each.kind).role is Role.START for each in plan.targets)
+    starts = any(target_type(each.kind).role is TargetRole.START for each in plan.targets)
     left_out = {
         *(() if starts and moving_of(plan.requirements.engine).starting_offsets else (ExportKind.STARTING_OFFSETS,)),
         *(() if _groups(plan) else (ExportKind.GROUPS_CSV,)),

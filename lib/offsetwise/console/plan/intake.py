@@ -30,7 +30,7 @@ from offsetwise.review.answers import (
     OtherAnswer,
     Rejected,
     SaveAnswer,
-    Saved,
+    SavedVersion,
     Stale,
     Unchanged,
 )
@@ -202,7 +202,7 @@ def draw(key: str, about: str) -> None:
                 f"**✓ {name} is kept.** Plan {answer.plan:,} is {markdown(str(STATES[answer.state]))}.",
                 icon=":material/task_alt:",
             )
-        case Saved():
+        case SavedVersion():
             st.success(
                 f"**✓ {name} is taken in as plan {answer.plan:,}.** It waits on Review for a decision; its digest is "
                 f"`{answer.digest[:8]}…`.",

@@ -23,7 +23,7 @@ from offsetwise.model import Plan, Settlement, Subject, Target
 from offsetwise.model.digest import digest
 from offsetwise.plan.checks import checks_of
 from offsetwise.plan.request import DraftRequest, SettlementChoice
-from offsetwise.plan.target import Role, TargetType, target_types
+from offsetwise.plan.target import TargetRole, TargetType, target_types
 from offsetwise.review.sheet import Sheet
 from offsetwise.transactions.decisions import Decision, SinkTransaction
 from offsetwise.wording import many
@@ -32,7 +32,7 @@ from offsetwise.wording.verdicts import Tone
 PLAN: Final = "The plan"
 _DOES: Final = "does"
 _MOVES: Final = "move the job"
-ADDRESS: Final = {_DOES: next(spec.label for spec in target_types() if spec.role is Role.TRANSACTIONS)}
+ADDRESS: Final = {_DOES: next(spec.label for spec in target_types() if spec.role is TargetRole.TRANSACTIONS)}
 """Leads the Draft page to the plan that ends what a checkpoint decides."""
 REWOUND: Final = "transactions-rewound"
 TOPICS: Final = "sink-topics"
@@ -57,7 +57,7 @@ def choose(migration: Offered, subject: Subject) -> TargetType | None:
     """Let the person choose what the plan is for; None where it moves the job, the only choice without such a sink."""
     if subject not in dict(migration.sinks):
         return None
-    ending_ = {spec.label: spec for spec in target_types() if spec.role is Role.TRANSACTIONS}
+    ending_ = {spec.label: spec for spec in target_types() if spec.role is TargetRole.TRANSACTIONS}
     return ending_.get(selectors.choice("The plan is to", [_MOVES, *ending_], _DOES, width=360))
 
 

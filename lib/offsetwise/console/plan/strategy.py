@@ -19,7 +19,7 @@ from offsetwise.errors import OffsetwiseError, PlanError
 from offsetwise.model import Comparison, Plan, Target
 from offsetwise.plan.request import DraftRequest, refuse
 from offsetwise.plan.strategies import Strategy, targets_of
-from offsetwise.plan.target import OFFSETS, Role, TargetType, target_type, target_types
+from offsetwise.plan.target import OFFSETS, TargetRole, TargetType, target_type, target_types
 from offsetwise.plan.ways import Way
 from offsetwise.wording.verdicts import Tone
 
@@ -167,7 +167,7 @@ def _targets(way: Way, seen: Comparison, shown: Collection[str]) -> tuple[Target
     besides = [
         kind
         for kind in target_types()
-        if kind.role in (Role.START, Role.POSITIONS) and (OFFSETS in kind.streams or kind.name in shown)
+        if kind.role in (TargetRole.START, TargetRole.POSITIONS) and (OFFSETS in kind.streams or kind.name in shown)
     ]
     others = {str(each): each for kind in besides for each in _each(kind, seen) if each not in main}
     also = st.multiselect(

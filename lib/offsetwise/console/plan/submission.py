@@ -24,7 +24,7 @@ from offsetwise.review.answers import (
     AlreadyOpen,
     NotAllowed,
     SaveAnswer,
-    Saved,
+    SavedVersion,
     Stale,
     SubmitAnswer,
     Submitted,
@@ -304,7 +304,7 @@ def _answered(ask: Callable[[], Said]) -> Said:
 def _kept(seat: board.Seat, work: Work, made: Drafted, comparison: Comparison | None) -> SaveAnswer:
     # Who asks is looked up anew: meanwhile a sign-in may have become too old.
     answer = seat.board.save_draft(board.person(), made.content, plan=work.plan, base=work.base, comparison=comparison)
-    if isinstance(answer, (Saved, Unchanged)):
+    if isinstance(answer, (SavedVersion, Unchanged)):
         work.plan, work.base, work.before = answer.plan, answer.digest, made.plan
     return answer
 
@@ -312,7 +312,7 @@ def _kept(seat: board.Seat, work: Work, made: Drafted, comparison: Comparison | 
 def _saved_and_submitted(seat: board.Seat, work: Work, made: Drafted, comparison: Comparison | None) -> Said:
     if work.plan is None or work.base is None or _changes(work, made):
         saved = _kept(seat, work, made, comparison)
-        if not isinstance(saved, (Saved, Unchanged)):
+        if not isinstance(saved, (SavedVersion, Unchanged)):
             return saved_in_words(saved)
         plan, digest = saved.plan, saved.digest
     else:
@@ -323,7 +323,7 @@ def _saved_and_submitted(seat: board.Seat, work: Work, made: Drafted, comparison
 def saved_in_words(answer: SaveAnswer) -> Said:
     """Say what came of saving."""
     match answer:
-        case Saved():
+        case SavedVersion():
             dropped = "" if not answer.dropped else f" {many(answer.dropped, 'approval')} of before count no more."
             told = f"Saved as version {answer.number} of plan {answer.plan}, digest `{answer.digest[:8]}`.{dropped}"
             return Said(done=True, text=told, plan=answer.plan, short=f"Plan {answer.plan} is saved.")

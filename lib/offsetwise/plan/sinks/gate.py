@@ -19,7 +19,7 @@ from offsetwise.model import (
     epoch_ms,
 )
 from offsetwise.plan.request import DraftRequest
-from offsetwise.plan.target import Role, target_type
+from offsetwise.plan.target import TargetRole, target_type
 from offsetwise.transactions.decisions import Decision, SinkTransaction
 from offsetwise.transactions.report import SinkTransactions
 from offsetwise.wording import duration, many, utc
@@ -80,13 +80,13 @@ def grounds_of_sinks(
     """
     if checkpoint is None:
         return None
-    roles = {target_type(target.kind).role for target in request.targets} - {Role.TRANSACTIONS}
+    roles = {target_type(target.kind).role for target in request.targets} - {TargetRole.TRANSACTIONS}
     return SinkGrounds(
         checkpoint=checkpoint,
         job=job,
         found=request.sink,
         until_ms=read_ms if request.cutover_ms is None else request.cutover_ms,
-        restored=not roles <= {Role.START},
+        restored=not roles <= {TargetRole.START},
         marks=marks,
         ended=ended,
     )

@@ -24,9 +24,9 @@ from offsetwise.model import (
 from offsetwise.plan.drift import Drift, DriftKind
 from offsetwise.plan.request import DraftRequest, SettlementChoice, refuse
 from offsetwise.plan.sinks.marking import rows_against
-from offsetwise.plan.target import Role, target_type
+from offsetwise.plan.target import TargetRole, target_type
 from offsetwise.transactions.decisions import CLOSED, Decision, SinkTransaction
-from offsetwise.transactions.ended import Place
+from offsetwise.transactions.ended import TransactionPlace
 from offsetwise.transactions.report import SinkTransactions
 from offsetwise.wording import duration, many, utc
 from offsetwise.wording.irrevocable import NEWEST
@@ -174,7 +174,7 @@ def _gone_on(plan: Plan, found: SinkTransactions) -> Iterator[Drift]:
         )
 
 
-def counted(settling: Settling, records: Mapping[Place, int | None]) -> Settling:
+def counted(settling: Settling, records: Mapping[TransactionPlace, int | None]) -> Settling:
     """Say how many records transactions hold; None where they could not be counted."""
     by_partition = {(place.partition, place.producer_id): count for place, count in records.items()}
     return replace(
@@ -194,7 +194,7 @@ def counted(settling: Settling, records: Mapping[Place, int | None]) -> Settling
 
 def contradictions(plan: Plan) -> Iterator[str]:
     """Say where a plan contradicts itself about transactions."""
-    ending = [target for target in plan.targets if target_type(target.kind).role is Role.TRANSACTIONS]
+    ending = [target for target in plan.targets if target_type(target.kind).role is TargetRole.TRANSACTIONS]
     looked = bool(ending or plan.marks)
     if bool(ending) != bool(plan.transactions) or looked != (plan.requirements.sink is not None):
         yield "its targets, its transactions and its sink's cluster do not belong together"

@@ -15,7 +15,7 @@ from offsetwise.ports.stretches import EDGE, MOST, ReadStretch, Stretch
 from offsetwise.ports.windows import Wanted, Window
 from offsetwise.position import offset_of, offset_or_none
 from offsetwise.streams.kafka.client import consumer_configuration
-from offsetwise.streams.kafka.ranges import Range, RangeFailure, Reader, Unread
+from offsetwise.streams.kafka.ranges import Range, RangeFailure, RangeReader, Unread
 from offsetwise.streams.kafka.snapshot import log_ranges, offsets_for_times
 
 _AT_FIRST: Final = 1_000
@@ -71,7 +71,7 @@ class TopicCopies:
     def read(self, tasks: Sequence[Wanted]) -> list[Window]:
         """Read windows from a time on, or from the log start, all partitions by one consumer; see `Copies`."""
         parts = {number: each for number, each in enumerate(self._parts(tasks)) if each is not None}
-        reader = Reader(
+        reader = RangeReader(
             consumer_configuration(client_properties(self.config)) | {"isolation.level": self.isolation.value},
             self.record,
         )
@@ -171,7 +171,7 @@ def read_again(
     found = log_ranges(config, {each.topic_partition for each in wanted})
     logs = [replace(log, hw=log.end(isolation)) for log in (found[each.topic_partition] for each in wanted)]
     copies = TopicCopies(config=config, isolation=isolation, logs={}, own_times=False, identified=identified)
-    reader = Reader(
+    reader = RangeReader(
         consumer_configuration(client_properties(config)) | {"isolation.level": isolation.value}, copies.record
     )
     try:

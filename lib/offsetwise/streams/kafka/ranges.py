@@ -68,7 +68,7 @@ class _Run:
     ranges: tuple[Range, ...]
 
 
-class Reader(Generic[Made]):
+class RangeReader(Generic[Made]):
     """One consumer of one cluster, and the ranges that it still has to read.
 
     Args:

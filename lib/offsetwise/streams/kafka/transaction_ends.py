@@ -12,7 +12,7 @@ from offsetwise.model import PlannedTransaction
 from offsetwise.position import TopicPartition
 from offsetwise.streams.kafka.client import Client
 from offsetwise.streams.kafka.logs import EARLIEST, LATEST, list_offsets, take_logs
-from offsetwise.transactions.ended import Ends, Place, Shown, places_of
+from offsetwise.transactions.ended import Ends, Shown, TransactionPlace, places_of
 from offsetwise.transactions.observed import LoggedTransaction, LogSearch
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def read_logs(
     transactions: Iterable[PlannedTransaction],
     *,
     count: bool = False,
-) -> Mapping[Place, Shown]:
+) -> Mapping[TransactionPlace, Shown]:
     """Read what the logs show of transactions.
 
     Args:
@@ -91,7 +91,7 @@ def read_logs(
         transactions: The transactions.
         count: Whether to count their records as well.
     """
-    made: dict[Place, Shown] = {}
+    made: dict[TransactionPlace, Shown] = {}
     led = {place: leaders.get(place.partition) for one in transactions for place in places_of(one)}
     held_open = _held_open(wire, led)
     for place, leader in led.items():
@@ -105,17 +105,19 @@ def read_logs(
     return made
 
 
-def _held_open(wire: Wire, leaders: Mapping[Place, int | None]) -> set[Place] | None:
+def _held_open(wire: Wire, leaders: Mapping[TransactionPlace, int | None]) -> set[TransactionPlace] | None:
     """Ask the leaders for what they hold open; None where not every one told."""
     by_leader: dict[int, list[TopicPartition]] = defaultdict(list)
     for partition, leader in {(place.partition, leader) for place, leader in leaders.items()}:
         if leader is not None:
             by_leader[leader].append(partition)
     writes, silent = wire.producers(by_leader)
-    return None if silent else {Place(each.partition, each.producer_id, each.start_offset) for each in writes}
+    return (
+        None if silent else {TransactionPlace(each.partition, each.producer_id, each.start_offset) for each in writes}
+    )
 
 
-def _shown(place: Place, fetched: Fetched | None) -> Shown:
+def _shown(place: TransactionPlace, fetched: Fetched | None) -> Shown:
     """Say whether the record at a place is the transaction's, and is given to read_committed readers.
 
     They are given every batch below the last stable offset, and the list of what was aborted among these by producer
@@ -139,7 +141,7 @@ def _shown(place: Place, fetched: Fetched | None) -> Shown:
     return Shown(last_stable_offset=stable, visible=not aborted)
 
 
-def _counted(wire: Wire, leader: int, place: Place) -> int | None:
+def _counted(wire: Wire, leader: int, place: TransactionPlace) -> int | None:
     """Count the records of a transaction up to its end, or the end of the log."""
     offset, records, read = place.start_offset, 0, 0
     while read < COUNTED_BYTES and not wire.deadline.passed:

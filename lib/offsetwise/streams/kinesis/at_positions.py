@@ -20,7 +20,7 @@ from offsetwise.streams.kinesis.client import (
     BusyError,
     NotOfThisStreamError,
     NotThereError,
-    Records,
+    RecordPage,
     asking,
 )
 from offsetwise.streams.kinesis.findings import (
@@ -154,7 +154,7 @@ class _Shard:
         left = Left.RECORDS if count or behind_ms else Left.UNKNOWN
         return count, Behind(left=left, ms=behind_ms if left is Left.RECORDS else None, last_ms=last_ms)
 
-    def _read(self, asked: Asking, iterator: str, *, most: int) -> Records:
+    def _read(self, asked: Asking, iterator: str, *, most: int) -> RecordPage:
         self.reads += 1
         read = asked.records(self.key.topic, shard_id(self.key.partition), iterator, most=most)
         self.read_bytes += sum(len(each["Data"]) + len(str(each["PartitionKey"])) for each in read.records)

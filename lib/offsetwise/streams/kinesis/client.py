@@ -62,7 +62,7 @@ class NotOfThisStreamError(ClusterError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Records:
+class RecordPage:
     """What one read gave."""
 
     records: tuple[Mapping[str, Any], ...]
@@ -130,13 +130,13 @@ class Asking:
         )
         return str(told["ShardIterator"])
 
-    def records(self, stream: str, shard: str, iterator: str, *, most: int) -> Records:
+    def records(self, stream: str, shard: str, iterator: str, *, most: int) -> RecordPage:
         """Read once, a second at least after the shard was read last."""
         PACE.wait(self.where, stream, shard)
         told = self.ask(
             f"{shard} of stream {stream!r}", lambda: self.client.get_records(ShardIterator=iterator, Limit=most)
         )
-        return Records(
+        return RecordPage(
             records=tuple(told["Records"]),
             following=told.get("NextShardIterator"),
             behind_ms=int(told.get("MillisBehindLatest") or 0),

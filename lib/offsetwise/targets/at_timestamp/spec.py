@@ -15,7 +15,7 @@ from offsetwise.findings.place import replay_not_tolerated
 from offsetwise.model import Comparison, Plan, PlannedPosition, Problem, ReceiptStep, Start
 from offsetwise.plan.recorded import made_text
 from offsetwise.plan.refusals import place_not_held, sources
-from offsetwise.plan.target import OutputTarget, Role
+from offsetwise.plan.target import OutputTarget, TargetRole
 from offsetwise.plan.ways import Way
 from offsetwise.streams.kinesis.numbers import evidence_of, moment
 from offsetwise.streams.kinesis.spec import SHARD_END, ShardPlace, shard_id
@@ -63,7 +63,7 @@ class AtTimestampTarget(OutputTarget):
 
     name = _NAME
     label = "start time"
-    role = Role.START
+    role = TargetRole.START
     streams = frozenset({STREAM.name})
     ways = (_WAY,)
 

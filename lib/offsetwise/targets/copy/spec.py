@@ -12,7 +12,7 @@ from offsetwise.findings import Stage, finding
 from offsetwise.model import Cluster, Comparison, Plan, Problem, ReceiptStep, Severity
 from offsetwise.plan.recorded import edited
 from offsetwise.plan.repair.kinds import RepairSettings
-from offsetwise.plan.target import OFFSETS, OutputTarget, Role
+from offsetwise.plan.target import OFFSETS, OutputTarget, TargetRole
 from offsetwise.plan.ways import PRODUCERS_FIRST, Way, not_renamed
 from offsetwise.targets.spark.kinesis.spec import STREAM, added_ends, against_shards
 from offsetwise.targets.spark.spec import against_checkpoint
@@ -115,7 +115,7 @@ class SparkCopyTarget(OutputTarget):
 
     name = _NAME
     label = "Spark checkpoint, edited in a copy"
-    role = Role.STATE
+    role = TargetRole.STATE
     streams = frozenset({OFFSETS, STREAM})
     parameters = RepairSettings
     ways = (_COPY, _REWIND, _RENAME, replace(PRODUCERS_FIRST, engine=SPARK.name, target=_NAME), _FAILBACK)

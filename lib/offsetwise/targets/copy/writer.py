@@ -18,12 +18,12 @@ from offsetwise.plan.target import has_opaque_positions
 from offsetwise.storage.folders import open_tree
 from offsetwise.targets.copy.spec import TYPE
 from offsetwise.targets.spark.kinesis.verification import began_shards
-from offsetwise.targets.spark.rewrite import Rewrite, foreign, rewrite
+from offsetwise.targets.spark.rewrite import CheckpointRewrite, foreign, rewrite
 from offsetwise.targets.spark.verification import began
 from offsetwise.targets.spark.written import GUARD, ran_since
 
 
-def _decided(plan: Plan, context: Context) -> Rewrite:
+def _decided(plan: Plan, context: Context) -> CheckpointRewrite:
     TYPE.require_fit(plan, "The copy")
     folder = open_tree(requirement(plan).uri, roots=context.read_roots)
     return rewrite(plan, folder, young_s=context.young_s)

@@ -9,7 +9,7 @@ from offsetwise.config import JobTraits
 from offsetwise.model import Comparison, Plan, Problem, ReceiptStep, Snapshot, Target, TopicPartition
 from offsetwise.plan.exports import planned_offsets
 from offsetwise.plan.refusals import sources
-from offsetwise.plan.target import Role, TargetType, Where
+from offsetwise.plan.target import TargetRole, TargetType, Where
 from offsetwise.plan.ways import Way
 
 _NAME: Final = "consumer-group"
@@ -36,7 +36,7 @@ class ConsumerGroupTarget(TargetType):
     name = _NAME
     label = "consumer group"
     where = Where.CLUSTER
-    role = Role.POSITIONS
+    role = TargetRole.POSITIONS
     address = "group"
     ways = (_GROUP,)
 

@@ -8,7 +8,7 @@ from typing import Final
 from offsetwise.errors import PlanError
 from offsetwise.model import Plan, ReceiptStep, Target
 from offsetwise.plan.request import unfit
-from offsetwise.plan.target import Role, TargetType, Where
+from offsetwise.plan.target import TargetRole, TargetType, Where
 from offsetwise.targets.transactions.spec import recorded
 from offsetwise.transactions.decisions import Decision
 
@@ -19,7 +19,7 @@ class HangingTransactionsTarget(TargetType):
     name = "hanging-transactions"
     label = "abort hanging transactions"
     where = Where.SINK
-    role = Role.TRANSACTIONS
+    role = TargetRole.TRANSACTIONS
     streams = frozenset()
     decisions = (Decision.HANGING,)
     notes = frozenset({"sending"})

@@ -11,7 +11,7 @@ from offsetwise.engines.spark.engine import SPARK
 from offsetwise.engines.spark.later_batches import BATCH
 from offsetwise.model import Comparison, Plan, Problem, ReceiptStep
 from offsetwise.plan.recorded import edited_in_place, notes_of_originals
-from offsetwise.plan.target import Role, TargetType, Where
+from offsetwise.plan.target import TargetRole, TargetType, Where
 from offsetwise.plan.ways import Way
 from offsetwise.targets.spark.spec import against_checkpoint
 
@@ -35,7 +35,7 @@ class SparkInPlaceTarget(TargetType):
     name = _NAME
     label = "Spark checkpoint, edited in place"
     where = Where.CHECKPOINT
-    role = Role.STATE
+    role = TargetRole.STATE
     ways = (_WAY,)
     notes = frozenset({"keep", "guard", "staged", "swapping"})
 

@@ -23,14 +23,14 @@ from offsetwise.apply.places import place_to_write
 from offsetwise.apply.publish import journal_of, scan_stopped, went_on
 from offsetwise.apply.verification import seen
 from offsetwise.apply.verification.eyes import Eyes
-from offsetwise.apply.writing import Context, Preview, Seen, Standing, Writer
+from offsetwise.apply.writing import Context, Preview, SeenPlace, Standing, Writer
 from offsetwise.apply.written import beside, names_below
 from offsetwise.config import Migration
 from offsetwise.errors import ApplyError, OutputError, RunningQueryError, StalePlanError
 from offsetwise.model import Plan, ReceiptStep, StepState, Target, WrittenFile
 from offsetwise.regular_files import below
 from offsetwise.storage.folders import open_tree
-from offsetwise.targets.spark.rewrite import Rewrite, foreign, rewrite
+from offsetwise.targets.spark.rewrite import CheckpointRewrite, foreign, rewrite
 from offsetwise.targets.spark.verification import began
 from offsetwise.targets.spark.written import batch_guard, later_batch
 
@@ -121,19 +121,21 @@ class InPlaceWriter(Writer):
             journal.undone(context.step, undone)
         return undone
 
-    def look(self, plan: Plan, step: ReceiptStep, context: Context) -> Seen:
+    def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:
         """Say whether the checkpoint stands there as this plan wrote it."""
         place = _place(step.place, context)
         changed = _later(place, step)
         if changed is not None:
-            return Seen(standing=Standing.CHANGED, told=f"{place}: a query has run on it since: {changed} is there.")
+            return SeenPlace(
+                standing=Standing.CHANGED, told=f"{place}: a query has run on it since: {changed} is there."
+            )
         for one in step.files:
             if sha256_of_file(below(place, one.path)) != one.sha256:
-                return Seen(standing=Standing.CHANGED, told=f"{place}: {one.path} is not as it was written.")
+                return SeenPlace(standing=Standing.CHANGED, told=f"{place}: {one.path} is not as it was written.")
         other = foreign(plan, open_tree(place, roots=context.write_roots))
         if other is not None:
-            return Seen(standing=Standing.CHANGED, told=f"{place}: {other}")
-        return Seen(standing=Standing.AS_WRITTEN, told=f"{place} is as it was written.")
+            return SeenPlace(standing=Standing.CHANGED, told=f"{place}: {other}")
+        return SeenPlace(standing=Standing.AS_WRITTEN, told=f"{place} is as it was written.")
 
     def left(self, plan: Plan, undone: ReceiptStep, context: Context) -> str | None:  # noqa: ARG002 - the protocol's
         """Say which file does not have its original bytes; see `Writer`."""
@@ -168,7 +170,7 @@ def _place(uri: str, context: Context) -> str:
     return place.path
 
 
-def _decided(plan: Plan, context: Context) -> Rewrite:
+def _decided(plan: Plan, context: Context) -> CheckpointRewrite:
     return rewrite(plan, open_tree(requirement(plan).uri, roots=context.read_roots), young_s=context.young_s)
 
 

@@ -27,7 +27,7 @@ from offsetwise.model import (
 )
 from offsetwise.plan.refusals import place_not_held, shards_unknown, sources
 from offsetwise.plan.settings import Settings, settings_of
-from offsetwise.plan.target import Role, TargetType, Where
+from offsetwise.plan.target import TargetRole, TargetType, Where
 from offsetwise.plan.ways import Way
 from offsetwise.streams.kinesis.findings import table_shared
 from offsetwise.streams.kinesis.numbers import NumberEvidence, evidence_of, moment
@@ -203,7 +203,7 @@ class KclLeasesTarget(TargetType):
     name = _NAME
     label = "leases of the application"
     where = Where.CLUSTER
-    role = Role.POSITIONS
+    role = TargetRole.POSITIONS
     address = "application"
     streams = frozenset({STREAM.name})
     parameters = LeaseSettings

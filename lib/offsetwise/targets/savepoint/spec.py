@@ -15,7 +15,7 @@ from offsetwise.model import Checkpoint, Comparison, Plan, Problem, ReceiptStep
 from offsetwise.plan.recorded import edited
 from offsetwise.plan.refusals import subscription
 from offsetwise.plan.settings import MarkSettings
-from offsetwise.plan.target import OFFSETS, OutputTarget, Role
+from offsetwise.plan.target import OFFSETS, OutputTarget, TargetRole
 from offsetwise.plan.ways import PRODUCERS_FIRST, Way, not_renamed
 from offsetwise.targets.flink.kinesis.spec import STREAM, against_edit, against_legacy
 from offsetwise.targets.flink.spec import (
@@ -109,7 +109,7 @@ class SavepointTarget(OutputTarget):
 
     name = _NAME
     label = "Flink savepoint, edited in a copy"
-    role = Role.STATE
+    role = TargetRole.STATE
     streams = frozenset({OFFSETS, STREAM})
     parameters = MarkSettings
     ways = (_EDIT, _RENAME, _PRODUCERS_FIRST)

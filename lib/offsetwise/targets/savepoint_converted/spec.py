@@ -12,7 +12,7 @@ from offsetwise.model import Comparison, Plan, Problem, ReceiptStep
 from offsetwise.plan.recorded import edited
 from offsetwise.plan.refusals import shards_unknown
 from offsetwise.plan.settings import Recorded
-from offsetwise.plan.target import OutputTarget, Role
+from offsetwise.plan.target import OutputTarget, TargetRole
 from offsetwise.plan.ways import Way
 from offsetwise.streams.kinesis.spec import SPEC as STREAM
 from offsetwise.targets.flink.kinesis.settings import StreamSettings, stated
@@ -60,7 +60,7 @@ class SavepointConvertedTarget(OutputTarget):
 
     name = _NAME
     label = "Flink savepoint, its legacy consumer of Kinesis converted in a copy"
-    role = Role.STATE
+    role = TargetRole.STATE
     streams = frozenset({STREAM.name})
     parameters = StreamSettings
     ways = (_WAY,)

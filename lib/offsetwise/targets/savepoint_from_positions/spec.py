@@ -9,7 +9,7 @@ from offsetwise.model import Plan, Problem, ReceiptStep
 from offsetwise.plan.recorded import made
 from offsetwise.plan.refusals import sources
 from offsetwise.plan.settings import Recorded
-from offsetwise.plan.target import OutputTarget, Role
+from offsetwise.plan.target import OutputTarget, TargetRole
 from offsetwise.plan.ways import Way
 from offsetwise.streams.kinesis.spec import SPEC as STREAM
 from offsetwise.targets.flink.kinesis.settings import SavepointSettings, stated
@@ -41,7 +41,7 @@ class SavepointFromPositionsTarget(OutputTarget):
 
     name = _NAME
     label = "Flink savepoint, made of positions alone"
-    role = Role.START
+    role = TargetRole.START
     streams = frozenset({STREAM.name})
     parameters = SavepointSettings
     ways = (_WAY,)

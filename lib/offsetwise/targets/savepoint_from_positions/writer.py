@@ -7,7 +7,7 @@ from offsetwise.apply.places import local_place
 from offsetwise.apply.publish import publish, require_free, unpublish
 from offsetwise.apply.verification import seen
 from offsetwise.apply.verification.eyes import Eyes
-from offsetwise.apply.writing import Context, FileChange, Preview, Seen, Writer
+from offsetwise.apply.writing import Context, FileChange, Preview, SeenPlace, Writer
 from offsetwise.apply.written import beside, look_at_folder, names_below
 from offsetwise.config import Migration
 from offsetwise.model import Plan, ReceiptStep, StepState, Target, WrittenFile
@@ -61,7 +61,7 @@ class NewSavepointWriter(Writer):
         _place(step.place, context)
         return unpublish(step, context, refuse=lambda: _wrong(plan, step))
 
-    def look(self, plan: Plan, step: ReceiptStep, context: Context) -> Seen:
+    def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:
         """Say whether the savepoint stands there as it was written."""
         _place(step.place, context)
         return look_at_folder(step, lambda: _wrong(plan, step))

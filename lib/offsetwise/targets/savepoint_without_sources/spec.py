@@ -15,7 +15,7 @@ from offsetwise.model import Checkpoint, Comparison, Plan, Problem, ReceiptStep,
 from offsetwise.plan.recorded import edited
 from offsetwise.plan.request import unfit
 from offsetwise.plan.settings import MarkSettings
-from offsetwise.plan.target import OutputTarget, Role, target_type
+from offsetwise.plan.target import OutputTarget, TargetRole, target_type
 from offsetwise.plan.ways import Way
 from offsetwise.ports.stream import has_offsets
 from offsetwise.targets.flink.spec import (
@@ -80,7 +80,7 @@ class SavepointWithoutSourcesTarget(OutputTarget):
 
     name = _NAME
     label = "Flink savepoint, its sources' state dropped in a copy"
-    role = Role.STATE
+    role = TargetRole.STATE
     parameters = MarkSettings
     ways = (_WAY,)
 
@@ -92,7 +92,7 @@ class SavepointWithoutSourcesTarget(OutputTarget):
 
     def combination(self, targets: Sequence[Target]) -> Iterator[PlanError]:
         """Yield that the positions must be written somewhere else by the same plan."""
-        if {target_type(target.kind).role for target in targets}.isdisjoint({Role.START, Role.POSITIONS}):
+        if {target_type(target.kind).role for target in targets}.isdisjoint({TargetRole.START, TargetRole.POSITIONS}):
             yield unfit(
                 "a place for the positions beside a savepoint that keeps none",
                 "no other target",

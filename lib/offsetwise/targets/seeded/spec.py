@@ -13,7 +13,7 @@ from offsetwise.model import Comparison, Plan, Problem, ReceiptStep
 from offsetwise.plan.exports import against_gaps, starting_offsets
 from offsetwise.plan.recorded import made
 from offsetwise.plan.refusals import sources
-from offsetwise.plan.target import OutputTarget, Role
+from offsetwise.plan.target import OutputTarget, TargetRole
 from offsetwise.plan.ways import Way
 from offsetwise.ports.stream import has_offsets
 from offsetwise.targets.spark.spec import against_anew, against_several
@@ -56,7 +56,7 @@ class SeededCheckpointTarget(OutputTarget):
 
     name = _NAME
     label = "fresh checkpoint, seeded"
-    role = Role.START
+    role = TargetRole.START
     ways = (_WAY,)
 
     def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:

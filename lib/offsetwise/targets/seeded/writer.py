@@ -15,7 +15,7 @@ from offsetwise.apply.places import local_place
 from offsetwise.apply.publish import publish, require_free, unpublish
 from offsetwise.apply.verification import seen
 from offsetwise.apply.verification.eyes import Eyes
-from offsetwise.apply.writing import Context, FileChange, Preview, Seen, Writer
+from offsetwise.apply.writing import Context, FileChange, Preview, SeenPlace, Writer
 from offsetwise.apply.written import beside, folder_changed, look_at_folder, names_below
 from offsetwise.config import Migration
 from offsetwise.engines.spark.checkpoint import read_checkpoint
@@ -86,7 +86,7 @@ class SeededWriter(Writer):
         _place(step.place, context)
         return unpublish(step, context, refuse=lambda: _wrong(step))
 
-    def look(self, plan: Plan, step: ReceiptStep, context: Context) -> Seen:  # noqa: ARG002 - as above
+    def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:  # noqa: ARG002 - as above
         """Say whether the checkpoint stands there as it was written."""
         _place(step.place, context)
         return look_at_folder(step, lambda: _wrong(step))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from offsetwise.model import Plan, ReceiptStep
-from offsetwise.plan.target import Role, TargetType, Where
+from offsetwise.plan.target import TargetRole, TargetType, Where
 from offsetwise.targets.transactions.spec import recorded
 from offsetwise.transactions.decisions import Decision
 
@@ -17,7 +17,7 @@ class SinkTransactionsTarget(TargetType):
     name = "sink-transactions"
     label = "settle the sink's transactions"
     where = Where.SINK
-    role = Role.TRANSACTIONS
+    role = TargetRole.TRANSACTIONS
     streams = frozenset()
     decisions = (Decision.COMMIT, Decision.ABORT)
     notes = frozenset({"sending"})

@@ -40,7 +40,7 @@ _NO_STATE: Final = frozenset({"state"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rewrite(Edits):
+class CheckpointRewrite(Edits):
     """What a plan changes in a checkpoint."""
 
     batch: int | None
@@ -55,7 +55,7 @@ class Rewrite(Edits):
         return files if self.pending is None or path in self.dropped else (*files, WrittenFile(path=path, sha256=None))
 
 
-def rewrite(plan: Plan, folder: FolderReader, *, young_s: float) -> Rewrite:
+def rewrite(plan: Plan, folder: FolderReader, *, young_s: float) -> CheckpointRewrite:
     """Decide what changes, and prove that a reader finds the planned positions afterwards.
 
     Args:
@@ -90,7 +90,7 @@ def rewrite(plan: Plan, folder: FolderReader, *, young_s: float) -> Rewrite:
         require_state(base, target.batch)
     logs = Logs.of(folder)
     newest = max((*logs.planned, *logs.committed), default=-1)
-    made = Rewrite(
+    made = CheckpointRewrite(
         edits=tuple(_from_original(folder, fixed, (*edits, *sums))),
         dropped=dropped,
         repair="" if plan.repair is None else plan.repair.kind,
@@ -317,7 +317,7 @@ def _checksums(folder: FolderReader, edits: Iterable[FileEdit]) -> Iterator[File
         yield FileEdit(path=path, before=data, after=crc_of(paths[path].after))
 
 
-def _prove(plan: Plan, folder: FolderReader, made: Rewrite, target: _Target) -> None:
+def _prove(plan: Plan, folder: FolderReader, made: CheckpointRewrite, target: _Target) -> None:
     """Read the checkpoint as it will be, and refuse unless a restart finds exactly the planned positions."""
     plan = standing(plan)
     after = read_from(

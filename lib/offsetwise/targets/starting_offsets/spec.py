@@ -12,7 +12,7 @@ from offsetwise.plan.exports import against_gaps, starting_offsets
 from offsetwise.plan.moving import moving_of
 from offsetwise.plan.recorded import made_text
 from offsetwise.plan.refusals import no_checkpoint
-from offsetwise.plan.target import OutputTarget, Role
+from offsetwise.plan.target import OutputTarget, TargetRole
 
 
 class StartingOffsetsTarget(OutputTarget):
@@ -20,7 +20,7 @@ class StartingOffsetsTarget(OutputTarget):
 
     name = "starting-offsets"
     label = "startingOffsets file"
-    role = Role.START
+    role = TargetRole.START
 
     def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
         """Yield what speaks against writing it for a job; see `TargetType`."""

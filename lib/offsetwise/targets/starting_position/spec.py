@@ -14,7 +14,7 @@ from offsetwise.config import JobTraits
 from offsetwise.model import Comparison, Plan, PlannedPosition, Problem, ReceiptStep, TopicPartition
 from offsetwise.plan.recorded import made_text
 from offsetwise.plan.refusals import place_not_held, shards_unknown, sources
-from offsetwise.plan.target import OutputTarget, Role
+from offsetwise.plan.target import OutputTarget, TargetRole
 from offsetwise.plan.ways import Way
 from offsetwise.streams.kinesis.spec import SPEC as STREAM
 from offsetwise.streams.kinesis.spec import Place, ShardPlace, at, shard_id
@@ -69,7 +69,7 @@ class StartingPositionTarget(OutputTarget):
 
     name = _NAME
     label = "startingposition file"
-    role = Role.START
+    role = TargetRole.START
     streams = frozenset({STREAM.name})
     ways = (_WAY,)
 

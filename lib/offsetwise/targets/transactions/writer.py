@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from offsetwise.apply.publish import journal_of
-from offsetwise.apply.writing import Context, Preview, Seen, Standing, Writer
+from offsetwise.apply.writing import Context, Preview, SeenPlace, Standing, Writer
 from offsetwise.config import Migration
 from offsetwise.errors import ApplyError, LostReplyError, StalePlanError
 from offsetwise.model import (
@@ -130,18 +130,20 @@ class SinkWriter(Writer):
             "the plan stay as the message says.",
         )
 
-    def look(self, plan: Plan, step: ReceiptStep, context: Context) -> Seen:  # noqa: ARG002 - the protocol's
+    def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:  # noqa: ARG002 - the protocol's
         """Say whether every transaction is ended as planned, by its coordinator and the logs."""
         sink = _sink(plan)
         with self.connect(sink.name) as port:
             if port.cluster_id != sink.cluster_id:
-                return Seen(standing=Standing.UNKNOWN, told=f"{sink.name!r} is another cluster: {port.cluster_id}.")
+                return SeenPlace(
+                    standing=Standing.UNKNOWN, told=f"{sink.name!r} is another cluster: {port.cluster_id}."
+                )
             found = _judged(plan.transactions, port)
         for turnout, standing in ((Turnout.DIFFERENT, Standing.CHANGED), (Turnout.UNKNOWN, Standing.UNKNOWN)):
             told = [each for which, each in found if which is turnout]
             if told:
-                return Seen(standing=standing, told=_some(told))
-        return Seen(standing=Standing.AS_WRITTEN, told=step.told)
+                return SeenPlace(standing=standing, told=_some(told))
+        return SeenPlace(standing=Standing.AS_WRITTEN, told=step.told)
 
     def _require_ended(self, plan: Plan, number: int, port: SinkPort, reply: Reply) -> None:
         """Look what became of a request that was not answered with success."""

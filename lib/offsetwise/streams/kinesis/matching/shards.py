@@ -26,7 +26,7 @@ _BY_WORTH = (Exactness.EXACT, Exactness.POSITION_EXACT, Exactness.BOUNDED, Exact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class HashKeyPart:
     """What the records of one part of the hash keys say about one shard of the new stream."""
 
     old: tuple[int, ...]
@@ -88,7 +88,7 @@ class ShardCut:
     replay: int | None = None
     foreign_below: int | None = None
     ahead: Ahead = field(default_factory=lambda: Ahead(examined=False))
-    parts: tuple[Part, ...] = ()
+    parts: tuple[HashKeyPart, ...] = ()
     interleaved: bool = False
     """Whether the records of several old shards lie so that no place fits them all."""
     nowhere: tuple[int, int] = (0, 0)
@@ -120,7 +120,7 @@ def match(
         By the number of the new shard.
     """
     asked = _Asked(natives_excluded=natives_excluded and not explicit, trimmed=trimmed, last=last)
-    parts: dict[int, list[Part]] = {each.shard.partition: [] for each in new}
+    parts: dict[int, list[HashKeyPart]] = {each.shard.partition: [] for each in new}
     for cell in unkeyed(old, new, explicit=explicit) if explicit or apart else cells(old, new):
         for number, part in _judged(cell, asked):
             parts[number].append(part)
@@ -135,7 +135,7 @@ class _Asked:
     last: bool
 
 
-def _judged(cell: Cell, asked: _Asked) -> Iterator[tuple[int, Part]]:
+def _judged(cell: Cell, asked: _Asked) -> Iterator[tuple[int, HashKeyPart]]:
     """Decide a part, and say of each new shard in its line how many of its records lie below the cut."""
     of = tuple(each.window.shard.partition for each in cell.old)
     held = list(_without_gap(cell.new))
@@ -220,11 +220,13 @@ def _new_window(line: Sequence[Stretch]) -> LogWindow:
     )
 
 
-def _checked(cut: Cut, old: LogWindow, new: LogWindow, split: int, *, whole: bool, natives_excluded: bool) -> Part:
+def _checked(
+    cut: Cut, old: LogWindow, new: LogWindow, split: int, *, whole: bool, natives_excluded: bool
+) -> HashKeyPart:
     """Lower what a cut is worth where counts beside the place do not add up, or the front was not read."""
     read, unread = Counter(old.identities[:split]), Counter(old.identities[split:])
     held = Counter(new.identities)
-    made = Part(
+    made = HashKeyPart(
         old=(),
         cut=cut,
         surplus=sum(max(0, held[h] - count) for h, count in (read + unread).items()),
@@ -238,7 +240,7 @@ def _checked(cut: Cut, old: LogWindow, new: LogWindow, split: int, *, whole: boo
     return made
 
 
-def _combined(window: ShardWindow, parts: Sequence[Part], asked: _Asked) -> ShardCut:
+def _combined(window: ShardWindow, parts: Sequence[HashKeyPart], asked: _Asked) -> ShardCut:
     """Find the one place of a shard that fits all of its parts."""
     number, count = window.shard.partition, len(window.identities)
     if not parts:
@@ -289,7 +291,7 @@ def _combined(window: ShardWindow, parts: Sequence[Part], asked: _Asked) -> Shar
     return replace(bounded, reason=Reason.REPLAY_UNAVOIDABLE) if made.interleaved else made
 
 
-def _ahead(parts: Sequence[Part]) -> Ahead:
+def _ahead(parts: Sequence[HashKeyPart]) -> Ahead:
     if not all(each.cut.ahead.examined for each in parts):
         return Ahead(examined=False)
     counts = [each.cut.ahead for each in parts]

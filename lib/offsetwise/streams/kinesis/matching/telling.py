@@ -10,7 +10,7 @@ from offsetwise.comparison import Scene
 from offsetwise.model import AnyPosition, Cluster, Exactness, LogRange, Method, RawReuse, RawVerdict, Translation
 from offsetwise.streams.kinesis.matching.proving import parts_of
 from offsetwise.streams.kinesis.matching.search import Search
-from offsetwise.streams.kinesis.matching.shards import Part, ShardCut
+from offsetwise.streams.kinesis.matching.shards import HashKeyPart, ShardCut
 from offsetwise.streams.kinesis.spec import AT_UNKNOWN_TIME, LATEST, TRIM_HORIZON, at_time, shard_id
 from offsetwise.translation.resolve import Match, Query
 from offsetwise.translation.windows import Reason
@@ -149,7 +149,7 @@ def _quiet(search: Search, number: int) -> str:
     return f"{told}, or decide {at_time(begun)}, which misses no unread record and may read some twice."
 
 
-def _doubtful(cut: ShardCut) -> Part | None:
+def _doubtful(cut: ShardCut) -> HashKeyPart | None:
     return next((each for each in cut.parts if each.cut.exactness in (None, Exactness.UNKNOWN)), None)
 
 

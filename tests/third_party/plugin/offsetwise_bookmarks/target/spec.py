@@ -9,7 +9,7 @@ from pydantic import Field
 
 from offsetwise.model import Plan, ReceiptStep, Target
 from offsetwise.plan.settings import Recorded, Settings, settings_of
-from offsetwise.plan.target import Role, TargetType, Where
+from offsetwise.plan.target import TargetRole, TargetType, Where
 from offsetwise.plan.ways import Way
 from offsetwise.position import offset_of
 from offsetwise_bookmarks import service
@@ -42,7 +42,7 @@ class BookmarksTarget(TargetType):
     name = "bookmarks"
     label = "bookmarks on shelf"
     where = Where.SERVICE
-    role = Role.POSITIONS
+    role = TargetRole.POSITIONS
     address = "shelf"
     parameters = BookmarkSettings
     ways = (

@@ -7,7 +7,7 @@ from dataclasses import replace
 from offsetwise.apply.publish import journal_of
 from offsetwise.apply.verification.eyes import Eyes
 from offsetwise.apply.verification.seen import Seen as Looked
-from offsetwise.apply.writing import Context, Preview, Seen, Standing, Writer
+from offsetwise.apply.writing import Context, Preview, SeenPlace, Standing, Writer
 from offsetwise.config import Migration
 from offsetwise.errors import ApplyError
 from offsetwise.model import Plan, ReceiptStep, StepState, Target, Turnout
@@ -60,14 +60,14 @@ class BookmarkWriter(Writer):
         journal.undone(context.step, undone)
         return undone
 
-    def look(self, plan: Plan, step: ReceiptStep, context: Context) -> Seen:
+    def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:
         """Say whether the shelf holds what was written."""
         now = service.read(address(plan.settings), step.target.group or "")
         if now == bookmarks(plan):
-            return Seen(standing=Standing.AS_WRITTEN, told=f"{step.place} holds what was written.")
+            return SeenPlace(standing=Standing.AS_WRITTEN, told=f"{step.place} holds what was written.")
         if now == _before(plan, step.target):
-            return Seen(standing=Standing.ABSENT, told=f"{step.place} holds what it held before.")
-        return Seen(standing=Standing.CHANGED, told=f"{step.place} holds {now}.")
+            return SeenPlace(standing=Standing.ABSENT, told=f"{step.place} holds what it held before.")
+        return SeenPlace(standing=Standing.CHANGED, told=f"{step.place} holds {now}.")
 
 
 def _require_reviewed(plan: Plan, target: Target) -> dict[str, int]:
