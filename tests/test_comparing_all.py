@@ -16,7 +16,7 @@ import offsetwise as ow
 from offsetwise import files, new_files
 from offsetwise.cli import documents
 from offsetwise.model import SubjectKind
-from offsetwise.workflow import Wanted
+from offsetwise.workflow import WantedJob
 from offsetwise.workflow.comparing_all import file_name
 from tests.commands import Ran, call
 from tests.with_cases import with_cases
@@ -276,12 +276,12 @@ class TestTheFolder:
 
     def test_names_files_so_that_no_name_leads_elsewhere(self) -> None:
         hostile = ["..", "../../x", "a/b", "a%2Fb", "é", "a" * 200, "界" * 200, "界" * 199 + "x", "a b\x7f", "CON"]
-        named = [file_name(Wanted(kind=SubjectKind.GROUP, name=name)) for name in hostile]
+        named = [file_name(WantedJob(kind=SubjectKind.GROUP, name=name)) for name in hostile]
 
         assert len(set(named)) == len(hostile)
         assert all(len(name) <= 255 and name.isascii() and "/" not in name for name in named)
         assert named[:3] == ["group-...json", "group-..%2F..%2Fx.json", "group-a%2Fb.json"]
-        assert len({file_name(Wanted(kind=kind, name="a")) for kind in SubjectKind}) == 2
+        assert len({file_name(WantedJob(kind=kind, name="a")) for kind in SubjectKind}) == 2
 
     def test_has_a_file_for_each_of_two_names_that_differ_in_capitals_alone(self, folder: Path) -> None:
         sample = yaml.safe_load((folder / "migration.yaml").read_text(encoding="utf-8"))["checkpoints"]

@@ -32,7 +32,7 @@ from offsetwise.config import (
 from offsetwise.engines.flat import flat_type
 from offsetwise.engines.registry import engines
 from offsetwise.exit_codes import EXIT_CODES
-from offsetwise.findings import Case, MigrationCase, Stage, TopicPair, findings
+from offsetwise.findings import Case, MigrationCase, Stage, TopicCase, findings
 from offsetwise.findings.register import decided
 from offsetwise.model import ComparedJob, Exactness, FleetComparison, PartitionComparison, RawVerdict, Severity
 from offsetwise.registry import ENGINES
@@ -136,7 +136,7 @@ def test_no_two_findings_of_a_severity_share_a_rank() -> None:
 
 
 def test_a_finding_is_handed_what_its_stage_says() -> None:
-    handed = {Stage.PARTITION: Case, Stage.TOPIC: TopicPair, Stage.MIGRATION: MigrationCase}
+    handed = {Stage.PARTITION: Case, Stage.TOPIC: TopicCase, Stage.MIGRATION: MigrationCase}
     for stage, type_ in handed.items():
         for check in decided(stage):
             given = {name: hint for name, hint in get_type_hints(check.decide).items() if name != "return"}

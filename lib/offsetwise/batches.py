@@ -142,7 +142,7 @@ class BatchMoment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Standing:
+class BatchStanding:
     """What the checkpoint holds at a moment, and what a failure right then would read again. One value per lane."""
 
     start: Offsets
@@ -230,7 +230,7 @@ def moments(history: History) -> tuple[BatchMoment, ...]:
     return tuple(made)
 
 
-def standing(history: History, moment: BatchMoment, lanes: slice = slice(None)) -> Standing:
+def standing(history: History, moment: BatchMoment, lanes: slice = slice(None)) -> BatchStanding:
     """Give what the checkpoint holds at a moment, and what a failure right then would read again.
 
     A batch that is planned and not committed runs again from where it began. After its commit nothing is read again.
@@ -239,8 +239,8 @@ def standing(history: History, moment: BatchMoment, lanes: slice = slice(None)) 
         row = 0 if moment.row is None else moment.row + 1
         start, known = history.ends[row, lanes], history.known[row, lanes]
         nothing = Amount(records=0, partitions=int(known.sum()), unknown=0, back=0)
-        return Standing(start=start, start_known=known, end=start, end_known=known, again=nothing)
-    return Standing(
+        return BatchStanding(start=start, start_known=known, end=start, end_known=known, again=nothing)
+    return BatchStanding(
         start=history.ends[moment.row, lanes],
         start_known=history.known[moment.row, lanes],
         end=history.ends[moment.row + 1, lanes],

@@ -27,7 +27,7 @@ from offsetwise.pipeline.start import start_spark
 from offsetwise.position import offset_of, offset_or_none
 from offsetwise.progress import Progress
 from offsetwise.streams.reader import reader_of
-from offsetwise.translation.belongs import Standing
+from offsetwise.translation.belongs import PositionStanding
 from offsetwise.translation.explain import Way
 from offsetwise.translation.mirror import mm2_answer
 from offsetwise.translation.old_log import in_empty_log, read_too_early
@@ -197,7 +197,7 @@ def _place(found: FoundPosition, offset: int) -> int | None:
     return None if found.answer.cut is None else found.answer.cut.place
 
 
-def standings_read(scene: Scene, positions: Iterable[Query], read: Proof) -> Iterator[Standing]:
+def standings_read(scene: Scene, positions: Iterable[Query], read: Proof) -> Iterator[PositionStanding]:
     """Hold every position against both clusters, with what the records told of it."""
     held = [position for position in positions if position.states_offset]
     for position, standing in zip(held, standings_of(scene, held), strict=True):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from offsetwise.apply.verification.eyes import LiveEyes
 from offsetwise.apply.writers import writer_module
-from offsetwise.apply.writing import Standing
+from offsetwise.apply.writing import StepStanding
 from offsetwise.config import JobTraits
 from offsetwise.model import Start, StepState, Turnout
 from offsetwise.plan.target import target_type
@@ -38,7 +38,7 @@ def test_it_is_the_time_of_the_oldest_place_and_says_what_is_read_again(tmp_path
     assert list(body["replay_seconds"].values()) == [each - min(arrived) + 1 for each in arrived]
     eyes = LiveEyes(migration=MIGRATION.model_copy(update={"write_roots": (str(tmp_path),)}))
     assert {each.turnout for each in MODULE.verify(plan, step, eyes, None)} == {Turnout.CONFIRMED}
-    assert WRITER.look(plan, step, context(tmp_path)).standing is Standing.AS_WRITTEN
+    assert WRITER.look(plan, step, context(tmp_path)).standing is StepStanding.AS_WRITTEN
     with journal(tmp_path) as one:
         assert WRITER.undo(plan, step, context(tmp_path, journal=one)).state is StepState.UNDONE
     assert not file.exists()

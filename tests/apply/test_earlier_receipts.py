@@ -18,7 +18,7 @@ from offsetwise.apply.journal import read_journal
 from offsetwise.apply.receipts import read_receipt, require_agreeing_records
 from offsetwise.apply.run import apply
 from offsetwise.apply.verification import verify
-from offsetwise.apply.writing import Standing
+from offsetwise.apply.writing import StepStanding
 from offsetwise.approval import ApprovalFile, ApprovalPolicy, read_public_key
 from offsetwise.errors import NotApprovedError
 from offsetwise.model import GroupOffset, StepState, Turnout
@@ -92,7 +92,7 @@ def test_it_is_looked_at_and_taken_back_with_the_approval_of_then(applied: Stage
         Path(applied.receipt).unlink()
 
     found = back.preview(order, applied.tools())
-    assert [seen.standing for seen in found.seen] == [Standing.AS_WRITTEN] * 3
+    assert [seen.standing for seen in found.seen] == [StepStanding.AS_WRITTEN] * 3
     assert found.approval.startswith("Not approved as far as was shown")
     with pytest.raises(NotApprovedError):
         back.rollback(order, applied.tools())

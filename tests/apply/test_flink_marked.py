@@ -11,7 +11,7 @@ import pytest
 from offsetwise.apply import back
 from offsetwise.apply.run import apply, dry_run
 from offsetwise.apply.verification import LiveEyes, verify
-from offsetwise.apply.writing import Standing
+from offsetwise.apply.writing import StepStanding
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.errors import PlanError, StalePlanError
 from offsetwise.model import MarkedTransaction, SeenTransaction, SinkRequirement, Target, Turnout
@@ -178,7 +178,7 @@ def test_a_copy_that_lost_its_mark_is_not_the_one_that_was_written(tmp_path: Pat
     assert {each.turnout for each in verified.positions} == {Turnout.DIFFERENT}
     if target == SAVEPOINT:
         seen = flink_savepoint.look(made.plan, receipt.steps[0], context(tmp_path))
-        assert seen.standing is Standing.CHANGED
+        assert seen.standing is StepStanding.CHANGED
 
 
 def test_a_receipt_that_names_the_unmarked_bytes_does_not_make_a_copy_the_planned_one(tmp_path: Path) -> None:
@@ -188,5 +188,5 @@ def test_a_receipt_that_names_the_unmarked_bytes_does_not_make_a_copy_the_planne
 
     seen = flink_savepoint.look(planned, step, context(tmp_path))
 
-    assert seen.standing is Standing.CHANGED
+    assert seen.standing is StepStanding.CHANGED
     assert "is received, and planned as marked committed" in seen.told

@@ -10,7 +10,7 @@ import pytest
 from offsetwise.apply import back
 from offsetwise.apply.run import apply, dry_run
 from offsetwise.apply.verification import LiveEyes, verify
-from offsetwise.apply.writing import Standing
+from offsetwise.apply.writing import StepStanding
 from offsetwise.engines.flink.checkpoint import read_checkpoint
 from offsetwise.engines.flink.details import flink_details
 from offsetwise.engines.flink.snappy import STREAM_HEADER, masked_crc32c
@@ -214,7 +214,7 @@ def test_a_changed_copy_is_said_and_not_removed(tmp_path: Path) -> None:
     seen = flink_savepoint.look(staged.plan, receipt.steps[0], context(tmp_path))
     verified = verify(receipt, LiveEyes(migration=staged.migration), verified_at="now")
 
-    assert seen.standing is Standing.CHANGED
+    assert seen.standing is StepStanding.CHANGED
     assert {each.turnout for each in verified.positions} == {Turnout.DIFFERENT}
     with pytest.raises(ApplyError, match="not as it was written"):
         back.rollback(staged.back(), staged.tools())

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from offsetwise.apply.writing import Standing, Writer
+from offsetwise.apply.writing import StepStanding, Writer
 from offsetwise.engines.spark.checkpoint import read_checkpoint
 from offsetwise.errors import ApplyError, OutputError, OutsideRootsError, PlanError
 from offsetwise.model import Plan, ReceiptStep, StepState, Target
@@ -178,20 +178,20 @@ def test_undoing_removes_it_unless_it_was_changed(writer: Writer, target: Target
     plan = drafted(str(recorded(PENDING, tmp_path)))
     step = _written(writer, target, plan, tmp_path)
     assert _written(writer, target, plan, tmp_path) == step
-    assert writer.look(plan, step, context(tmp_path)).standing is Standing.AS_WRITTEN
+    assert writer.look(plan, step, context(tmp_path)).standing is StepStanding.AS_WRITTEN
 
     changed = tmp_path / "out" / "copy"
     changed = changed / "sources/0/0" if changed.is_dir() else changed
     was = changed.read_bytes()
     changed.write_bytes(b"x")
-    assert writer.look(plan, step, context(tmp_path)).standing is Standing.CHANGED
+    assert writer.look(plan, step, context(tmp_path)).standing is StepStanding.CHANGED
     with pytest.raises(ApplyError, match="Nothing was removed"), journal(tmp_path) as one:
         writer.undo(plan, step, context(tmp_path, journal=one))
 
     changed.write_bytes(was)
     with journal(tmp_path) as one:
         assert writer.undo(plan, step, context(tmp_path, journal=one)).state is StepState.UNDONE
-    assert writer.look(plan, step, context(tmp_path)).standing is Standing.ABSENT
+    assert writer.look(plan, step, context(tmp_path)).standing is StepStanding.ABSENT
     assert list((tmp_path / "out").iterdir()) == []
 
 

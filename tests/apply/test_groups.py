@@ -9,7 +9,7 @@ import pytest
 
 from offsetwise.apply.journal import Journal
 from offsetwise.apply.run import context_of
-from offsetwise.apply.writing import Context, Standing
+from offsetwise.apply.writing import Context, StepStanding
 from offsetwise.errors import ApplyError, GroupActiveError, LostReplyError, OffsetwiseError, StalePlanError
 from offsetwise.model import GroupOffset, ReceiptStep, StepState, Target, TopicPartition
 from offsetwise.position import offset_of
@@ -39,7 +39,7 @@ class Run:
         with Journal.open(self.path, digest="ab" * 32, begun_at="then") as journal:
             return self.writer.undo(self.staged.plan, step, self._context(journal))
 
-    def look(self, step: ReceiptStep) -> Standing:
+    def look(self, step: ReceiptStep) -> StepStanding:
         return self.writer.look(self.staged.plan, step, self._context(None)).standing
 
     @property
@@ -66,7 +66,7 @@ class TestWriting:
         assert {(one.before, one.before_metadata, one.before_leader_epoch) for one in step.offsets} == {
             (BEFORE, "mine", 4)
         }
-        assert run.look(step) is Standing.AS_WRITTEN
+        assert run.look(step) is StepStanding.AS_WRITTEN
 
     def test_carries_neither_leader_epoch_nor_metadata(self, run: Run) -> None:
         run.write()
@@ -154,7 +154,7 @@ class TestWriting:
         run.staged.groups.led_to = "another"
         with pytest.raises(StalePlanError, match="the address leads to cluster another now"):
             run.undo(step)
-        assert run.look(step) is Standing.UNKNOWN
+        assert run.look(step) is StepStanding.UNKNOWN
         run.staged.groups.led_to = None
         assert run.undo(step).state is StepState.UNDONE
 
@@ -348,7 +348,7 @@ class TestTakingBack:
         assert undone.state is StepState.UNDONE
         assert run.staged.groups.offsets[GROUP] == before
         assert run.undo(step) == undone
-        assert run.look(undone) is Standing.AS_WRITTEN
+        assert run.look(undone) is StepStanding.AS_WRITTEN
 
     def test_once_done_is_done_whoever_commits_afterwards(self, run: Run) -> None:
         undone = run.undo(run.write())
@@ -391,7 +391,7 @@ class TestTakingBack:
 
         assert undone.state is StepState.UNDONE
         assert GROUP not in run.staged.groups.offsets
-        assert run.look(undone) is Standing.AS_WRITTEN
+        assert run.look(undone) is StepStanding.AS_WRITTEN
 
     def test_leaves_a_group_that_holds_commits_of_other_topics(self, tmp_path: Path) -> None:
         run = Run(stage(tmp_path, TO_GROUP, absent=range(1_000)))
@@ -428,7 +428,7 @@ class TestTakingBack:
 
         with pytest.raises(ApplyError, match=r"somebody has committed since.*Nothing was changed"):
             run.undo(step)
-        assert run.look(step) is Standing.CHANGED
+        assert run.look(step) is StepStanding.CHANGED
 
     def test_refuses_when_a_commit_is_gone(self, run: Run) -> None:
         step = run.write()
@@ -462,14 +462,14 @@ class TestLooking:
     def test_an_unreadable_group_is_unknown(self, run: Run) -> None:
         step = run.write()
         run.staged.groups.silent = True
-        assert run.look(step) is Standing.UNKNOWN
+        assert run.look(step) is StepStanding.UNKNOWN
         run.staged.groups.silent, run.staged.groups.error = False, "the user is not authorised"
-        assert run.look(step) is Standing.UNKNOWN
+        assert run.look(step) is StepStanding.UNKNOWN
 
     def test_a_group_whose_commits_are_gone_is_absent(self, run: Run) -> None:
         step = run.write()
         run.staged.groups.offsets.clear()
-        assert run.look(step) is Standing.ABSENT
+        assert run.look(step) is StepStanding.ABSENT
 
 
 @with_cases("name", ["=cmd()", "<img src=x>", "\x1b[31m", "or\u202eders", "a\nb"])

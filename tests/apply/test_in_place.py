@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from offsetwise.apply.disk import Disk
-from offsetwise.apply.writing import Standing
+from offsetwise.apply.writing import StepStanding
 from offsetwise.engines.spark.checkpoint import read_checkpoint
 from offsetwise.errors import ApplyError, OutputError, RunningQueryError, StalePlanError
 from offsetwise.model import Plan, ReceiptStep, StepState
@@ -48,7 +48,7 @@ def test_it_restarts_at_the_planned_positions_and_undoing_restores_every_byte_an
     step = _edited(plan, tmp_path)
 
     assert _positions(str(source)) == _expected(plan)
-    assert in_place.look(plan, step, context(tmp_path)).standing is Standing.AS_WRITTEN
+    assert in_place.look(plan, step, context(tmp_path)).standing is StepStanding.AS_WRITTEN
     touched = {one.path for one in step.files}
     now = {path: data for path, data in files_of(source).items() if not path.startswith(".offsetwise-")}
     assert {path: data for path, data in now.items() if path not in touched} == {
@@ -156,7 +156,7 @@ def test_a_checkpoint_on_which_a_query_has_run_is_kept(ran: str, tmp_path: Path)
 
     assert "failback" in caught.value.fix
     assert tree_hash(source) == before
-    assert in_place.look(plan, step, context(tmp_path)).standing is Standing.CHANGED
+    assert in_place.look(plan, step, context(tmp_path)).standing is StepStanding.CHANGED
 
 
 def test_where_no_link_can_be_made_originals_are_copied(tmp_path: Path) -> None:

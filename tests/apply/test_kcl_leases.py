@@ -17,7 +17,7 @@ import pytest
 from offsetwise import files
 from offsetwise.apply.verification.eyes import LiveEyes
 from offsetwise.apply.writers import writer_module
-from offsetwise.apply.writing import Context, Standing
+from offsetwise.apply.writing import Context, StepStanding
 from offsetwise.config import ClusterConfig, Migration
 from offsetwise.errors import ApplyError, ClusterError, LostReplyError, RunningQueryError, StalePlanError
 from offsetwise.model import (
@@ -211,7 +211,7 @@ def test_a_rewind_moves_the_leases_frees_them_and_is_taken_back_row_for_row(app:
         assert row["startingHashKey"] == was["startingHashKey"]
     assert app.waited == [20.0, 20.0]
     assert {each.key: each.before for each in step.leases} == before
-    assert app.writer().look(plan, step, context(tmp_path)).standing is Standing.AS_WRITTEN
+    assert app.writer().look(plan, step, context(tmp_path)).standing is StepStanding.AS_WRITTEN
     (tmp_path / "now.json").write_text(
         json.dumps({"Items": [json.loads(row) for row in app.rows().values()], "Count": 3})
     )
@@ -326,7 +326,7 @@ def test_a_reply_that_is_lost_is_read_again_and_then_done(app: Application, cutt
 
     assert cutting[1:] == ["TransactWriteItems"]
     assert step.state is StepState.DONE
-    assert app.writer().look(plan, step, context(tmp_path)).standing is Standing.AS_WRITTEN
+    assert app.writer().look(plan, step, context(tmp_path)).standing is StepStanding.AS_WRITTEN
     take_back(app, plan, step, tmp_path)
     assert app.rows() == before
 
@@ -345,7 +345,7 @@ def test_a_write_that_never_arrived_is_told_as_unknown_and_gone_on_with(app: App
 
     step = apply(app, plan, tmp_path)
     assert {each.key: each.before for each in step.leases} == before
-    assert app.writer().look(plan, step, context(tmp_path)).standing is Standing.AS_WRITTEN
+    assert app.writer().look(plan, step, context(tmp_path)).standing is StepStanding.AS_WRITTEN
 
 
 def test_a_lease_that_has_moved_since_the_review_is_refused(app: Application, tmp_path: Path) -> None:
@@ -366,7 +366,7 @@ def test_a_worker_that_goes_on_after_the_write_keeps_what_it_has(app: Applicatio
     app.renew()
     now = app.rows()
 
-    assert app.writer().look(plan, step, context(tmp_path)).standing is Standing.CHANGED
+    assert app.writer().look(plan, step, context(tmp_path)).standing is StepStanding.CHANGED
     with pytest.raises(StalePlanError, match="somebody has written to it since"):
         take_back(app, plan, step, tmp_path)
     assert app.rows() == now

@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from offsetwise import files
-from offsetwise.apply.writing import Context, Standing
+from offsetwise.apply.writing import Context, StepStanding
 from offsetwise.errors import ApplyError, ClusterError, LostReplyError, RunningQueryError, StalePlanError
 from offsetwise.model import Plan, Receipt, ReceiptStep, StepState, TableBefore
 from offsetwise.plan.evidence import require_agreeing
@@ -92,7 +92,7 @@ def test_a_table_is_created_as_that_version_lays_it_out_and_deleted_again(
         assert row["checkpoint"] == {"S": str(wanted[key].new_offset).removeprefix("seq:").partition("/")[0]}
     assert step.table is not None
     assert step.table.kcl == kcl
-    assert app.writer().look(plan, step, context(tmp_path)).standing is Standing.AS_WRITTEN
+    assert app.writer().look(plan, step, context(tmp_path)).standing is StepStanding.AS_WRITTEN
 
     undone = take_back(app, plan, step, tmp_path)
     assert undone.state is StepState.UNDONE

@@ -11,7 +11,7 @@ import pytest
 
 from offsetwise.apply.verification.eyes import LiveEyes
 from offsetwise.apply.writers import writer_module
-from offsetwise.apply.writing import Standing
+from offsetwise.apply.writing import StepStanding
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.errors import ApplyError, StalePlanError
 from offsetwise.model import Finding, NewSavepoint, Plan, Severity, SourcePosition, StepState, Turnout
@@ -58,7 +58,7 @@ def test_the_copy_has_the_state_that_flink_was_restarted_from_and_the_old_one_st
     assert (savepoint / "_metadata").read_bytes() == before
     eyes = LiveEyes(migration=MIGRATION.model_copy(update={"write_roots": (str(tmp_path),)}))
     assert [each.turnout for each in MODULE.verify(plan, step, eyes, None)] == [Turnout.CONFIRMED] * 2
-    assert WRITER.look(plan, step, context(tmp_path)).standing is Standing.AS_WRITTEN
+    assert WRITER.look(plan, step, context(tmp_path)).standing is StepStanding.AS_WRITTEN
     with journal(tmp_path) as one:
         assert WRITER.undo(plan, step, context(tmp_path, journal=one)).state is StepState.UNDONE
     assert not out.exists()

@@ -11,7 +11,7 @@ import pytest
 
 from offsetwise.apply.verification.eyes import LiveEyes
 from offsetwise.apply.writers import writer_module
-from offsetwise.apply.writing import Standing
+from offsetwise.apply.writing import StepStanding
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.engines.flink.binary import Cursor
 from offsetwise.engines.flink.kinesis.splits import UNASSIGNED, read_enumerator
@@ -115,7 +115,7 @@ def test_a_copy_with_the_same_positions_has_the_same_bytes(data: bytes, tmp_path
     assert made_of(step) == data == (source / "_metadata").read_bytes()
     assert seen(plan, step, tmp_path) == [Turnout.CONFIRMED] * len(plan.positions)
     assert set(seen(plan, step, tmp_path, step.place)) == {Turnout.UNKNOWN}, "it is no checkpoint of the restored job"
-    assert flink_savepoint.look(plan, step, context(tmp_path)).standing is Standing.AS_WRITTEN
+    assert flink_savepoint.look(plan, step, context(tmp_path)).standing is StepStanding.AS_WRITTEN
     with journal(tmp_path) as one:
         assert flink_savepoint.undo(plan, step, context(tmp_path, journal=one)).state is StepState.UNDONE
     assert not Path(step.place).exists()

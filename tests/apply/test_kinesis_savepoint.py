@@ -10,7 +10,7 @@ import pytest
 
 from offsetwise.apply.verification.eyes import LiveEyes
 from offsetwise.apply.writers import writer_module
-from offsetwise.apply.writing import Standing
+from offsetwise.apply.writing import StepStanding
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.errors import ApplyError, OutputError, PlanError
 from offsetwise.model import NewSavepoint, Plan, SourcePosition, Start, StepState, Turnout
@@ -53,7 +53,7 @@ def test_it_is_made_verified_and_taken_back(tmp_path: Path) -> None:
     assert shown.told.endswith("with 3 shards of the source 'kinesis-src' and no other state.")
     assert source_of((out / "_metadata").read_bytes()) == source_of(data_of("made-from-kcl-leases"))
     assert rows(read_checkpoint(str(out))) == rows(read_checkpoint(str(DATA / "flink" / "made-from-kcl-leases")))
-    assert WRITER.look(made, step, context(tmp_path)).standing is Standing.AS_WRITTEN
+    assert WRITER.look(made, step, context(tmp_path)).standing is StepStanding.AS_WRITTEN
     eyes = LiveEyes(migration=MIGRATION.model_copy(update={"write_roots": (str(tmp_path),)}))
     seen = writer_module(TARGET.kind).verify(made, step, eyes, None)
     assert [each.turnout for each in seen] == [Turnout.CONFIRMED] * 3
@@ -69,7 +69,7 @@ def test_a_savepoint_that_was_changed_is_seen_and_not_removed(tmp_path: Path) ->
         step = WRITER.write(made, TARGET, context(tmp_path, journal=one))
     file.write_bytes(file.read_bytes().replace(b"chain", b"other"))
 
-    assert WRITER.look(made, step, context(tmp_path)).standing is Standing.CHANGED
+    assert WRITER.look(made, step, context(tmp_path)).standing is StepStanding.CHANGED
     eyes = LiveEyes(migration=MIGRATION.model_copy(update={"write_roots": (str(tmp_path),)}))
     assert {each.turnout for each in writer_module(TARGET.kind).verify(made, step, eyes, None)} == {Turnout.DIFFERENT}
     with journal(tmp_path) as one, pytest.raises(ApplyError, match="Nothing was removed"):

@@ -14,7 +14,7 @@ import pytest
 
 from offsetwise.apply.verification.eyes import LiveEyes
 from offsetwise.apply.writers import writer_module
-from offsetwise.apply.writing import Standing
+from offsetwise.apply.writing import StepStanding
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.engines.spark.offset_log import checksum_fits
 from offsetwise.errors import ApplyError
@@ -96,7 +96,7 @@ def test_a_copy_with_the_same_positions_has_the_same_bytes(
     assert os.path.samefile(copy / "state/0/0/1.delta", source / "state/0/0/1.delta")
     require_step("receipt", plan, DIGEST, 0, step, begun=True)
     assert seen(plan, step, tmp_path) == {Turnout.CONFIRMED}
-    assert spark_checkpoint.look(plan, step, context(tmp_path)).standing is Standing.AS_WRITTEN
+    assert spark_checkpoint.look(plan, step, context(tmp_path)).standing is StepStanding.AS_WRITTEN
     with journal(tmp_path) as one:
         assert spark_checkpoint.undo(plan, step, context(tmp_path, journal=one)).state is StepState.UNDONE
     assert not copy.exists()

@@ -13,7 +13,7 @@ from offsetwise.apply.disk import Disk
 from offsetwise.apply.fitting import requirement
 from offsetwise.apply.object_store import COPY_MARKER as MARKER
 from offsetwise.apply.verification import LiveEyes, verify
-from offsetwise.apply.writing import Context, Standing, Writer
+from offsetwise.apply.writing import Context, StepStanding, Writer
 from offsetwise.config import Migration
 from offsetwise.engines.checkpoint import read_checkpoint as read_any
 from offsetwise.engines.spark.checkpoint import read_checkpoint
@@ -113,7 +113,7 @@ def test_the_copy_restarts_at_the_planned_positions_and_keeps_the_rest(name: str
     assert DIGEST.encode() in made[MARKER]
     assert store.objects("source") == files
     assert step.place == _place(plan)
-    assert _writer(plan).look(plan, step, _context(plan)).standing is Standing.AS_WRITTEN
+    assert _writer(plan).look(plan, step, _context(plan)).standing is StepStanding.AS_WRITTEN
     assert _write(plan, tmp_path) == step
     assert store.objects("out/copy") == made
 
@@ -142,7 +142,7 @@ def test_a_savepoint_is_copied_inside_the_store_verified_and_taken_back(store: S
     assert {each.turnout for each in verify(receipt, eyes, verified_at="now").positions} == {Turnout.CONFIRMED}
 
     store.delete(f"out/copy/{MARKER}")
-    assert _writer(plan).look(plan, step, _context(plan)).standing is Standing.ABSENT
+    assert _writer(plan).look(plan, step, _context(plan)).standing is StepStanding.ABSENT
     assert {each.turnout for each in verify(receipt, eyes, verified_at="now").positions} == {Turnout.UNKNOWN}
     with journal(tmp_path, name="journal") as one:
         assert flink_savepoint.undo(plan, step, _context(plan, one)).state is StepState.UNDONE
@@ -214,7 +214,10 @@ def test_a_rollback_that_fails_at_any_request_goes_on(store: Store, tmp_path: Pa
             with journal(tmp_path, name=name) as one:
                 spark_checkpoint.undo(plan, step, _context(plan, one, Failing(at)))
         except OutputError:
-            assert _writer(plan).look(plan, step, _context(plan)).standing in (Standing.ABSENT, Standing.AS_WRITTEN)
+            assert _writer(plan).look(plan, step, _context(plan)).standing in (
+                StepStanding.ABSENT,
+                StepStanding.AS_WRITTEN,
+            )
         with journal(tmp_path, name=name) as one:
             assert spark_checkpoint.undo(plan, step, _context(plan, one)).state is StepState.UNDONE
         assert store.objects("out/copy") == {}
@@ -285,7 +288,7 @@ def test_a_copy_without_its_marker_counts_as_absent(store: Store, tmp_path: Path
     step = _write(plan, tmp_path)
     store.delete(f"out/copy/{MARKER}")
 
-    assert _writer(plan).look(plan, step, _context(plan)).standing is Standing.ABSENT
+    assert _writer(plan).look(plan, step, _context(plan)).standing is StepStanding.ABSENT
 
 
 def test_a_copy_on_which_a_query_has_run_is_kept(store: Store, tmp_path: Path) -> None:
@@ -294,7 +297,7 @@ def test_a_copy_on_which_a_query_has_run_is_kept(store: Store, tmp_path: Path) -
     store.put("out/copy", {"offsets/2": b"v1\n{}\n-"})
     before = store.objects("out/copy")
 
-    assert _writer(plan).look(plan, step, _context(plan)).standing is Standing.CHANGED
+    assert _writer(plan).look(plan, step, _context(plan)).standing is StepStanding.CHANGED
     with pytest.raises(ApplyError, match="offsets/2 is there") as caught, journal(tmp_path) as one:
         spark_checkpoint.undo(plan, step, _context(plan, one))
     assert "failback" in caught.value.fix
@@ -311,7 +314,7 @@ def test_a_copy_on_which_a_query_has_run_is_copied_again_with_a_marker_of_its_ow
         step = spark_checkpoint.write(failback, COPY, _context(plan, one, output=output))
 
     assert _positions(output) == _expected(failback)
-    assert spark_checkpoint.look(failback, step, _context(plan)).standing is Standing.AS_WRITTEN
+    assert spark_checkpoint.look(failback, step, _context(plan)).standing is StepStanding.AS_WRITTEN
     first, second = (store.objects(f"out/{name}")[MARKER] for name in ("copy", "back"))
     assert first != second
 

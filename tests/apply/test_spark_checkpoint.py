@@ -14,7 +14,7 @@ import pytest
 
 import offsetwise
 from offsetwise.apply.disk import Disk
-from offsetwise.apply.writing import Standing, Writer
+from offsetwise.apply.writing import StepStanding, Writer
 from offsetwise.engines.spark.checkpoint import read_checkpoint
 from offsetwise.engines.spark.offset_log import checksum_fits
 from offsetwise.errors import (
@@ -558,7 +558,7 @@ class TestAfterwards:
         with journal(tmp_path) as one:
             undone = spark_checkpoint.undo(plan, step, context(tmp_path, journal=one))
             assert spark_checkpoint.undo(plan, step, context(tmp_path, journal=one)) == undone
-            assert spark_checkpoint.look(plan, step, context(tmp_path)).standing is Standing.ABSENT
+            assert spark_checkpoint.look(plan, step, context(tmp_path)).standing is StepStanding.ABSENT
 
         assert undone.state is StepState.UNDONE
         assert list((tmp_path / "out").iterdir()) == []
@@ -598,7 +598,7 @@ class TestAfterwards:
         plan = drafted(str(recorded(PENDING, tmp_path)))
         step = _copied(plan, tmp_path)
         copy = tmp_path / "out" / "copy"
-        assert spark_checkpoint.look(plan, step, context(tmp_path)).standing is Standing.AS_WRITTEN
+        assert spark_checkpoint.look(plan, step, context(tmp_path)).standing is StepStanding.AS_WRITTEN
         ran(copy)
         before = tree_hash(copy)
 
@@ -607,4 +607,4 @@ class TestAfterwards:
 
         assert "failback" in caught.value.fix
         assert tree_hash(copy) == before
-        assert spark_checkpoint.look(plan, step, context(tmp_path)).standing is Standing.CHANGED
+        assert spark_checkpoint.look(plan, step, context(tmp_path)).standing is StepStanding.CHANGED

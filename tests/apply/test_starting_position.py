@@ -10,7 +10,7 @@ import pytest
 
 from offsetwise.apply.verification.eyes import LiveEyes
 from offsetwise.apply.writers import writer_module
-from offsetwise.apply.writing import Standing
+from offsetwise.apply.writing import StepStanding
 from offsetwise.engines.spark.kinesis import parse_line
 from offsetwise.errors import ApplyError
 from offsetwise.model import ShardRange, SourcePosition, Start, StepState, Turnout
@@ -47,7 +47,7 @@ def test_it_is_written_verified_and_taken_back(tmp_path: Path) -> None:
     assert dict(line.places) == {f"shardId-{one.partition:012}": one.new_offset for one in plan.positions}
     eyes = LiveEyes(migration=MIGRATION.model_copy(update={"write_roots": (str(tmp_path),)}))
     assert {each.turnout for each in MODULE.verify(plan, step, eyes, None)} == {Turnout.CONFIRMED}
-    assert WRITER.look(plan, step, context(tmp_path)).standing is Standing.AS_WRITTEN
+    assert WRITER.look(plan, step, context(tmp_path)).standing is StepStanding.AS_WRITTEN
     with journal(tmp_path) as one:
         assert WRITER.undo(plan, step, context(tmp_path, journal=one)).state is StepState.UNDONE
     assert not file.exists()

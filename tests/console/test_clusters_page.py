@@ -29,7 +29,7 @@ from offsetwise.console.widgets.palette import LIGHT
 from offsetwise.errors import ClusterAuthError, ClusterUnreachableError
 from offsetwise.model import Cluster, Problem, TopicPartition
 from offsetwise.progress import Progress
-from offsetwise.streams.access import AclCommand, Granted, Permissions, Resource, Step, StepName, StepState
+from offsetwise.streams.access import AclCommand, Granted, Permissions, Resource, Step, StepName, StepResult
 from offsetwise.transactions.decisions import Decision
 from offsetwise.transactions.report import LogEnds, SinkTransactions
 from tests.clusters.values import TAKEN_MS, log, new, old, topic
@@ -380,16 +380,16 @@ def test_problems_of_a_partial_reading_are_named(open_page: OpenPage) -> None:
 def test_the_connection_test_shows_every_step_with_its_remedy(open_page: OpenPage) -> None:
     asked = reader(live=True)
     asked.steps = (
-        Step(name=StepName.RESOLVE, state=StepState.OK, said="broker-1:9092 is 10.0.0.1.", took_ms=3),
-        Step(name=StepName.METADATA, state=StepState.OK, said="2 brokers.", fix="Correct advertised.listeners."),
+        Step(name=StepName.RESOLVE, state=StepResult.OK, said="broker-1:9092 is 10.0.0.1.", took_ms=3),
+        Step(name=StepName.METADATA, state=StepResult.OK, said="2 brokers.", fix="Correct advertised.listeners."),
         Step(
             name=StepName.CONNECT,
-            state=StepState.FAILED,
+            state=StepResult.FAILED,
             said="broker-1:9092 refused the connection.",
             fix="Start the broker.",
             took_ms=4,
         ),
-        Step(name=StepName.TLS, state=StepState.SKIPPED, said="Not tried, because the step “connect” failed."),
+        Step(name=StepName.TLS, state=StepResult.SKIPPED, said="Not tried, because the step “connect” failed."),
     )
     page = open_page(asked, CLUSTERS, migration=LIVE)
     page.button(key="connection-old-now").click().run()

@@ -26,7 +26,7 @@ from offsetwise.review.access import SignIn
 from offsetwise.review.answers import SavedVersion
 from offsetwise.review.exports import ExportKind
 from offsetwise.review.people import Person
-from offsetwise.review.view import View
+from offsetwise.review.view import PlansView
 from offsetwise.store.reviews import Reviews
 from offsetwise.store.store import open_store
 from tests.approval.signed import PLAN
@@ -216,7 +216,7 @@ class TestTakingOut:
         packed(here.scene, ADA)
         page = here.open(PAGE, ADA)
         with monkeypatch.context() as down:
-            down.setattr(View, "bundle", lambda *_: _down())
+            down.setattr(PlansView, "bundle", lambda *_: _down())
             page.button(key="make-bundle").click().run()
         assert not page.exception
         assert "bundle" not in offered(page)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from offsetwise.engines.spark.details import SparkDetails
-from offsetwise.findings import Case, JobStatement, MigrationCase, TopicPair
+from offsetwise.findings import Case, JobStatement, MigrationCase, TopicCase
 from offsetwise.model import (
     Ahead,
     BelongsTo,
@@ -136,7 +136,7 @@ def migration(**changes: Any) -> MigrationCase:
         belongs_to=OLD,
         job=JobStatement(),
         link=Link.MIRRORMAKER,
-        topics=(TopicPair(old_name="orders", old=topic(), new=topic()),),
+        topics=(TopicCase(old_name="orders", old=topic(), new=topic()),),
         rows=(ROW,),
         now_ms=NOW_MS,
         kinds=("kafka",),
@@ -144,6 +144,6 @@ def migration(**changes: Any) -> MigrationCase:
     return replace(standard, **changes)
 
 
-def pair(old: TopicState | None, new: TopicState | None) -> tuple[TopicPair, ...]:
+def pair(old: TopicState | None, new: TopicState | None) -> tuple[TopicCase, ...]:
     """Give one topic on both clusters."""
-    return (TopicPair(old_name="orders", old=old, new=new),)
+    return (TopicCase(old_name="orders", old=old, new=new),)

@@ -22,7 +22,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exported 
 from offsetwise.config import ClusterConfig
 from offsetwise.lab import Lab
 from offsetwise.model import Cluster, TopicPartition
-from offsetwise.streams.access import Resource, Step, StepName, StepState
+from offsetwise.streams.access import Resource, Step, StepName, StepResult
 from offsetwise.streams.kafka.connection import try_connection
 from offsetwise.streams.kafka.permissions import minimum_acls, read_permissions
 from offsetwise.streams.kafka.record_times import timestamps_at
@@ -70,25 +70,25 @@ def sasl(cluster: SecuredCluster, monkeypatch: pytest.MonkeyPatch, secret: str =
     )
 
 
-def states(steps: tuple[Step, ...]) -> dict[StepName, StepState]:
+def states(steps: tuple[Step, ...]) -> dict[StepName, StepResult]:
     return {step.name: step.state for step in steps}
 
 
 def failed(steps: tuple[Step, ...]) -> Step:
-    (found,) = [step for step in steps if step.state is StepState.FAILED]
+    (found,) = [step for step in steps if step.state is StepResult.FAILED]
     return found
 
 
 def test_a_plain_broker_passes_every_step_that_applies(secured: SecuredCluster) -> None:
     steps = try_connection(config(secured.plain), topic="granted")
     assert states(steps) == {
-        StepName.RESOLVE: StepState.OK,
-        StepName.CONNECT: StepState.OK,
-        StepName.TLS: StepState.SKIPPED,
-        StepName.AUTHENTICATE: StepState.SKIPPED,
-        StepName.METADATA: StepState.OK,
-        StepName.OFFSETS: StepState.OK,
-        StepName.GROUPS: StepState.OK,
+        StepName.RESOLVE: StepResult.OK,
+        StepName.CONNECT: StepResult.OK,
+        StepName.TLS: StepResult.SKIPPED,
+        StepName.AUTHENTICATE: StepResult.SKIPPED,
+        StepName.METADATA: StepResult.OK,
+        StepName.OFFSETS: StepResult.OK,
+        StepName.GROUPS: StepResult.OK,
     }
     assert "2 brokers, 3 topics" in steps[4].said
     assert "granted-0 begins at 0 and ends at 0" in steps[5].said
@@ -97,10 +97,10 @@ def test_a_plain_broker_passes_every_step_that_applies(secured: SecuredCluster) 
 def test_tls_shows_the_certificate_and_warns_before_it_expires(secured: SecuredCluster) -> None:
     steps = try_connection(config(f"127.0.0.1:{secured.tls_port}", security_protocol="ssl", ssl_ca_location=secured.ca))
     tls = steps[2]
-    assert tls.state is StepState.OK
+    assert tls.state is StepResult.OK
     assert "certificate of CN=localhost for 127.0.0.1, localhost" in tls.said
     assert "Renew" in tls.fix
-    assert states(steps)[StepName.GROUPS] is StepState.OK
+    assert states(steps)[StepName.GROUPS] is StepResult.OK
 
 
 def test_a_wrong_password_fails_to_authenticate_within_seconds(
@@ -181,7 +181,7 @@ def test_the_commands_to_copy_grant_exactly_what_reading_takes(
 
 
 def failed_or_none(steps: tuple[Step, ...]) -> Step | None:
-    return next((step for step in steps if step.state is StepState.FAILED), None)
+    return next((step for step in steps if step.state is StepResult.FAILED), None)
 
 
 def grant(cluster: SecuredCluster, command: str) -> None:

@@ -15,7 +15,7 @@ from offsetwise import approval
 from offsetwise.config import ClusterConfig
 from offsetwise.lab import Lab
 from offsetwise.model import IsolationLevel, LogRange
-from offsetwise.ports.windows import Wanted
+from offsetwise.ports.windows import WantedRecords
 from offsetwise.streams.kafka.matching import TopicCopies
 from tests.commands import Ran, call
 from tests.integration.flink_cluster import wait_until
@@ -196,7 +196,7 @@ def test_as_much_of_a_partition_is_read_as_is_wanted(
         own_times=False,
         identified=lambda _, data: (data.decode(), 0),
     )
-    wanted = Wanted(**{"topic": topic, "partition": 0, "most_bytes": 10**9, **asked})  # type: ignore[arg-type]
+    wanted = WantedRecords(**{"topic": topic, "partition": 0, "most_bytes": 10**9, **asked})  # type: ignore[arg-type]
     (read,) = copies.read([wanted])
 
     assert (read.numbers, read.whole, read.at_end) == (tuple(range(first, end)), whole, at_end)

@@ -17,7 +17,7 @@ from offsetwise.engines.registry import engine_of
 from offsetwise.engines.rows import read_one
 from offsetwise.model import Outcome, Problem, Subject
 from offsetwise.plan.sinks.gate import PENDING
-from offsetwise.workflow.scenes import Wanted, _checkpoint
+from offsetwise.workflow.scenes import WantedJob, _checkpoint
 from tests.engines.flink.files import CHECKPOINT, UID, Op, inline, integer, kafka_source, long, metadata, subtask
 from tests.engines.flink.test_hygiene import JOB
 from tests.engines.spark.folders import FLINK_NAMES, SAMPLES, write
@@ -185,7 +185,7 @@ def savepoint_that_keeps_no_earlier_batch(scene: Scene) -> Steps:  # noqa: ARG00
     of = Migration(name="m", source=sides["old"], target=sides["new"], checkpoints=(config,))
     subject = Subject.either(checkpoint="orders", group=None)
     return Steps(
-        lambda: _checkpoint(of, config, Wanted.of(subject, rewind_to=4)) and None,
+        lambda: _checkpoint(of, config, WantedJob.of(subject, rewind_to=4)) and None,
         lambda: None,
-        lambda: _checkpoint(of, config, Wanted.of(subject)) and None,
+        lambda: _checkpoint(of, config, WantedJob.of(subject)) and None,
     )

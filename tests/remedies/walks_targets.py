@@ -22,7 +22,7 @@ from offsetwise.targets import (
 from offsetwise.targets.flink.edit import edit_savepoint
 from offsetwise.targets.kcl.spec import read_leases
 from offsetwise.targets.kcl.table import LeaseTable
-from offsetwise.transactions.ended import Shown, TransactionPlace
+from offsetwise.transactions.ended import ShownTransaction, TransactionPlace
 from tests.apply import test_kcl_leases as kcl
 from tests.apply.kinesis_plans import ASKED, CHAIN, shard_plan
 from tests.apply.plans import (
@@ -321,9 +321,10 @@ def log_that_cannot_be_read(scene: Scene) -> Steps:
     staged = settling.stage(scene.folder)
     read = staged.sink.logs
 
-    def unread(transactions: Sequence[PlannedTransaction]) -> Mapping[TransactionPlace, Shown]:
+    def unread(transactions: Sequence[PlannedTransaction]) -> Mapping[TransactionPlace, ShownTransaction]:
         return {
-            place: Shown(last_stable_offset=None, problem="its leader did not answer") for place in read(transactions)
+            place: ShownTransaction(last_stable_offset=None, problem="its leader did not answer")
+            for place in read(transactions)
         }
 
     scene.patch.setattr(staged.sink, "logs", unread)

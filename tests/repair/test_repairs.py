@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import offsetwise
-from offsetwise.apply.writing import Standing
+from offsetwise.apply.writing import StepStanding
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.engines.spark.repairs.kinds import KINDS as REPAIRS
 from offsetwise.errors import ClusterError
@@ -269,7 +269,7 @@ def test_one_copy_has_the_repair_and_the_new_positions(kind: str, tmp_path: Path
         ]
         assert read.details.reruns_batch == expected.details.reruns_batch
         assert read.job_id == plan.job_id == (expected.job_id or ID)
-        assert spark_checkpoint.look(plan, step, context(tmp_path)).standing is Standing.AS_WRITTEN
+        assert spark_checkpoint.look(plan, step, context(tmp_path)).standing is StepStanding.AS_WRITTEN
         assert list(TYPE.disagreements(plan, "ab" * 32, step)) == []
         spark_checkpoint.undo(plan, step, context(tmp_path, journal=one))
     assert not Path(step.place).exists()

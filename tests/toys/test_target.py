@@ -12,7 +12,7 @@ from offsetwise.apply import back
 from offsetwise.apply.receipts import read_receipt
 from offsetwise.apply.run import apply, dry_run
 from offsetwise.apply.verification import LiveEyes, verify
-from offsetwise.apply.writing import Standing
+from offsetwise.apply.writing import StepStanding
 from offsetwise.console.plan import standing
 from offsetwise.errors import FileError, UsageError
 from offsetwise.model import StepState, Target, Turnout
@@ -67,7 +67,7 @@ def test_it_is_applied_verified_and_taken_back(tmp_path: Path) -> None:
     assert receipt == applied.receipt
     seen = verify(receipt, LiveEyes(migration=staged.migration), verified_at="2026-11-21T12:00:00Z")
     assert {each.turnout for each in seen.positions if each.target == CSV} == {Turnout.CONFIRMED}
-    assert [each.standing for each in back.preview(staged.back(), staged.tools()).seen] == [Standing.AS_WRITTEN] * 2
+    assert [each.standing for each in back.preview(staged.back(), staged.tools()).seen] == [StepStanding.AS_WRITTEN] * 2
     undone = back.rollback(staged.back(), staged.tools())
     assert [step.state for step in undone] == [StepState.UNDONE] * 2
     assert not (tmp_path / "out" / "copy").exists()
@@ -82,7 +82,7 @@ def test_what_was_changed_is_neither_verified_nor_removed(tmp_path: Path) -> Non
     (looked,) = back.preview(staged.back(), staged.tools()).seen
 
     assert {each.turnout for each in seen.positions} == {Turnout.DIFFERENT}
-    assert looked.standing is Standing.CHANGED
+    assert looked.standing is StepStanding.CHANGED
 
 
 def test_a_receipt_of_it_that_says_something_else_is_refused(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from offsetwise.model import PlannedTransaction, Settlement
 from offsetwise.targets.transactions.port import Reply
-from offsetwise.transactions.ended import Shown, TransactionPlace, places_of
+from offsetwise.transactions.ended import ShownTransaction, TransactionPlace, places_of
 from offsetwise.transactions.observed import Answer, Described, Missing
 
 FENCED, UNKNOWN_ID, WRONG_STATE, DENIED = 90, 49, 48, 53
@@ -131,7 +131,7 @@ class FileSink:
             return Reply(code=None, told="no answer came")
         return Reply(code=code, told=NAMES.get(code or 0, "error"))
 
-    def logs(self, transactions: Sequence[PlannedTransaction]) -> Mapping[TransactionPlace, Shown]:
+    def logs(self, transactions: Sequence[PlannedTransaction]) -> Mapping[TransactionPlace, ShownTransaction]:
         held, made = self.ids, {}
         for each in transactions:
             of = held.get(each.transactional_id or "")
@@ -139,7 +139,7 @@ class FileSink:
                 open_ = of is not None and of.visible is None
                 stable = place.start_offset + (0 if open_ else 1)
                 visible = None if of is None else bool(of.visible)
-                made[place] = Shown(last_stable_offset=stable, held_open=open_, visible=visible)
+                made[place] = ShownTransaction(last_stable_offset=stable, held_open=open_, visible=visible)
         return made
 
     def may_write(self, prefix: str) -> bool | None:

@@ -26,7 +26,7 @@ from offsetwise.plan.request import check_request
 from offsetwise.plan.sinks.settling import moved, settle
 from offsetwise.review.risk import facts_of
 from offsetwise.transactions.decisions import Decision
-from offsetwise.transactions.ended import Shown, judge, places_of
+from offsetwise.transactions.ended import ShownTransaction, judge, places_of
 from offsetwise.transactions.observed import Described, Missing
 from offsetwise.wording.irrevocable import confirmation, irrevocable
 from tests.apply.plans import COPY
@@ -565,7 +565,7 @@ def test_the_logs_decide_as_long_as_the_coordinator_does_not_say_otherwise(
         else Described(producer_id=1, epoch=1, state=answer, timeout_ms=1, start_ms=1)
     )
     (place,) = places_of(planned)
-    log = Shown(**({"last_stable_offset": 11, "held_open": False} | shown))
+    log = ShownTransaction(**({"last_stable_offset": 11, "held_open": False} | shown))
 
     made, told = judge(planned, said, {place: log})
 

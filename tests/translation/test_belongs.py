@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from offsetwise.model import Cluster, LogRange, TopicPartition
-from offsetwise.translation.belongs import CLOCKS_APART_MS, Standing, belongs_to
+from offsetwise.translation.belongs import CLOCKS_APART_MS, PositionStanding, belongs_to
 
 NAMES = {Cluster.OLD: "prod-a", Cluster.NEW: "prod-b"}
 PLANNED_AT_MS = 1_767_225_600_000
@@ -22,8 +22,8 @@ def standing(
     time_on_old: int | None = None,
     time_on_new: int | None = None,
     same: bool = False,
-) -> Standing:
-    return Standing(
+) -> PositionStanding:
+    return PositionStanding(
         partition=TopicPartition("orders", partition),
         offset=offset,
         old=old,
@@ -34,7 +34,7 @@ def standing(
     )
 
 
-def told(*standings: Standing, planned_at_ms: int | None = PLANNED_AT_MS) -> tuple[Cluster | None, str]:
+def told(*standings: PositionStanding, planned_at_ms: int | None = PLANNED_AT_MS) -> tuple[Cluster | None, str]:
     made = belongs_to(standings, planned_at_ms=planned_at_ms, names=NAMES)
     return made.cluster, made.reason
 

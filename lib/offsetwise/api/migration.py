@@ -28,7 +28,7 @@ from offsetwise.plan import options
 from offsetwise.plan.request import DraftRequest, SettlementChoice, StartChoice, Unset
 from offsetwise.plan.settings import texts
 from offsetwise.progress import Progress, unheard
-from offsetwise.workflow import Wanted
+from offsetwise.workflow import WantedJob
 
 if TYPE_CHECKING:
     from offsetwise.api.plan import Plan
@@ -123,7 +123,7 @@ class Migration:
             FileError: The folder cannot be used. What was written before stays.
             SparkError: Spark cannot read the records.
         """
-        wanted = None if jobs is None else [Wanted.of(job._named()) for job in jobs]
+        wanted = None if jobs is None else [WantedJob.of(job._named()) for job in jobs]
         done = []
         for each in workflow.compare_all(
             self.settings,

@@ -15,7 +15,7 @@ from typing import Final
 from offsetwise.apply.journal import KIND, Journal, StepRecord, check_plan, read_journal
 from offsetwise.apply.receipts import places_of, receipt_and_plan, require_agreeing_records
 from offsetwise.apply.run import Tools, context_of
-from offsetwise.apply.writing import Context, SeenPlace, Standing
+from offsetwise.apply.writing import Context, SeenPlace, StepStanding
 from offsetwise.approval import ApprovalFile, ApprovalPolicy, approved
 from offsetwise.approval.policy import CLOCK_SKEW_S
 from offsetwise.config import Migration
@@ -263,7 +263,7 @@ def _looked(found: _Evidence, step: ReceiptStep, order: BackOrder, tools: Tools,
     try:
         return tools.writers[step.target.kind].look(found.plan, step, _context(found, order, tools, number))
     except OffsetwiseError as error:
-        return SeenPlace(standing=Standing.UNKNOWN, told=error.problem)
+        return SeenPlace(standing=StepStanding.UNKNOWN, told=error.problem)
 
 
 def _context(found: _Evidence, order: BackOrder, tools: Tools, step: int, journal: Journal | None = None) -> Context:

@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from offsetwise.apply.disk import told
 from offsetwise.apply.journal import Journal, StepRecord
-from offsetwise.apply.writing import Context, SeenPlace, Standing
+from offsetwise.apply.writing import Context, SeenPlace, StepStanding
 from offsetwise.errors import ApplyError, OutputError, RunningQueryError
 from offsetwise.model import ReceiptStep, StepState
 from offsetwise.regular_files import Folders, below
@@ -231,4 +231,4 @@ def unpublish(step: ReceiptStep, context: Context, *, refuse: Callable[[], str |
 
 def absent(step: ReceiptStep) -> SeenPlace:
     """Say that nothing stands at a step's place."""
-    return SeenPlace(standing=Standing.ABSENT, told=f"There is nothing at {step.place}.")
+    return SeenPlace(standing=StepStanding.ABSENT, told=f"There is nothing at {step.place}.")

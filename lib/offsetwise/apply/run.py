@@ -26,7 +26,7 @@ from offsetwise.apply.recheck import RecheckResult, World, recheck, require
 from offsetwise.apply.recheck.accepting import accepted, require_needed
 from offsetwise.apply.targets import write_targets
 from offsetwise.apply.writers import Writers, output_of
-from offsetwise.apply.writing import Context, Preview, SeenPlace, Standing
+from offsetwise.apply.writing import Context, Preview, SeenPlace, StepStanding
 from offsetwise.approval import ApprovalFile, ApprovalPolicy, approved
 from offsetwise.config import Migration
 from offsetwise.errors import ApplyError, NotApprovedError, OffsetwiseError, OutputError, PlanError
@@ -265,7 +265,7 @@ def _require_standing(order: ApplyOrder, tools: Tools, steps: Mapping[int, Recei
     """Look at what an earlier call wrote before it is believed."""
     for number, step in sorted(steps.items()):
         seen = _looked(order, tools, number, step)
-        if seen.standing is not Standing.AS_WRITTEN:
+        if seen.standing is not StepStanding.AS_WRITTEN:
             raise ApplyError(
                 f"{path}: expected what it says was written to be there, found {step.target} {seen.standing}: "
                 f"{seen.told} Nothing was written now.",
@@ -276,7 +276,7 @@ def _require_standing(order: ApplyOrder, tools: Tools, steps: Mapping[int, Recei
 def _believed(receipt: str, applied: Applied, *, own: bool) -> Applied:
     """Believe a receipt as far as what is there bears it out; a journal of this user's own tells of the rest."""
     for step, seen in zip(applied.receipt.steps, applied.already, strict=True):
-        if seen.standing is Standing.ABSENT or (seen.standing is not Standing.AS_WRITTEN and not own):
+        if seen.standing is StepStanding.ABSENT or (seen.standing is not StepStanding.AS_WRITTEN and not own):
             raise ApplyError(
                 f"{receipt}: expected what it says was written to be there, found {step.target} {seen.standing}: "
                 f"{seen.told} Nothing was written now.",
@@ -323,7 +323,7 @@ def _looked(order: ApplyOrder, tools: Tools, number: int, step: ReceiptStep) -> 
     try:
         return tools.writers[step.target.kind].look(order.plan, step, _context(order, tools, number))
     except OffsetwiseError as error:
-        return SeenPlace(standing=Standing.UNKNOWN, told=error.problem)
+        return SeenPlace(standing=StepStanding.UNKNOWN, told=error.problem)
 
 
 def _already(order: ApplyOrder, receipt: str, tools: Tools, records: Mapping[int, StepRecord]) -> Applied:

@@ -80,7 +80,7 @@ class Preview:
     """Those that would be ended."""
 
 
-class Standing(StrEnum):
+class StepStanding(StrEnum):
     """How what is at a place now compares with what a step wrote."""
 
     AS_WRITTEN = "as written"
@@ -93,7 +93,7 @@ class Standing(StrEnum):
 class SeenPlace:
     """What is at a place now."""
 
-    standing: Standing
+    standing: StepStanding
     told: str
     """One sentence."""
 
@@ -146,4 +146,4 @@ class Writer(ABC):
     def left(self, plan: Plan, undone: ReceiptStep, context: Context) -> str | None:
         """Say what is not as it was before, after a step was undone; None where all is."""
         seen = self.look(plan, undone, context)
-        return None if seen.standing is Standing.ABSENT else seen.told
+        return None if seen.standing is StepStanding.ABSENT else seen.told

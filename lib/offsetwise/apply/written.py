@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from offsetwise.apply.digests import bytes_of, sha256
 from offsetwise.apply.publish import absent
-from offsetwise.apply.writing import SeenPlace, Standing
+from offsetwise.apply.writing import SeenPlace, StepStanding
 from offsetwise.model import ReceiptStep
 from offsetwise.regular_files import below
 
@@ -84,5 +84,5 @@ def look_at_folder(step: ReceiptStep, wrong: Callable[[], str | None]) -> SeenPl
 def standing(step: ReceiptStep, changed: str | None) -> SeenPlace:
     """Say how something that stands there compares with what a step wrote."""
     if changed is not None:
-        return SeenPlace(standing=Standing.CHANGED, told=f"{step.place}: {changed}")
-    return SeenPlace(standing=Standing.AS_WRITTEN, told=f"{step.place} is as it was written.")
+        return SeenPlace(standing=StepStanding.CHANGED, told=f"{step.place}: {changed}")
+    return SeenPlace(standing=StepStanding.AS_WRITTEN, told=f"{step.place} is as it was written.")

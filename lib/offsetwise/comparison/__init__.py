@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from offsetwise.comparison.subjects import ReadSubject, read_before
 from offsetwise.config import Migration
-from offsetwise.findings import Case, JobStatement, MigrationCase, TopicPair, describe, judge, judge_migration
+from offsetwise.findings import Case, JobStatement, MigrationCase, TopicCase, describe, judge, judge_migration
 from offsetwise.model import (
     AnyPosition,
     BelongsTo,
@@ -34,7 +34,7 @@ from offsetwise.model import (
 )
 from offsetwise.ports.stream import Translate, spec_of
 from offsetwise.position import offset_of
-from offsetwise.translation.belongs import Standing
+from offsetwise.translation.belongs import PositionStanding
 from offsetwise.translation.mirror import Flow, SyncIndex, find_flow, mirror_candidates
 from offsetwise.translation.old_log import only_place
 from offsetwise.translation.resolve import Match, Query, resolve
@@ -167,11 +167,11 @@ def candidates_of(scene: Scene, position: Query, offset: int) -> tuple[Candidate
     )
 
 
-def standings_of(scene: Scene, positions: Iterable[Query]) -> Iterator[Standing]:
+def standings_of(scene: Scene, positions: Iterable[Query]) -> Iterator[PositionStanding]:
     """Hold every position against what both clusters have under its own topic's name."""
     for position in positions:
         if position.states_offset and position.offset is not None:
-            yield Standing(
+            yield PositionStanding(
                 partition=position.topic_partition,
                 offset=position.offset,
                 old=position.old,
@@ -344,7 +344,7 @@ def _migration_case(scene: Scene, rows: tuple[PartitionComparison, ...], belongs
         job=_job(scene),
         link=scene.migration.link,
         topics=tuple(
-            TopicPair(
+            TopicCase(
                 old_name=old,
                 old=scene.topics[Cluster.OLD].get(old),
                 new=scene.topics[Cluster.NEW].get(new),

@@ -9,7 +9,7 @@ from typing import Final, Protocol, TypeVar
 
 from offsetwise.comparison import Scene
 from offsetwise.model import AnyPosition, BelongsTo, TopicState
-from offsetwise.ports.windows import Wanted, Window
+from offsetwise.ports.windows import WantedRecords, Window
 from offsetwise.progress import Progress
 from offsetwise.registry import STREAMS
 from offsetwise.translation.resolve import Match, Query
@@ -64,7 +64,7 @@ class Copies(Protocol):
     def own_times(self) -> bool:
         """Whether its records have the times at which they came to it, and none that their writers say."""
 
-    def read(self, tasks: Sequence[Wanted]) -> list[Window]:
+    def read(self, tasks: Sequence[WantedRecords]) -> list[Window]:
         """Read windows; no copy of a record lies below one that begins at a time before it came to the old stream.
 
         Where times are the writers' own, that is not sure.

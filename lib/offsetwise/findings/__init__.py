@@ -1,6 +1,6 @@
 """What is wrong or worth knowing: stable codes, and pure checks that decide them."""
 
-from offsetwise.findings.case import Case, JobStatement, MigrationCase, TopicPair
+from offsetwise.findings.case import Case, JobStatement, MigrationCase, TopicCase
 from offsetwise.findings.checks import judge, judge_migration
 from offsetwise.findings.register import (
     DeclaredFinding,
@@ -21,7 +21,7 @@ __all__ = [
     "MigrationCase",
     "Said",
     "Stage",
-    "TopicPair",
+    "TopicCase",
     "describe",
     "finding",
     "findings",

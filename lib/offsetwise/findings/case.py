@@ -94,7 +94,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TopicPair:
+class TopicCase:
     """A topic on both clusters. None where the cluster said that it does not exist."""
 
     old_name: str
@@ -112,7 +112,7 @@ class MigrationCase:
     belongs_to: BelongsTo
     job: JobStatement
     link: Link
-    topics: tuple[TopicPair, ...]
+    topics: tuple[TopicCase, ...]
     rows: tuple[PartitionComparison, ...]
     now_ms: int
     """When the clusters were read (not when somebody looks at the comparison)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from offsetwise.findings.case import MigrationCase, TopicPair
+from offsetwise.findings.case import MigrationCase, TopicCase
 from offsetwise.findings.register import Said, Stage, describe, finding
 from offsetwise.model import AnyPosition, Details, Link, LogRange, PartitionComparison, Severity, TopicState
 from offsetwise.ports.stream import is_of_several_clusters
@@ -196,7 +196,7 @@ def group_offsets_expire(case: MigrationCase) -> Iterator[str]:
     rank=130,
     stage=Stage.TOPIC,
 )
-def partitions_fewer(pair: TopicPair) -> Iterator[str]:
+def partitions_fewer(pair: TopicCase) -> Iterator[str]:
     """The topic has fewer partitions on the new cluster."""
     if (more := _more(pair)) < 0:
         yield f"{_counted(pair)}: {many(-more, 'partition')} cannot continue."
@@ -210,7 +210,7 @@ def partitions_fewer(pair: TopicPair) -> Iterator[str]:
     rank=50,
     stage=Stage.TOPIC,
 )
-def partitions_more(pair: TopicPair) -> Iterator[str]:
+def partitions_more(pair: TopicCase) -> Iterator[str]:
     """The topic has more partitions on the new cluster."""
     if (more := _more(pair)) > 0:
         yield f"{_counted(pair)}: {many(more, 'partition')} need a start of their own."
@@ -224,7 +224,7 @@ def partitions_more(pair: TopicPair) -> Iterator[str]:
     rank=10,
     stage=Stage.TOPIC,
 )
-def timestamps_unusable(pair: TopicPair) -> Iterator[str]:
+def timestamps_unusable(pair: TopicCase) -> Iterator[str]:
     """A cluster replaces the record's timestamp by the time of appending."""
     if where := _where(pair, "message.timestamp.type", "LogAppendTime"):
         yield (
@@ -241,7 +241,7 @@ def timestamps_unusable(pair: TopicPair) -> Iterator[str]:
     rank=20,
     stage=Stage.TOPIC,
 )
-def compacted(pair: TopicPair) -> Iterator[str]:
+def compacted(pair: TopicCase) -> Iterator[str]:
     """A cluster compacts the topic."""
     if where := _where(pair, "cleanup.policy", "compact"):
         yield (
@@ -267,14 +267,14 @@ def _starts_old(row: PartitionComparison) -> bool:
     return _within(row.restart[0].old, row.old) is True
 
 
-def _more(pair: TopicPair) -> int:
+def _more(pair: TopicCase) -> int:
     """Say how many partitions more the new cluster has; 0 where one was not read, or shards are divided otherwise."""
     if not (_read(pair.old) and _read(pair.new)) or (pair.new is not None and pair.new.shards):
         return 0
     return _count(pair.new) - _count(pair.old)
 
 
-def _counted(pair: TopicPair) -> str:
+def _counted(pair: TopicCase) -> str:
     old, new = many(_count(pair.old), "partition"), _count(pair.new)
     return f"{pair.old_name} has {old} on the old cluster and {new:,} on the new one"
 
@@ -287,7 +287,7 @@ def _count(topic: TopicState | None) -> int:
     return 0 if topic is None else len(topic.partitions)
 
 
-def _where(pair: TopicPair, key: str, value: str) -> str:
+def _where(pair: TopicCase, key: str, value: str) -> str:
     names = [
         f"the {name} cluster"
         for name, topic in (("old", pair.old), ("new", pair.new))

@@ -39,7 +39,7 @@ class SampleRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Transaction:
+class SampleTransaction:
     """Records of `payments` that are committed or aborted together."""
 
     records: tuple[SampleRecord, ...]
@@ -65,13 +65,13 @@ def plain(first: int, end: int) -> Iterator[SampleRecord]:
         yield SampleRecord(topic="beats", partition=0, timestamp_ms=run_ms, key=b"sensor", value=b'{"state": "alive"}')
 
 
-def transactions(first: int, end: int) -> Iterator[Transaction]:
+def transactions(first: int, end: int) -> Iterator[SampleTransaction]:
     """Give the transactions of `payments` for the ticks from `first` up to `end`, which is exclusive."""
     for tick in range(first, end):
         if tick % PAYMENTS_PER_TRANSACTION == 0:
             numbers = range(tick, tick + PAYMENTS_PER_TRANSACTION)
             number = tick // PAYMENTS_PER_TRANSACTION
-            yield Transaction(
+            yield SampleTransaction(
                 records=tuple(
                     _record(
                         "payments", each % PAYMENTS_PARTITIONS, tick, each, key=f"order-{each}", cents=each * 7 % 5000

@@ -35,7 +35,7 @@ class LagView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
+class LagSide:
     """One partition on one cluster, judged over the window."""
 
     time: TimeLag
@@ -52,15 +52,15 @@ class PartitionView:
     key: Key
     history: tuple[StoredSample, ...]
     """Each holds this partition only, or nothing where the sample lacks it."""
-    old: Side
-    new: Side
+    old: LagSide
+    new: LagSide
 
     @property
     def row(self) -> LagPartition | None:
         """The partition in the newest sample."""
         return next(iter(self.history[-1].sample.partitions), None) if self.history else None
 
-    def side(self, side: Cluster) -> Side:
+    def side(self, side: Cluster) -> LagSide:
         """Give one cluster's."""
         return self.old if side is Cluster.OLD else self.new
 
@@ -96,14 +96,14 @@ def partition_view(archive: Archive, subject: LagSubject, key: Key, window_ms: i
     )
 
 
-def judged(samples: Sequence[LagSample], key: Key, side: Cluster) -> Side:
+def judged(samples: Sequence[LagSample], key: Key, side: Cluster) -> LagSide:
     """Judge one partition on one cluster over samples that ascend in time."""
     row = next((row for row in samples[-1].partitions if row.key == key), None) if samples else None
     place = None if row is None else offset_or_none(row.place(side))
     ends = ends_of(samples, key, side)
     # A time is judged at the newest sample: without its log end, nothing is known.
     read = bool(samples) and bool(ends) and ends[-1].at_ms >= samples[-1].taken_at_ms
-    return Side(
+    return LagSide(
         time=time_lag(ends if read else (), place),
         growth=rate(ends),
         start_reaches_ms=start_reaches(starts_of(samples, key, side), place) if read else None,

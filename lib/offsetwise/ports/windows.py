@@ -19,7 +19,7 @@ class ReadFailure(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class WantedRecords:
     """The records of one shard or partition that are needed."""
 
     topic: str

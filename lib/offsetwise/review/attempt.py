@@ -20,7 +20,7 @@ from offsetwise.review.allowing import Verb, not_signed_in, why_not
 from offsetwise.review.answers import REFUSALS, AlreadyDecided, AlreadyOpen, NotAllowed, Stale
 from offsetwise.review.difference import Difference, difference
 from offsetwise.review.people import MAX_NAME, Person
-from offsetwise.review.sheet import Standing, standing
+from offsetwise.review.sheet import VersionStanding, standing
 from offsetwise.store.audit import Details, Record
 from offsetwise.store.looks import StoreLook
 from offsetwise.store.review_rows import PlanRow, State, VersionRow
@@ -129,7 +129,7 @@ class Attempt:
         self.digest = self.digest or newest.digest
         return person, self.plan, newest
 
-    def standing(self, row: PlanRow, version: VersionRow) -> Standing:
+    def standing(self, row: PlanRow, version: VersionRow) -> VersionStanding:
         """Say how far a plan came."""
         return standing(self.change, row, version, rules=self.rules, now=self.now)
 
@@ -226,7 +226,7 @@ def written(
     )
 
 
-def decided(row: PlanRow, told: Standing) -> AlreadyDecided:
+def decided(row: PlanRow, told: VersionStanding) -> AlreadyDecided:
     """Answer somebody who comes after the decision."""
     by = ", ".join(f"{each.by.subject} of {each.by.issuer} at {_time(each.at_ms)}" for each in told.counted)
     return AlreadyDecided(state=row.state, told=f"Plan {row.id} is {row.state}{f', approved by {by}' if by else ''}.")

@@ -22,7 +22,7 @@ from offsetwise.review.answers import AlreadyDecided, Approved, DecideAnswer, No
 from offsetwise.review.attempt import Attempt, content_of, decided
 from offsetwise.review.people import Person, may_be_one, who
 from offsetwise.review.risk import VersionFacts
-from offsetwise.review.sheet import Standing
+from offsetwise.review.sheet import VersionStanding
 from offsetwise.store.review_rows import PlanRow, State, VersionRow, Who
 
 _TOLD: Final = 1_000
@@ -49,7 +49,7 @@ class _Matter:
 
     row: PlanRow
     newest: VersionRow
-    told: Standing
+    told: VersionStanding
 
 
 def decide(attempt: Attempt, wanted: ReviewDecision) -> DecideAnswer:

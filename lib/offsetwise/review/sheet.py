@@ -50,7 +50,7 @@ class Sheet:
     """All of them, ascending."""
     editors: tuple[EditorRow, ...]
     """Who wrote, edited or submitted any version; the author first."""
-    standing: Standing
+    standing: VersionStanding
     decisions: tuple[DecisionRow, ...]
     """About all versions, ascending."""
     comments: tuple[CommentRow, ...]
@@ -65,7 +65,7 @@ class Sheet:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class VersionStanding:
     """How far the newest version came, at one moment."""
 
     state: State
@@ -114,7 +114,7 @@ class Waiting:
     """A clause: what it waits for."""
 
 
-def standing(look: StoreLook, row: PlanRow, version: VersionRow, *, rules: Access, now: datetime) -> Standing:
+def standing(look: StoreLook, row: PlanRow, version: VersionRow, *, rules: Access, now: datetime) -> VersionStanding:
     """Say how far a plan's newest version came, by the rules as they are now."""
     required = rules.decisions.required
     now_ms = int(now.timestamp() * 1000)
@@ -131,7 +131,7 @@ def standing(look: StoreLook, row: PlanRow, version: VersionRow, *, rules: Acces
         expired = submission is None or now_ms >= submission.expires_at_ms or lapsed
     elif row.state is State.APPROVED:
         expired = len(counted) < required
-    return Standing(
+    return VersionStanding(
         state=row.state,
         submission=submission,
         counted=counted,

@@ -22,7 +22,7 @@ from offsetwise.review.bundle import pack
 from offsetwise.review.difference import Difference
 from offsetwise.review.people import Person, identity, is_of, may_be_one, recorded, who, why_barred
 from offsetwise.review.risk import VersionFacts
-from offsetwise.review.sheet import Sheet, SheetMark, Standing, Waiting, standing
+from offsetwise.review.sheet import Sheet, SheetMark, VersionStanding, Waiting, standing
 from offsetwise.store.audit import AuditFilter, AuditRow, Chain
 from offsetwise.store.looks import StoreLook
 from offsetwise.store.review_rows import EditorRow, PlanRow, State, VersionRow
@@ -42,7 +42,7 @@ class Credits:
     """The same people, and who submitted an earlier version, issuer and subject apart."""
 
 
-class View:
+class PlansView:
     """The plans under review, to look at. Safe to use from several threads.
 
     Methods raise an `AccessError` for somebody without the role viewer, and a `ConfigError` if the access file cannot
@@ -303,7 +303,7 @@ class View:
             name=name, content=packed, mime="application/gzip", digest=version.digest, mark=SheetMark.DRAFT
         )
 
-    def _newest(self, look: StoreLook, plan: int, rules: Access) -> tuple[PlanRow, VersionRow, Standing]:
+    def _newest(self, look: StoreLook, plan: int, rules: Access) -> tuple[PlanRow, VersionRow, VersionStanding]:
         row = look.plan(plan)
         if row is None:
             raise _no_version(plan)
@@ -322,7 +322,7 @@ class View:
 
 
 def _waits(
-    person: Person, rules: Access, facts: VersionFacts, told: Standing, editors: tuple[EditorRow, ...]
+    person: Person, rules: Access, facts: VersionFacts, told: VersionStanding, editors: tuple[EditorRow, ...]
 ) -> str | None:
     roles = rules.roles_of(person)
     if is_of(person, editors):

@@ -22,7 +22,7 @@ class StepName(StrEnum):
     GROUPS = "groups"
 
 
-class StepState(StrEnum):
+class StepResult(StrEnum):
     """How a step ended."""
 
     OK = "ok"
@@ -35,7 +35,7 @@ class Step:
     """One step of a connection test. A step that is `ok` may still have a `fix`, for what it found beside."""
 
     name: StepName
-    state: StepState
+    state: StepResult
     said: str
     """What was found; of a step that was skipped, why."""
     fix: str = ""

@@ -15,7 +15,7 @@ from offsetwise.errors import OffsetwiseError
 from offsetwise.findings import describe
 from offsetwise.model import AnyPosition, Checkpoint, Cluster, LogRange, Severity, Snapshot, TopicPartition
 from offsetwise.survey.found import SurveyedCheckpoint, SurveyedGroup
-from offsetwise.translation.belongs import Standing, belongs_to
+from offsetwise.translation.belongs import PositionStanding, belongs_to
 from offsetwise.wording import many
 
 Logs = Mapping[Cluster, Mapping[TopicPartition, LogRange]]
@@ -64,7 +64,9 @@ def _shown(known: SurveyedCheckpoint, read: Checkpoint, at: Positions, logs: Log
     if len(logs) < len(Cluster):
         return replace(made, reason="One of the clusters could not be read.")
     standings = (
-        Standing(partition=each, offset=offset, old=logs[Cluster.OLD].get(each), new=logs[Cluster.NEW].get(each))
+        PositionStanding(
+            partition=each, offset=offset, old=logs[Cluster.OLD].get(each), new=logs[Cluster.NEW].get(each)
+        )
         for each, offset in at.items()
     )
     belongs = belongs_to(standings, planned_at_ms=read.restart_planned_ms, names=NAMES)

@@ -14,7 +14,7 @@ from offsetwise.apply.places import local_place
 from offsetwise.apply.publish import absent, journal_of
 from offsetwise.apply.verification import seen
 from offsetwise.apply.verification.eyes import Eyes
-from offsetwise.apply.writing import Context, FileChange, NumberChange, Preview, SeenPlace, Standing, Writer
+from offsetwise.apply.writing import Context, FileChange, NumberChange, Preview, SeenPlace, StepStanding, Writer
 from offsetwise.errors import ApplyError, OutputError
 from offsetwise.model import Plan, ReceiptStep, StepState, Target, Turnout, WrittenFile
 from offsetwise.plan.target import TargetType
@@ -134,7 +134,7 @@ class TextFileWriter(Writer):
         with told(f"{place} is not removed yet."):
             linked = tmp is not None and _same_file(tmp, place)
             if record.done is not None or record.intended is None or linked or record.undoing:
-                if self.look(plan, step, context).standing is Standing.CHANGED:
+                if self.look(plan, step, context).standing is StepStanding.CHANGED:
                     raise ApplyError(
                         f"{place}: expected the file that was written, found it changed. Nothing was removed.",
                         fix="Remove it by hand if nobody needs it.",
@@ -156,8 +156,8 @@ class TextFileWriter(Writer):
         if found is None:
             return absent(step)
         if found != sha256(self.content(plan)[0].encode()):
-            return SeenPlace(standing=Standing.CHANGED, told=f"{place} is not as it was written.")
-        return SeenPlace(standing=Standing.AS_WRITTEN, told=f"{place} is as it was written.")
+            return SeenPlace(standing=StepStanding.CHANGED, told=f"{place} is not as it was written.")
+        return SeenPlace(standing=StepStanding.AS_WRITTEN, told=f"{place} is as it was written.")
 
     def _place(self, uri: str | None, context: Context) -> str:
         return local_place(uri, context.write_roots, what=f"file for {self.called}", fix=self.fix)

@@ -30,7 +30,7 @@ class TransactionPlace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class ShownTransaction:
     """What the log of a partition shows of a transaction."""
 
     last_stable_offset: int | None
@@ -52,7 +52,7 @@ class Ends:
     cluster_id: str | None
     answers: Mapping[str, Answer] = field(default_factory=dict)
     """By transactional id."""
-    logs: Mapping[TransactionPlace, Shown] = field(default_factory=dict)
+    logs: Mapping[TransactionPlace, ShownTransaction] = field(default_factory=dict)
 
 
 def places_of(planned: PlannedTransaction) -> tuple[TransactionPlace, ...]:
@@ -86,7 +86,7 @@ def is_ending(planned: PlannedTransaction, answer: Answer | None) -> bool:
 
 
 def judge(
-    planned: PlannedTransaction, answer: Answer | None, logs: Mapping[TransactionPlace, Shown]
+    planned: PlannedTransaction, answer: Answer | None, logs: Mapping[TransactionPlace, ShownTransaction]
 ) -> tuple[Turnout, str]:
     """Hold a transaction that was ended against its coordinator and its logs.
 
@@ -132,7 +132,7 @@ def _its(planned: PlannedTransaction, answer: Answer | None) -> Described | None
     return answer if answer.epoch == planned.epoch or (ends and answer.epoch == planned.epoch + 1) else None
 
 
-def _shown(planned: PlannedTransaction, place: TransactionPlace, shown: Shown | None) -> tuple[Turnout, str]:
+def _shown(planned: PlannedTransaction, place: TransactionPlace, shown: ShownTransaction | None) -> tuple[Turnout, str]:
     at = f"{place.partition} from offset {place.start_offset:,}"
     if shown is None or shown.last_stable_offset is None:
         why = "it was not read" if shown is None else shown.problem

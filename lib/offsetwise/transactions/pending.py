@@ -32,7 +32,7 @@ from offsetwise.transactions.reasons import (
 )
 
 
-class Verdict(NamedTuple):
+class TransactionVerdict(NamedTuple):
     """A decision with its reason, and where the logs have the transaction."""
 
     decision: Decision
@@ -42,7 +42,7 @@ class Verdict(NamedTuple):
 
 def decide_pending(
     each: Transaction, answer: Answer, held: HeldTransactions, look: TransactionLook, search: LogSearch | None
-) -> Verdict:
+) -> TransactionVerdict:
     """Decide about a transaction that the checkpoint holds.
 
     Args:
@@ -54,17 +54,17 @@ def decide_pending(
     """
     decision, reason = _by_coordinator(each, answer, held)
     if not isinstance(answer, Described) or not is_past(each, answer):
-        return Verdict(decision, reason)
+        return TransactionVerdict(decision, reason)
     logged = _by_logs(each, answer, held, search)
     if logged is None:
-        verdict = Verdict(decision, reason + _unsearched(decision, search))
+        verdict = TransactionVerdict(decision, reason + _unsearched(decision, search))
     elif decision is logged.decision is Decision.SETTLED:
-        verdict = Verdict(decision, reason)
+        verdict = TransactionVerdict(decision, reason)
     else:
         verdict = logged
     open_ = [at for at in look.writes if (at.producer_id, at.epoch) == (each.producer_id, each.epoch)]
     if verdict.decision is Decision.SETTLED and open_:
-        return Verdict(Decision.UNKNOWN, _open_in_log(answer, open_[0].partition, open_[0].start_offset))
+        return TransactionVerdict(Decision.UNKNOWN, _open_in_log(answer, open_[0].partition, open_[0].start_offset))
     return verdict
 
 
@@ -78,7 +78,9 @@ def _unsearched(decision: Decision, search: LogSearch | None) -> str:
     return ""
 
 
-def _by_logs(each: Transaction, answer: Described, held: HeldTransactions, search: LogSearch | None) -> Verdict | None:
+def _by_logs(
+    each: Transaction, answer: Described, held: HeldTransactions, search: LogSearch | None
+) -> TransactionVerdict | None:
     """Decide by the control records of exactly its producer and epoch; None where the logs show none."""
     shown = [
         at
@@ -90,9 +92,9 @@ def _by_logs(each: Transaction, answer: Described, held: HeldTransactions, searc
         return None
     newest = max(shown, key=lambda at: at.last_timestamp_ms)
     if held.written_before(newest.last_timestamp_ms):
-        return Verdict(Decision.UNKNOWN, written_since(newest.last_timestamp_ms))
+        return TransactionVerdict(Decision.UNKNOWN, written_since(newest.last_timestamp_ms))
     if len(ends) > 1:
-        return Verdict(
+        return TransactionVerdict(
             Decision.UNKNOWN,
             f"The logs have several transactions of producer {each.producer_id} with epoch {each.epoch}, of which some "
             "are committed and others aborted: which one the checkpoint holds is not known. Start from a newer "
@@ -101,14 +103,14 @@ def _by_logs(each: Transaction, answer: Described, held: HeldTransactions, searc
     partitions = _partitions(shown)
     unended = [at for at in shown if at.committed is None]
     if unended and ends == {True}:
-        return Verdict(
+        return TransactionVerdict(
             Decision.UNKNOWN, _open_in_log(answer, unended[0].topic_partition, unended[0].start_offset), partitions
         )
     told = records_told(partitions, whole=search is not None and not search.unread)
     if ends == {False}:
-        return Verdict(Decision.LOST, f"It was aborted, as the log says, {ABORTED} {told}", partitions)
+        return TransactionVerdict(Decision.LOST, f"It was aborted, as the log says, {ABORTED} {told}", partitions)
     alarm = FALSE_ALARM.format(epoch=answer.epoch)
-    return Verdict(Decision.SETTLED, f"It is committed, as the log says. {told}{alarm}", partitions)
+    return TransactionVerdict(Decision.SETTLED, f"It is committed, as the log says. {told}{alarm}", partitions)
 
 
 def _partitions(shown: Collection[LoggedTransaction]) -> tuple[OpenPartition, ...]:

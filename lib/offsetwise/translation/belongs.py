@@ -15,7 +15,7 @@ keeps up is as old as its batch: seconds of difference must not tell its cluster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class PositionStanding:
     """One position beside what both clusters hold under its topic's names. None: no such partition."""
 
     partition: TopicPartition
@@ -30,7 +30,9 @@ class Standing:
     """Whether records proved that the same number is the same place on both clusters."""
 
 
-def belongs_to(standings: Iterable[Standing], *, planned_at_ms: int | None, names: Mapping[Cluster, str]) -> BelongsTo:
+def belongs_to(
+    standings: Iterable[PositionStanding], *, planned_at_ms: int | None, names: Mapping[Cluster, str]
+) -> BelongsTo:
     """Infer the cluster from log ranges and, where records were read, from their identity and times.
 
     A log's end never moves back, so a position past the end of a log was not read from it. Records that producers
@@ -73,7 +75,7 @@ def belongs_to(standings: Iterable[Standing], *, planned_at_ms: int | None, name
     )
 
 
-def _against(standings: tuple[Standing, ...], cluster: Cluster, planned_at_ms: int | None) -> list[str]:
+def _against(standings: tuple[PositionStanding, ...], cluster: Cluster, planned_at_ms: int | None) -> list[str]:
     """Say what speaks against a cluster, nothing if it may be the one."""
     beyond: list[str] = []
     young: list[str] = []

@@ -17,7 +17,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 
 from offsetwise.model import Exactness
-from offsetwise.translation.counting import ANCHORS, Count, Pair, Stretch
+from offsetwise.translation.counting import ANCHORS, Count, Pair, WindowStretch
 from offsetwise.translation.evidence import around_cut
 from offsetwise.translation.windows import Cut, LogWindow, Reason
 
@@ -107,7 +107,7 @@ def anchors(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[Pair]:
     return chain[::-1]
 
 
-def _stretch(old: LogWindow, new: LogWindow, split: int, before: list[Pair], after: list[Pair]) -> Stretch | None:
+def _stretch(old: LogWindow, new: LogWindow, split: int, before: list[Pair], after: list[Pair]) -> WindowStretch | None:
     """Say between which anchors or log edges the records can be counted; None when a side has neither."""
     at_start, at_end = old.at_start and new.at_start, old.at_end and new.at_end
     # The new log may begin with a copy of an unread record: retention took the place itself
@@ -131,7 +131,7 @@ def _stretch(old: LogWindow, new: LogWindow, split: int, before: list[Pair], aft
         old_to, new_to = after[-1][0] + 1, after[-1][1] + 1
     else:
         return None
-    return Stretch(
+    return WindowStretch(
         old_from=old_from,
         old_to=old_to,
         new_from=new_from,

@@ -129,7 +129,7 @@ def _in_order(old: Sequence[Hashable], end: int, copies: Sequence[Hashable], gap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stretch:
+class WindowStretch:
     """The parts of both windows between which records are counted, as index ranges."""
 
     old_from: int
@@ -148,7 +148,7 @@ class Count:
     old: LogWindow
     new: LogWindow
     split: int
-    stretch: Stretch
+    stretch: WindowStretch
     chain: list[Pair]
     aborted: frozenset[Hashable] = frozenset()
     """Records of the old log that the job never reads."""

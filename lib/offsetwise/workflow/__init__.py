@@ -24,13 +24,13 @@ if TYPE_CHECKING:
         with_sample_snapshots,
     )
     from offsetwise.workflow.repairing import fitting_repairs, repair
-    from offsetwise.workflow.scenes import Wanted, check_two_clusters
+    from offsetwise.workflow.scenes import WantedJob, check_two_clusters
     from offsetwise.workflow.sinks import sink_snapshot, sink_transactions
     from offsetwise.workflow.stored import load_comparison, load_sink_snapshot, load_snapshots
 
 __all__ = [
     "JobComparison",
-    "Wanted",
+    "WantedJob",
     "all_jobs",
     "batch_files",
     "check_two_clusters",
@@ -62,7 +62,7 @@ __all__ = [
 
 _HOMES = {
     "JobComparison": "comparing_all",
-    "Wanted": "scenes",
+    "WantedJob": "scenes",
     "all_jobs": "comparing_all",
     "batch_files": "checkpoints",
     "check_two_clusters": "scenes",

@@ -20,9 +20,9 @@ from offsetwise.streams.reader import read_cluster
 from offsetwise.translation.resolve import Match, Query
 from offsetwise.workflow.behind import ask_old, exactly, with_behind, with_problems
 from offsetwise.workflow.matching import match_records
-from offsetwise.workflow.scenes import Wanted, belongs_of, stage
+from offsetwise.workflow.scenes import WantedJob, belongs_of, stage
 
-Known: TypeAlias = Callable[[Wanted, Scene], Comparison | None]
+Known: TypeAlias = Callable[[WantedJob, Scene], Comparison | None]
 """Gives the comparison of a job that is known already; None where it is to be made."""
 
 
@@ -65,7 +65,7 @@ def compare(
         PlanError: The checkpoint cannot be taken back to the batch.
         SparkError: Spark cannot read the records.
     """
-    wanted = Wanted.of(subject, rewind_to=rewind_to, repaired=repaired)
+    wanted = WantedJob.of(subject, rewind_to=rewind_to, repaired=repaired)
     ((_, made),) = compare_each(
         migration, [wanted], snapshots=snapshots, content=content, progress=progress, groups=groups
     )
@@ -76,7 +76,7 @@ def compare(
 
 def compare_each(
     migration: Migration,
-    wanted: Sequence[Wanted],
+    wanted: Sequence[WantedJob],
     *,
     snapshots: tuple[Snapshot, Snapshot] | None = None,
     content: bool = True,
@@ -84,7 +84,7 @@ def compare_each(
     groups: tuple[str, ...] = (),
     known: Known = lambda _one, _scene: None,
     spark_beside: bool = True,
-) -> Iterator[tuple[Wanted, Comparison | OffsetwiseError]]:
+) -> Iterator[tuple[WantedJob, Comparison | OffsetwiseError]]:
     """Compare many jobs: each cluster is read once, and records in one search, whatever the number of jobs.
 
     Args:
@@ -129,7 +129,7 @@ def compare_each(
         yield one, made
 
 
-def _known(known: Known, one: Wanted, scene: Scene | OffsetwiseError) -> Comparison | OffsetwiseError | None:
+def _known(known: Known, one: WantedJob, scene: Scene | OffsetwiseError) -> Comparison | OffsetwiseError | None:
     """Give what is known of a job before any record is read: its comparison, or why it cannot be compared."""
     if isinstance(scene, OffsetwiseError):
         return scene

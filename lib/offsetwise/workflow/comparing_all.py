@@ -31,7 +31,7 @@ from offsetwise.model import (
 )
 from offsetwise.progress import Progress, unheard
 from offsetwise.workflow.comparing import compare_each
-from offsetwise.workflow.scenes import Wanted
+from offsetwise.workflow.scenes import WantedJob
 from offsetwise.workflow.stored import read_file
 
 MAX_AGE_S: Final = 3_600.0
@@ -45,7 +45,7 @@ _LONGEST_NAME: Final = 200
 class JobComparison:
     """One job of many: its comparison, or why it could not be compared."""
 
-    wanted: Wanted
+    wanted: WantedJob
     outcome: Comparison | OffsetwiseError
     reused: bool = False
     """Whether the comparison was made by an earlier command, and still holds."""
@@ -53,7 +53,7 @@ class JobComparison:
     """Where it was written, or stood; None without a folder, and where there is no comparison."""
 
 
-def all_jobs(migration: Migration) -> tuple[Wanted, ...]:
+def all_jobs(migration: Migration) -> tuple[WantedJob, ...]:
     """Give every job of a migration, in the order of its file: the checkpoints, then the groups.
 
     Raises:
@@ -69,15 +69,15 @@ def all_jobs(migration: Migration) -> tuple[Wanted, ...]:
     return found
 
 
-def _listed(migration: Migration) -> tuple[Wanted, ...]:
-    checkpoints = (Wanted(kind=SubjectKind.CHECKPOINT, name=each.name) for each in migration.checkpoints)
-    groups = (Wanted(kind=SubjectKind.GROUP, name=name) for name in migration.group_names)
+def _listed(migration: Migration) -> tuple[WantedJob, ...]:
+    checkpoints = (WantedJob(kind=SubjectKind.CHECKPOINT, name=each.name) for each in migration.checkpoints)
+    groups = (WantedJob(kind=SubjectKind.GROUP, name=name) for name in migration.group_names)
     return (*checkpoints, *groups)
 
 
 def compare_all(
     migration: Migration,
-    wanted: Sequence[Wanted] | None = None,
+    wanted: Sequence[WantedJob] | None = None,
     *,
     out: Path | None = None,
     max_age_s: float = MAX_AGE_S,
@@ -110,7 +110,7 @@ def compare_all(
     how = "records" if content and snapshots is None else "claims"
     every = {*_listed(migration), *jobs}
     kept = None if out is None else _Folder(out, _settings(migration, how, snapshots), max_age_s, jobs=every)
-    done: dict[Wanted, JobComparison] = {}
+    done: dict[WantedJob, JobComparison] = {}
     outcomes = compare_each(
         migration,
         jobs,
@@ -146,7 +146,7 @@ def summary(migration: Migration, compared: Sequence[JobComparison]) -> FleetCom
     )
 
 
-def file_name(one: Wanted, *, alike: bool = False) -> str:
+def file_name(one: WantedJob, *, alike: bool = False) -> str:
     """Name the file of a job's comparison: its kind, and its name percent-encoded.
 
     A name that no file system takes is cut, and ends with two percent signs and the beginning of its SHA-256. So does
@@ -200,11 +200,11 @@ class _Folder:
         FileError: It cannot be used, or holds a summary that is not ours.
     """
 
-    def __init__(self, path: Path, settings: str, max_age_s: float, *, jobs: Iterable[Wanted]) -> None:
+    def __init__(self, path: Path, settings: str, max_age_s: float, *, jobs: Iterable[WantedJob]) -> None:
         self.path = path
         self._settings = settings
         self._youngest = datetime.now(UTC) - timedelta(seconds=max_age_s)
-        self._known: set[Wanted] = set()
+        self._known: set[WantedJob] = set()
         self._with_name = Counter(file_name(one).lower() for one in jobs)
         try:
             path.mkdir(exist_ok=True)
@@ -217,11 +217,11 @@ class _Folder:
         if self._stands(SUMMARY):
             read_file(path / SUMMARY, "fleet-comparison")
 
-    def has(self, one: Wanted) -> bool:
+    def has(self, one: WantedJob) -> bool:
         """Whether something of a job stands here, which may still hold."""
         return self._stands(self._name(one))
 
-    def known(self, one: Wanted, scene: Scene) -> Comparison | None:
+    def known(self, one: WantedJob, scene: Scene) -> Comparison | None:
         """Give the comparison of a job, if it was made from the same, and not too long ago.
 
         Raises:
@@ -237,7 +237,7 @@ class _Folder:
         self._known.add(one)
         return found
 
-    def keep(self, one: Wanted, comparison: Comparison) -> JobComparison:
+    def keep(self, one: WantedJob, comparison: Comparison) -> JobComparison:
         """Write the comparison of a job, unless it is what is there.
 
         Raises:
@@ -251,14 +251,16 @@ class _Folder:
             new_files.write_over(path, files.dump(comparison))
         return JobComparison(wanted=one, outcome=comparison, reused=reused, file=path)
 
-    def _name(self, one: Wanted) -> str:
+    def _name(self, one: WantedJob) -> str:
         return file_name(one, alike=self._with_name[file_name(one).lower()] > 1)
 
     def _stands(self, name: str) -> bool:
         return os.path.lexists(self.path / name)
 
 
-def _made_from(settings: str, one: Wanted, checkpoint: Checkpoint | None, old: Snapshot, new: Snapshot) -> str | None:
+def _made_from(
+    settings: str, one: WantedJob, checkpoint: Checkpoint | None, old: Snapshot, new: Snapshot
+) -> str | None:
     """Give the SHA-256 of what decides about a comparison; None where a part of that has no identity.
 
     That is, beside `settings`: the files of the checkpoint, or what the group has committed, and which clusters and

@@ -20,14 +20,14 @@ from offsetwise.ports.stream import spec_of
 from offsetwise.progress import Progress
 from offsetwise.storage.folders import open_tree
 from offsetwise.streams.reader import WholeReading, read_cluster, read_whole
-from offsetwise.translation.belongs import Standing, belongs_to
+from offsetwise.translation.belongs import PositionStanding, belongs_to
 from offsetwise.workflow.sink_looks import ask_sink
 
 _CHECKPOINTS_AT_ONCE: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted(Subject):
+class WantedJob(Subject):
     """A job to compare."""
 
     rewind_to: int | None = None
@@ -36,7 +36,7 @@ class Wanted(Subject):
     """The checkpoint as a repaired copy will be; None to read what is there."""
 
     @classmethod
-    def of(cls, subject: Subject, *, rewind_to: int | None = None, repaired: Checkpoint | None = None) -> Wanted:
+    def of(cls, subject: Subject, *, rewind_to: int | None = None, repaired: Checkpoint | None = None) -> WantedJob:
         """Take a job, or its positions after an earlier batch, or as a repaired copy will have them.
 
         Raises:
@@ -52,12 +52,12 @@ class Wanted(Subject):
 
 def stage(
     migration: Migration,
-    wanted: Sequence[Wanted],
+    wanted: Sequence[WantedJob],
     *,
     snapshots: tuple[Snapshot, Snapshot] | None,
     groups: tuple[str, ...],
     progress: Progress,
-) -> dict[Wanted, Scene | OffsetwiseError]:
+) -> dict[WantedJob, Scene | OffsetwiseError]:
     """Read the positions of jobs and both clusters; a job that cannot be read stops no other.
 
     Args:
@@ -75,7 +75,7 @@ def stage(
         ConfigError: The migration file does not name a checkpoint.
     """
     read = dict(_read_jobs(migration, wanted, progress, live=snapshots is None))
-    scenes: dict[Wanted, Scene | OffsetwiseError] = {
+    scenes: dict[WantedJob, Scene | OffsetwiseError] = {
         job: error for job, error in read.items() if isinstance(error, OffsetwiseError)
     }
     readable = {job: subject for job, subject in read.items() if isinstance(subject, ReadSubject)}
@@ -93,7 +93,7 @@ def stage(
     return scenes
 
 
-def belongs_of(scene: Scene, standings: Iterable[Standing]) -> BelongsTo:
+def belongs_of(scene: Scene, standings: Iterable[PositionStanding]) -> BelongsTo:
     """Infer which cluster the positions of a job were read from.
 
     Raises:
@@ -121,8 +121,8 @@ def check_two_clusters(old: Snapshot | WholeReading, new: Snapshot | WholeReadin
 
 
 def _read_jobs(
-    migration: Migration, wanted: Sequence[Wanted], progress: Progress, *, live: bool
-) -> Iterator[tuple[Wanted, ReadSubject | OffsetwiseError]]:
+    migration: Migration, wanted: Sequence[WantedJob], progress: Progress, *, live: bool
+) -> Iterator[tuple[WantedJob, ReadSubject | OffsetwiseError]]:
     """Read the checkpoints, several at a time: an object store makes each wait."""
     itself = BelongsTo(cluster=Cluster.OLD, reason="A group's offsets are read from the old cluster itself.")
     total = sum(one.checkpoint is not None for one in wanted)
@@ -145,7 +145,7 @@ def _read_jobs(
 
 
 def _read_job(
-    migration: Migration, config: CheckpointConfig, wanted: Wanted, *, live: bool
+    migration: Migration, config: CheckpointConfig, wanted: WantedJob, *, live: bool
 ) -> ReadSubject | OffsetwiseError:
     cluster = config.belongs_to
     try:
@@ -176,7 +176,7 @@ def _beside(migration: Migration, config: CheckpointConfig) -> tuple[SourcePosit
     return tuple(at for source in read.sources for at in its.positions(source))
 
 
-def _checkpoint(migration: Migration, config: CheckpointConfig, wanted: Wanted) -> Checkpoint:
+def _checkpoint(migration: Migration, config: CheckpointConfig, wanted: WantedJob) -> Checkpoint:
     read, rewind_to = wanted.repaired, wanted.rewind_to
     if read is None:
         read = read_checkpoint(config.uri, roots=migration.checkpoint_roots)

@@ -15,7 +15,7 @@ import pytest
 
 from offsetwise.config import ClusterConfig
 from offsetwise.errors import ClusterError, SecretError
-from offsetwise.streams.access import Step, StepName, StepState
+from offsetwise.streams.access import Step, StepName, StepResult
 from offsetwise.streams.kafka.client import LOGGER, Client
 from offsetwise.streams.kafka.connection import try_connection
 from tests.with_cases import with_cases
@@ -28,9 +28,9 @@ def config(bootstrap: str, **properties: str) -> ClusterConfig:
 
 def failed(steps: tuple[Step, ...]) -> Step:
     """The one step that failed; those behind it say so."""
-    (found,) = [step for step in steps if step.state is StepState.FAILED]
+    (found,) = [step for step in steps if step.state is StepResult.FAILED]
     behind = steps[steps.index(found) + 1 :]
-    assert all(step.state is StepState.SKIPPED for step in behind)
+    assert all(step.state is StepResult.SKIPPED for step in behind)
     assert all(f"“{found.name}” failed" in step.said for step in behind)
     assert [step.name for step in steps] == list(StepName)
     assert found.fix
@@ -128,7 +128,7 @@ def test_one_dead_server_of_two_is_named_and_does_not_end_the_test() -> None:
     with listening(silence) as port:
         steps = try_connection(config(f"127.0.0.1:{dead},127.0.0.1:{port}"), timeout_s=1)
     connect = steps[1]
-    assert connect.state is StepState.OK
+    assert connect.state is StepResult.OK
     assert f"127.0.0.1:{dead} refused" in connect.said
     assert connect.fix
     assert failed(steps).name is StepName.METADATA
@@ -218,7 +218,7 @@ def test_a_good_certificate_is_described_and_the_test_goes_on(certificates: Path
         ca = str(certificates / "good.pem")
         steps = try_connection(config(f"127.0.0.1:{port}", security_protocol="ssl", ssl_ca_location=ca), timeout_s=1)
     tls = steps[2]
-    assert tls.state is StepState.OK
+    assert tls.state is StepResult.OK
     assert "TLSv1.3, certificate of CN=good for 127.0.0.1, valid until 20" in tls.said
     assert not tls.fix
     assert failed(steps).name is StepName.METADATA

@@ -15,7 +15,7 @@ import offsetwise as ow
 from offsetwise import files, workflow
 from offsetwise.config import load_migration
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.findings.case import JobStatement, MigrationCase, TopicPair
+from offsetwise.findings.case import JobStatement, MigrationCase, TopicCase
 from offsetwise.model import Checkpoint, Exactness, Link
 from offsetwise.pipeline.session import is_open
 from offsetwise.plan import options
@@ -304,7 +304,7 @@ def case_of(made: ow.Comparison, checkpoint: Checkpoint) -> MigrationCase:
         belongs_to=observed.belongs_to,
         job=JobStatement(),
         link=Link.OTHER,
-        topics=tuple(TopicPair(old_name=old, old=None, new=there[new]) for old, new in names.items()),
+        topics=tuple(TopicCase(old_name=old, old=None, new=there[new]) for old, new in names.items()),
         rows=observed.partitions,
         now_ms=0,
         kinds={"kinesis"},

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from offsetwise.config import ContentSettings
 from offsetwise.model import AnyPosition, Exactness, PartitionState, ShardRange, TopicState
-from offsetwise.ports.windows import Wanted, Window
+from offsetwise.ports.windows import WantedRecords, Window
 from offsetwise.progress import unheard
 from offsetwise.streams.kinesis.matching.copies import StreamCopies
 from offsetwise.streams.kinesis.matching.search import Search, Streams
@@ -33,7 +33,7 @@ def window(first: int, end: int, *, read: int = 0) -> Window:
     )
 
 
-def read_shard(tasks: Sequence[Wanted]) -> list[Window]:
+def read_shard(tasks: Sequence[WantedRecords]) -> list[Window]:
     return [window(max(0, READ - one.reach), min(COUNT, READ + one.reach), read=min(READ, one.reach)) for one in tasks]
 
 
@@ -45,7 +45,7 @@ class Topic:
     called: str = "partition"
     asked: list[int | None] = field(default_factory=list)
 
-    def read(self, tasks: Sequence[Wanted]) -> list[Window]:
+    def read(self, tasks: Sequence[WantedRecords]) -> list[Window]:
         self.asked += [one.since_ms for one in tasks]
         return [window(0 if one.since_ms is None else COUNT, COUNT) for one in tasks]
 
@@ -107,10 +107,10 @@ def test_of_a_quiet_shard_a_time_is_named_that_misses_nothing() -> None:
         trimmed=False,
     )
 
-    def around(tasks: Sequence[Wanted]) -> list[Window]:
+    def around(tasks: Sequence[WantedRecords]) -> list[Window]:
         return [window(20, 40, read=11) for _ in tasks]
 
-    def copied(tasks: Sequence[Wanted]) -> list[Window]:
+    def copied(tasks: Sequence[WantedRecords]) -> list[Window]:
         return [
             replace(window(20, 40), at_end=True)
             if one.partition == 0

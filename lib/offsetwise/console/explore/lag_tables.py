@@ -19,7 +19,7 @@ from offsetwise.lag.archive import StoredSample, StoredTotals
 from offsetwise.lag.rates import Rate
 from offsetwise.lag.series import GAP_INTERVALS
 from offsetwise.lag.times import TimeLag, TimeMethod
-from offsetwise.lag.view import LagView, PartitionView, Side
+from offsetwise.lag.view import LagSide, LagView, PartitionView
 from offsetwise.model import AnyPosition, Cluster, LagPart, LagPartition, LagSample, MissingPart
 from offsetwise.wording import duration, many, number, utc, verdicts
 from offsetwise.wording.behind import behind
@@ -261,7 +261,7 @@ def growth(of: Rate | None) -> str:
     return f"{of.per_second:,.1f} records a second, over {duration(of.elapsed_ms)}"
 
 
-def start_reaches(of: Side, sample: LagSample) -> str:
+def start_reaches(of: LagSide, sample: LagSample) -> str:
     """Say when the log start reaches the position."""
     if of.start_reaches_ms is None:
         return "not foreseen: the log start did not move in this window, or is not known"

@@ -15,7 +15,7 @@ from offsetwise.console.widgets.escaping import markdown
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.review.allowing import Verb
 from offsetwise.review.people import Person
-from offsetwise.review.view import AUDIT_ROWS, View
+from offsetwise.review.view import AUDIT_ROWS, PlansView
 from offsetwise.store.audit import AuditFilter, AuditRow, Chain, body_of, hash_of
 from offsetwise.wording import many, moment
 from offsetwise.wording.verdicts import Tone, Verdict
@@ -321,7 +321,7 @@ def _as_written(row: AuditRow) -> bool:
         return False
 
 
-def rows(board: View, person: Person | None, wanted: AuditFilter) -> Iterator[AuditRow]:
+def rows(board: PlansView, person: Person | None, wanted: AuditFilter) -> Iterator[AuditRow]:
     """Give every row that passes, newest first, read in pages.
 
     Raises:
@@ -336,12 +336,12 @@ def rows(board: View, person: Person | None, wanted: AuditFilter) -> Iterator[Au
         wanted = replace(wanted, before_seq=page[-1].seq)
 
 
-def csv(board: View, person: Person | None, wanted: AuditFilter) -> bytes:
+def csv(board: PlansView, person: Person | None, wanted: AuditFilter) -> bytes:
     """Write rows as CSV (UTF-8, LF). No cell can run as a formula; what a row does not say is empty."""
     return downloads.csv(table.frame(IN_FILES, list(rows(board, person, wanted)), file=True))
 
 
-def json_lines(board: View, person: Person | None, wanted: AuditFilter) -> bytes:
+def json_lines(board: PlansView, person: Person | None, wanted: AuditFilter) -> bytes:
     """Write rows as JSON lines, each with the text its hash was made of: anybody can check the chain with it.
 
     The hash of a row is the SHA-256 of the previous hash, a line feed and `body`.

@@ -12,7 +12,7 @@ from offsetwise.plan.target import target_type
 from offsetwise.review.board import Board
 from offsetwise.review.demo import demo_people
 from offsetwise.review.people import DEMO_ISSUER, Person, called
-from offsetwise.review.sheet import Sheet, Standing
+from offsetwise.review.sheet import Sheet, VersionStanding
 from offsetwise.store.review_rows import EditorRow, State, Who
 from offsetwise.wording import duration, many
 from offsetwise.wording.verdicts import Tone, Verdict
@@ -78,7 +78,7 @@ def caption(sheet: Sheet, now: datetime) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def until(standing: Standing, now: datetime) -> str:
+def until(standing: VersionStanding, now: datetime) -> str:
     """Say until when it can be decided about, or applied; nothing where that is no question."""
     if standing.state is State.SUBMITTED and standing.submission is not None:
         if standing.expired:
@@ -92,7 +92,7 @@ def until(standing: Standing, now: datetime) -> str:
     return ""
 
 
-def shown_state(standing: Standing) -> Verdict:
+def shown_state(standing: VersionStanding) -> Verdict:
     """Return the state of a plan as its badge has it."""
     state = STATES[standing.state]
     return replace(state, word=f"{state.word}, expired", tone=Tone.CAREFUL) if standing.expired else state
@@ -132,7 +132,7 @@ def _called(sheet: Sheet, issuer: str, subject: str) -> str:
     return first_name(next(names, subject))
 
 
-def votes(standing: Standing) -> str:
+def votes(standing: VersionStanding) -> str:
     """Say how many approve, of how many are asked for.
 
     >>> votes(Standing(state=State.SUBMITTED, submission=None, counted=(), required=2, expired=False))

@@ -16,7 +16,7 @@ from confluent_kafka import KafkaError, KafkaException
 from offsetwise.client_properties import AddressedCluster, ClientProperties, client_properties
 from offsetwise.errors import ClusterAuthError, ClusterError
 from offsetwise.progress import Progress, unheard
-from offsetwise.streams.access import Step, StepName, StepState
+from offsetwise.streams.access import Step, StepName, StepResult
 from offsetwise.streams.kafka.client import Client, Deadline, is_authorisation, reason
 from offsetwise.streams.kafka.groups import read_groups
 from offsetwise.streams.kafka.logs import EARLIEST, LATEST, list_offsets, take_logs
@@ -76,26 +76,26 @@ def try_connection(
     because = ""
     for name in StepName:
         if because:
-            made.append(Step(name=name, state=StepState.SKIPPED, said=because))
+            made.append(Step(name=name, state=StepResult.SKIPPED, said=because))
             continue
         progress(name, 0, 1)
         step = _taken(name, trial)
         progress(name, 1, 1)
         made.append(step)
-        if step.state is StepState.FAILED:
+        if step.state is StepResult.FAILED:
             because = f"Not tried, because the step “{name}” failed."
     return tuple(made)
 
 
 def _taken(name: StepName, trial: _Trial) -> Step:
     began = time.monotonic()
-    state = StepState.OK
+    state = StepResult.OK
     try:
         answer = trial.step(name)
     except _SkippedError as skipped:
-        return Step(name=name, state=StepState.SKIPPED, said=str(skipped))
+        return Step(name=name, state=StepResult.SKIPPED, said=str(skipped))
     except _FailedError as failed:
-        state, answer = StepState.FAILED, failed.answer
+        state, answer = StepResult.FAILED, failed.answer
     return Step(
         name=name, state=state, said=answer.said, fix=answer.fix, took_ms=round((time.monotonic() - began) * 1000)
     )

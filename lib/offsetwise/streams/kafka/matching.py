@@ -12,7 +12,7 @@ from offsetwise.config import ClusterConfig, client_properties
 from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachableError
 from offsetwise.model import IsolationLevel, LogRange, TopicPartition, TopicState
 from offsetwise.ports.stretches import EDGE, MOST, ReadStretch, Stretch
-from offsetwise.ports.windows import Wanted, Window
+from offsetwise.ports.windows import WantedRecords, Window
 from offsetwise.position import offset_of, offset_or_none
 from offsetwise.streams.kafka.client import consumer_configuration
 from offsetwise.streams.kafka.ranges import Range, RangeFailure, RangeReader, Unread
@@ -35,7 +35,7 @@ class _Record(NamedTuple):
 class _Part:
     """What is to be read of one partition, and was read."""
 
-    wanted: Wanted
+    wanted: WantedRecords
     start: int
     end: int
     """Where reading stops at the latest."""
@@ -68,7 +68,7 @@ class TopicCopies:
     own_times: bool
     identified: Identified
 
-    def read(self, tasks: Sequence[Wanted]) -> list[Window]:
+    def read(self, tasks: Sequence[WantedRecords]) -> list[Window]:
         """Read windows from a time on, or from the log start, all partitions by one consumer; see `Copies`."""
         parts = {number: each for number, each in enumerate(self._parts(tasks)) if each is not None}
         reader = RangeReader(
@@ -111,7 +111,7 @@ class TopicCopies:
         """Give the offset itself."""
         return number
 
-    def _parts(self, tasks: Sequence[Wanted]) -> Iterator[_Part | None]:
+    def _parts(self, tasks: Sequence[WantedRecords]) -> Iterator[_Part | None]:
         """Say what to read of each partition; None of one whose log is not known."""
         times = {TopicPartition(each.topic, each.partition): each.since_ms for each in tasks}
         found = offsets_for_times(self.config, {key: time for key, time in times.items() if time is not None})

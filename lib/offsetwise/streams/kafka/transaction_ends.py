@@ -12,7 +12,7 @@ from offsetwise.model import PlannedTransaction
 from offsetwise.position import TopicPartition
 from offsetwise.streams.kafka.client import Client
 from offsetwise.streams.kafka.logs import EARLIEST, LATEST, list_offsets, take_logs
-from offsetwise.transactions.ended import Ends, Shown, TransactionPlace, places_of
+from offsetwise.transactions.ended import Ends, ShownTransaction, TransactionPlace, places_of
 from offsetwise.transactions.observed import LoggedTransaction, LogSearch
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def read_logs(
     transactions: Iterable[PlannedTransaction],
     *,
     count: bool = False,
-) -> Mapping[TransactionPlace, Shown]:
+) -> Mapping[TransactionPlace, ShownTransaction]:
     """Read what the logs show of transactions.
 
     Args:
@@ -91,7 +91,7 @@ def read_logs(
         transactions: The transactions.
         count: Whether to count their records as well.
     """
-    made: dict[TransactionPlace, Shown] = {}
+    made: dict[TransactionPlace, ShownTransaction] = {}
     led = {place: leaders.get(place.partition) for one in transactions for place in places_of(one)}
     held_open = _held_open(wire, led)
     for place, leader in led.items():
@@ -117,28 +117,30 @@ def _held_open(wire: Wire, leaders: Mapping[TransactionPlace, int | None]) -> se
     )
 
 
-def _shown(place: TransactionPlace, fetched: Fetched | None) -> Shown:
+def _shown(place: TransactionPlace, fetched: Fetched | None) -> ShownTransaction:
     """Say whether the record at a place is the transaction's, and is given to read_committed readers.
 
     They are given every batch below the last stable offset, and the list of what was aborted among these by producer
     and first offset, which they leave out.
     """
     if fetched is None:
-        return Shown(last_stable_offset=None, problem="the partition has no leader, or it did not answer")
+        return ShownTransaction(last_stable_offset=None, problem="the partition has no leader, or it did not answer")
     if fetched.log_start > place.start_offset:
-        return Shown(last_stable_offset=fetched.last_stable_offset, problem=_GONE)
+        return ShownTransaction(last_stable_offset=fetched.last_stable_offset, problem=_GONE)
     if fetched.error_code:
-        return Shown(last_stable_offset=None, problem=f"its leader answered with error {fetched.error_code}")
+        return ShownTransaction(last_stable_offset=None, problem=f"its leader answered with error {fetched.error_code}")
     stable = fetched.last_stable_offset
     if stable <= place.start_offset:
-        return Shown(last_stable_offset=stable, visible=False)
+        return ShownTransaction(last_stable_offset=stable, visible=False)
     first = next((each for each in fetched.batches if each.last_offset >= place.start_offset), None)
     if first is None or first.base_offset > place.start_offset:
-        return Shown(last_stable_offset=stable, problem="the log has been compacted since: its first record is gone")
+        return ShownTransaction(
+            last_stable_offset=stable, problem="the log has been compacted since: its first record is gone"
+        )
     if first.producer_id != place.producer_id or not first.transactional or first.control:
-        return Shown(last_stable_offset=stable, problem="another producer's record stands there")
+        return ShownTransaction(last_stable_offset=stable, problem="another producer's record stands there")
     aborted = (place.producer_id, place.start_offset) in fetched.aborted
-    return Shown(last_stable_offset=stable, visible=not aborted)
+    return ShownTransaction(last_stable_offset=stable, visible=not aborted)
 
 
 def _counted(wire: Wire, leader: int, place: TransactionPlace) -> int | None:

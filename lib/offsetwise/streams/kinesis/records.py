@@ -15,7 +15,7 @@ from hashlib import md5, sha256
 from threading import Lock
 from typing import Any, Final
 
-from offsetwise.ports.windows import ReadFailure, Wanted, Window
+from offsetwise.ports.windows import ReadFailure, WantedRecords, Window
 from offsetwise.streams.kinesis.spec import SHARD_END, TRIM_HORIZON, Place, ShardPlace, at, at_time, shard_id
 
 AT_ONCE: Final = 16
@@ -55,7 +55,7 @@ class _Record:
 
 
 @dataclass(slots=True, kw_only=True)
-class Shard:
+class ShardReader:
     """One shard that is read within its quota."""
 
     client: Any
@@ -151,7 +151,7 @@ def client_of(access: Mapping[str, str | None]) -> Any:
         return _CLIENTS[key]
 
 
-def read_windows(access: Mapping[str, str | None], salt: bytes, tasks: Sequence[Wanted]) -> list[Window]:
+def read_windows(access: Mapping[str, str | None], salt: bytes, tasks: Sequence[WantedRecords]) -> list[Window]:
     """Read windows, each of a shard of its own, so that none waits for the quota of another.
 
     Args:
@@ -183,9 +183,9 @@ def hash_key(partition_key: bytes) -> int:
     return int.from_bytes(md5(partition_key, usedforsecurity=False).digest())
 
 
-def read_window(client: Any, wanted: Wanted, salt: bytes) -> Window:
+def read_window(client: Any, wanted: WantedRecords, salt: bytes) -> Window:
     """Read what is needed of one shard, or say why that cannot be."""
-    shard = Shard(client=client, stream=wanted.topic, id=shard_id(wanted.partition), salt=salt)
+    shard = ShardReader(client=client, stream=wanted.topic, id=shard_id(wanted.partition), salt=salt)
     try:
         records, whole, at_end = _around(shard, wanted) if wanted.around is not None else _since(shard, wanted)
     except Exception as error:
@@ -205,7 +205,7 @@ def read_window(client: Any, wanted: Wanted, salt: bytes) -> Window:
     )
 
 
-def _since(shard: Shard, wanted: Wanted) -> tuple[list[_Record], bool, bool]:
+def _since(shard: ShardReader, wanted: WantedRecords) -> tuple[list[_Record], bool, bool]:
     """Read from a time on: the whole shard, where that is little."""
     small = _whole(shard, wanted)
     if small is not None:
@@ -223,7 +223,7 @@ def _since(shard: Shard, wanted: Wanted) -> tuple[list[_Record], bool, bool]:
     return records, wanted.since_ms is None, at_end
 
 
-def _around(shard: Shard, wanted: Wanted) -> tuple[list[_Record], bool, bool]:
+def _around(shard: ShardReader, wanted: WantedRecords) -> tuple[list[_Record], bool, bool]:
     """Read on both sides of a position: the whole shard, where that is little."""
     small = _whole(shard, wanted)
     if small is not None:
@@ -262,13 +262,13 @@ def _around(shard: Shard, wanted: Wanted) -> tuple[list[_Record], bool, bool]:
     return [*before, *ahead], False, at_end
 
 
-def _whole(shard: Shard, wanted: Wanted) -> list[_Record] | None:
+def _whole(shard: ShardReader, wanted: WantedRecords) -> list[_Record] | None:
     """Give all that a shard has, if that is little."""
     records, at_end = shard.read(TRIM_HORIZON, most=wanted.whole_up_to, most_bytes=wanted.most_bytes, enough=_never)
     return records if at_end else None
 
 
-def _place(wanted: Wanted) -> ShardPlace:
+def _place(wanted: WantedRecords) -> ShardPlace:
     return wanted.around if isinstance(wanted.around, ShardPlace) else TRIM_HORIZON
 
 

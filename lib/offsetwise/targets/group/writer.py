@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from offsetwise.apply.publish import journal_of
-from offsetwise.apply.writing import Came, Context, Preview, SeenPlace, Standing, Writer
+from offsetwise.apply.writing import Came, Context, Preview, SeenPlace, StepStanding, Writer
 from offsetwise.config import Migration
 from offsetwise.errors import (
     ApplyError,
@@ -219,26 +219,30 @@ class GroupWriter(Writer):
         try:
             now = self._read(plan, name)
         except (ClusterError, ApplyError, StalePlanError) as error:
-            return SeenPlace(standing=Standing.UNKNOWN, told=error.problem)
+            return SeenPlace(standing=StepStanding.UNKNOWN, told=error.problem)
         found = by_partition(now)
         undone = step.state is StepState.UNDONE
         wanted = {each.topic_partition: each.before if undone else each.offset for each in step.offsets}
         stands = {key: found[key].offset if key in found else None for key in wanted}
         if stands == wanted:
-            return SeenPlace(standing=Standing.AS_WRITTEN, told=f"Group {name!r} is committed as this step left it.")
+            return SeenPlace(
+                standing=StepStanding.AS_WRITTEN, told=f"Group {name!r} is committed as this step left it."
+            )
         if not any(value is not None for value in stands.values()):
-            return SeenPlace(standing=Standing.ABSENT, told=f"Group {name!r} has no commit in these partitions.")
+            return SeenPlace(standing=StepStanding.ABSENT, told=f"Group {name!r} has no commit in these partitions.")
         moved = [
             f"{key}: {offset_or_none(stands[key])} in the place of {offset_or_none(wanted[key])}"
             for key in wanted
             if stands[key] != wanted[key]
         ]
-        return SeenPlace(standing=Standing.CHANGED, told=f"Group {name!r} is committed otherwise. {some_of(moved)}.")
+        return SeenPlace(
+            standing=StepStanding.CHANGED, told=f"Group {name!r} is committed otherwise. {some_of(moved)}."
+        )
 
     def left(self, plan: Plan, undone: ReceiptStep, context: Context) -> str | None:
         """Say which commits are not as they were before; see `Writer`."""
         found = self.look(plan, undone, context)
-        return None if found.standing is Standing.AS_WRITTEN else found.told
+        return None if found.standing is StepStanding.AS_WRITTEN else found.told
 
     def _commit(
         self,

@@ -23,7 +23,7 @@ from offsetwise.apply.places import place_to_write
 from offsetwise.apply.publish import journal_of, scan_stopped, went_on
 from offsetwise.apply.verification import seen
 from offsetwise.apply.verification.eyes import Eyes
-from offsetwise.apply.writing import Context, Preview, SeenPlace, Standing, Writer
+from offsetwise.apply.writing import Context, Preview, SeenPlace, StepStanding, Writer
 from offsetwise.apply.written import beside, names_below
 from offsetwise.config import Migration
 from offsetwise.errors import ApplyError, OutputError, RunningQueryError, StalePlanError
@@ -127,15 +127,15 @@ class InPlaceWriter(Writer):
         changed = _later(place, step)
         if changed is not None:
             return SeenPlace(
-                standing=Standing.CHANGED, told=f"{place}: a query has run on it since: {changed} is there."
+                standing=StepStanding.CHANGED, told=f"{place}: a query has run on it since: {changed} is there."
             )
         for one in step.files:
             if sha256_of_file(below(place, one.path)) != one.sha256:
-                return SeenPlace(standing=Standing.CHANGED, told=f"{place}: {one.path} is not as it was written.")
+                return SeenPlace(standing=StepStanding.CHANGED, told=f"{place}: {one.path} is not as it was written.")
         other = foreign(plan, open_tree(place, roots=context.write_roots))
         if other is not None:
-            return SeenPlace(standing=Standing.CHANGED, told=f"{place}: {other}")
-        return SeenPlace(standing=Standing.AS_WRITTEN, told=f"{place} is as it was written.")
+            return SeenPlace(standing=StepStanding.CHANGED, told=f"{place}: {other}")
+        return SeenPlace(standing=StepStanding.AS_WRITTEN, told=f"{place} is as it was written.")
 
     def left(self, plan: Plan, undone: ReceiptStep, context: Context) -> str | None:  # noqa: ARG002 - the protocol's
         """Say which file does not have its original bytes; see `Writer`."""

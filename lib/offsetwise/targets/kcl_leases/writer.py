@@ -14,7 +14,7 @@ from typing import Final
 
 from offsetwise.apply.journal import StepRecord
 from offsetwise.apply.publish import journal_of
-from offsetwise.apply.writing import Context, Preview, SeenPlace, Standing, Writer
+from offsetwise.apply.writing import Context, Preview, SeenPlace, StepStanding, Writer
 from offsetwise.config import Migration
 from offsetwise.errors import ApplyError, ClusterError, LostReplyError, OffsetwiseError, StalePlanError
 from offsetwise.model import CreatedTable, Plan, ReceiptStep, StepState, Target, WrittenLease
@@ -159,23 +159,25 @@ class LeaseWriter(Writer):
         try:
             state = table.state() if created_for(plan) is not None else None
             if created_for(plan) is not None and (state is None or state.status == DELETING):
-                return SeenPlace(standing=Standing.ABSENT, told=f"{table.uri}: there is no such table.")
+                return SeenPlace(standing=StepStanding.ABSENT, told=f"{table.uri}: there is no such table.")
             found = read_leases(table)
         except (ClusterError, ApplyError) as error:
-            return SeenPlace(standing=Standing.UNKNOWN, told=error.problem)
+            return SeenPlace(standing=StepStanding.UNKNOWN, told=error.problem)
         changes = [_change(plan, one, found) for one in step.leases]
         undone = step.state is StepState.UNDONE
         other = [each.key for each in changes if not _is(found, each.key, each.before if undone else each.after)]
         if not other:
-            return SeenPlace(standing=Standing.AS_WRITTEN, told=f"{table.uri}: the leases are as this step left them.")
+            return SeenPlace(
+                standing=StepStanding.AS_WRITTEN, told=f"{table.uri}: the leases are as this step left them."
+            )
         told = f"{table.uri}: {other[0]} is not as this step left it"
         told += f", nor are {many(len(other) - 1, 'more lease')}." if len(other) > 1 else "."
-        return SeenPlace(standing=Standing.CHANGED, told=told)
+        return SeenPlace(standing=StepStanding.CHANGED, told=told)
 
     def left(self, plan: Plan, undone: ReceiptStep, context: Context) -> str | None:
         """Say which leases are not as they were before; see `Writer`."""
         seen = self.look(plan, undone, context)
-        before = Standing.AS_WRITTEN if created_for(plan) is None else Standing.ABSENT
+        before = StepStanding.AS_WRITTEN if created_for(plan) is None else StepStanding.ABSENT
         return None if seen.standing is before else seen.told
 
 

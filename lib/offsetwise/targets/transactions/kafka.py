@@ -21,7 +21,7 @@ from offsetwise.streams.kafka.transaction_ends import Contacted, contact, read_l
 from offsetwise.streams.kafka.wire import AGAIN, DENIED, Wire
 from offsetwise.targets.reviewed_cluster import OtherClusterError, UnsentError, send
 from offsetwise.targets.transactions.port import Connect, Reply, SinkPort
-from offsetwise.transactions.ended import Shown, TransactionPlace
+from offsetwise.transactions.ended import ShownTransaction, TransactionPlace
 from offsetwise.transactions.observed import OPEN, PROBE, Answer
 
 TIMEOUT_S: Final = 20.0
@@ -70,7 +70,7 @@ class KafkaSink:
             if not reply.again or not self._wire.may_go_on():
                 return reply
 
-    def logs(self, transactions: Sequence[PlannedTransaction]) -> Mapping[TransactionPlace, Shown]:
+    def logs(self, transactions: Sequence[PlannedTransaction]) -> Mapping[TransactionPlace, ShownTransaction]:
         """Read what the logs show of transactions; see `SinkPort`."""
         self._begin_anew()
         return read_logs(self._wire, self._contacted.leaders, transactions)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from offsetwise.model import PlannedTransaction
-from offsetwise.transactions.ended import Shown, TransactionPlace
+from offsetwise.transactions.ended import ShownTransaction, TransactionPlace
 from offsetwise.transactions.observed import Answer
 
 
@@ -39,7 +39,7 @@ class SinkPort(Protocol):
     def end(self, planned: PlannedTransaction) -> Reply:
         """Send the one request that ends a transaction, until a coordinator that is ready has answered it."""
 
-    def logs(self, transactions: Sequence[PlannedTransaction]) -> Mapping[TransactionPlace, Shown]:
+    def logs(self, transactions: Sequence[PlannedTransaction]) -> Mapping[TransactionPlace, ShownTransaction]:
         """Read what the logs show of transactions."""
 
     def may_write(self, prefix: str) -> bool | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from offsetwise.apply.publish import journal_of
-from offsetwise.apply.writing import Context, Preview, SeenPlace, Standing, Writer
+from offsetwise.apply.writing import Context, Preview, SeenPlace, StepStanding, Writer
 from offsetwise.config import Migration
 from offsetwise.errors import ApplyError, LostReplyError, StalePlanError
 from offsetwise.model import (
@@ -136,14 +136,14 @@ class SinkWriter(Writer):
         with self.connect(sink.name) as port:
             if port.cluster_id != sink.cluster_id:
                 return SeenPlace(
-                    standing=Standing.UNKNOWN, told=f"{sink.name!r} is another cluster: {port.cluster_id}."
+                    standing=StepStanding.UNKNOWN, told=f"{sink.name!r} is another cluster: {port.cluster_id}."
                 )
             found = _judged(plan.transactions, port)
-        for turnout, standing in ((Turnout.DIFFERENT, Standing.CHANGED), (Turnout.UNKNOWN, Standing.UNKNOWN)):
+        for turnout, standing in ((Turnout.DIFFERENT, StepStanding.CHANGED), (Turnout.UNKNOWN, StepStanding.UNKNOWN)):
             told = [each for which, each in found if which is turnout]
             if told:
                 return SeenPlace(standing=standing, told=_some(told))
-        return SeenPlace(standing=Standing.AS_WRITTEN, told=step.told)
+        return SeenPlace(standing=StepStanding.AS_WRITTEN, told=step.told)
 
     def _require_ended(self, plan: Plan, number: int, port: SinkPort, reply: Reply) -> None:
         """Look what became of a request that was not answered with success."""

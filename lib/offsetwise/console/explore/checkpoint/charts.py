@@ -8,7 +8,7 @@ from typing import Any, Final
 import plotly.graph_objects as go
 
 from offsetwise import wording
-from offsetwise.batches import BatchFact, History, Standing
+from offsetwise.batches import BatchFact, BatchStanding, History
 from offsetwise.console.widgets import escaping
 from offsetwise.console.widgets.charts import SMALL_PX, axis_title, dress, lane_axis, round_ticks, solid
 from offsetwise.console.widgets.palette import Palette
@@ -115,7 +115,7 @@ def intervals(facts: Sequence[BatchFact], colours: Palette) -> go.Figure:
     return figure
 
 
-def step(history: History, at: Standing, places: Sequence[int], lanes: slice, colours: Palette) -> go.Figure:
+def step(history: History, at: BatchStanding, places: Sequence[int], lanes: slice, colours: Palette) -> go.Figure:
     """Draw one step: per partition what is done, what a failure would read again, and what came later.
 
     Args:
@@ -197,7 +197,7 @@ def hatched(colours: Palette) -> dict[str, Any]:
     }
 
 
-def _drawn(history: History, at: Standing, place: int, lane: int) -> dict[str, Any]:
+def _drawn(history: History, at: BatchStanding, place: int, lane: int) -> dict[str, Any]:
     """Give the offsets at which one lane's bars begin and end, from its oldest known one, and what is said about it."""
     known = history.known[:, lane]
     ends = history.ends[known, lane]

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import streamlit as st
 
-from offsetwise.batches import BatchMoment, History, Lane, Phase, Standing, moments, standing
+from offsetwise.batches import BatchMoment, BatchStanding, History, Lane, Phase, moments, standing
 from offsetwise.console.explore.checkpoint import batches, charts, sources
 from offsetwise.console.explore.checkpoint.batches import Scope, history
 from offsetwise.console.explore.checkpoint.sources import Reading
@@ -149,7 +149,7 @@ def steps_of(held: Reading) -> dict[str, BatchMoment]:
 
 
 @cached(128)
-def standing_at(held: Reading, moment: BatchMoment, scope: Scope) -> Standing:
+def standing_at(held: Reading, moment: BatchMoment, scope: Scope) -> BatchStanding:
     """Give what a failure at a step would read again."""
     return standing(history(held), moment, scope.lanes)
 
@@ -185,7 +185,7 @@ def holds(history: History, moment: BatchMoment) -> str:
     )
 
 
-def fails(history: History, moment: BatchMoment, at: Standing) -> tuple[Tone, str, str]:
+def fails(history: History, moment: BatchMoment, at: BatchStanding) -> tuple[Tone, str, str]:
     """Say what a failure right then would read again: tone, the answer, and its details."""
     if moment.row is None:
         return Tone.RIGHT, "A failure right then reads nothing twice.", "Batch 0 starts at the initial offsets."
@@ -225,7 +225,7 @@ def fails(history: History, moment: BatchMoment, at: Standing) -> tuple[Tone, st
     )
 
 
-def taken(history: History, moment: BatchMoment, at: Standing, lanes: slice) -> str:
+def taken(history: History, moment: BatchMoment, at: BatchStanding, lanes: slice) -> str:
     """Say in one sentence what the picture of a step shows."""
     counted = many(int(at.start_known.sum()), "partition")
     again = many(at.again.records, "record")
@@ -249,7 +249,7 @@ def _unfiled(history: History, row: int) -> str | None:
     return None
 
 
-def _spans(history: History, at: Standing) -> str:
+def _spans(history: History, at: BatchStanding) -> str:
     """Name the partitions with most to read again; `at` covers all lanes."""
     known = at.start_known & at.end_known
     moved = [
@@ -266,7 +266,7 @@ def _spans(history: History, at: Standing) -> str:
     return ", ".join(named)
 
 
-def lanes_of(history: History, at: Standing, places: Sequence[int], first: int) -> list[StandingLane]:
+def lanes_of(history: History, at: BatchStanding, places: Sequence[int], first: int) -> list[StandingLane]:
     """Give what stands behind the picture of a step: one row per drawn partition.
 
     Args:

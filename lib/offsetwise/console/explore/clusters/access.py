@@ -14,14 +14,14 @@ from offsetwise.console.widgets import blocks
 from offsetwise.console.widgets.blocks import Offer, asked, busy
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.model import Cluster
-from offsetwise.streams.access import Granted, Permissions, Resource, Step, StepState
+from offsetwise.streams.access import Granted, Permissions, Resource, Step, StepResult
 from offsetwise.wording import many, number
 from offsetwise.wording.verdicts import Tone
 
 _ICON: Final = {
-    StepState.OK: ":green[✓ ok]",
-    StepState.FAILED: ":red[! failed]",
-    StepState.SKIPPED: ":gray[– skipped]",
+    StepResult.OK: ":green[✓ ok]",
+    StepResult.FAILED: ":red[! failed]",
+    StepResult.SKIPPED: ":gray[– skipped]",
 }
 _SHOWN: Final = 12
 
@@ -64,7 +64,7 @@ def _connection(answers: Answers, migration: str, side: Cluster) -> None:
     held = asked(answers, question, offer)
     if held is None or busy(answers, question):
         return
-    failed = next((step for step in held.value if step.state is StepState.FAILED), None)
+    failed = next((step for step in held.value if step.state is StepResult.FAILED), None)
     total = sum(step.took_ms for step in held.value)
     if failed is None:
         blocks.box(Tone.RIGHT, f"**Every step succeeded** in {number(total)} ms.")
@@ -76,10 +76,10 @@ def _connection(answers: Answers, migration: str, side: Cluster) -> None:
 
 
 def _step(step: Step) -> None:
-    took = "" if step.state is StepState.SKIPPED else f" :gray[{number(step.took_ms)} ms]"
+    took = "" if step.state is StepResult.SKIPPED else f" :gray[{number(step.took_ms)} ms]"
     fix = f"  \n**What to do:** {markdown(step.fix)}" if step.fix else ""
     said = markdown(step.said)
-    icon = ":orange[▲ ok, with a remark]" if step.state is StepState.OK and step.fix else _ICON[step.state]
+    icon = ":orange[▲ ok, with a remark]" if step.state is StepResult.OK and step.fix else _ICON[step.state]
     st.markdown(f"{icon} **{step.name}**{took}  \n{f':gray[{said}]' if not fix else said}{fix}")
 
 

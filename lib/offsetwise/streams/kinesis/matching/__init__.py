@@ -13,7 +13,7 @@ from offsetwise.comparison.matching import Identified, Matched, Run
 from offsetwise.comparison.matching import copies_of as copies_in
 from offsetwise.config import ClusterConfig
 from offsetwise.model import BelongsTo, Cluster, TopicState, Writers
-from offsetwise.ports.windows import Wanted, Window
+from offsetwise.ports.windows import WantedRecords, Window
 from offsetwise.progress import Progress
 from offsetwise.streams.kinesis.client import access_of
 from offsetwise.streams.kinesis.matching.again import read_again
@@ -62,6 +62,6 @@ def copies_of(
     return StreamCopies(shards=shards, read=_reading(scene.migration.target, run, salt))
 
 
-def _reading(config: ClusterConfig, run: Run, salt: bytes) -> Callable[[Sequence[Wanted]], list[Window]]:
+def _reading(config: ClusterConfig, run: Run, salt: bytes) -> Callable[[Sequence[WantedRecords]], list[Window]]:
     work = partial(read_windows, access_of(config), salt)
     return partial(run, work, kind=Window, at_once=AT_ONCE, packages=("boto3",))

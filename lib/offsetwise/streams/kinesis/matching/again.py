@@ -10,12 +10,12 @@ from typing import Any, Final, TypeAlias
 from offsetwise.config import ClusterConfig
 from offsetwise.model import IsolationLevel, TopicPartition
 from offsetwise.ports.stretches import EDGE, MOST, MOST_BYTES, ReadStretch, Stretch
-from offsetwise.ports.windows import ReadFailure, Wanted, Window
+from offsetwise.ports.windows import ReadFailure, WantedRecords, Window
 from offsetwise.streams.kinesis.aggregates import user_records
 from offsetwise.streams.kinesis.client import access_of
 from offsetwise.streams.kinesis.matching.search import refuse
 from offsetwise.streams.kinesis.numbers import evidence_of
-from offsetwise.streams.kinesis.records import AT_ONCE, EMPTY, MOST_AT_ONCE, Shard, client_of, failure_of
+from offsetwise.streams.kinesis.records import AT_ONCE, EMPTY, MOST_AT_ONCE, ShardReader, client_of, failure_of
 from offsetwise.streams.kinesis.spec import TRIM_HORIZON, Place, ShardPlace, at, at_time, shard_id
 
 Identified: TypeAlias = Callable[[bytes, bytes], tuple[str, int]]
@@ -39,7 +39,7 @@ def read_again(
         shards.setdefault(each.topic_partition, {})[each] = ReadStretch()
 
     def read(key: TopicPartition) -> None:
-        shard = Shard(client=client_of(access), stream=key.topic, id=shard_id(key.partition), salt=b"")
+        shard = ShardReader(client=client_of(access), stream=key.topic, id=shard_id(key.partition), salt=b"")
         reading = _Reading(shard=shard, number=key.partition, identified=identified)
         for each in shards[key]:
             shards[key][each] = reading.stretch(each)
@@ -53,7 +53,7 @@ def read_again(
 class _Reading:
     """One shard, and how its records are told apart."""
 
-    shard: Shard
+    shard: ShardReader
     number: int
     identified: Identified
 
@@ -73,7 +73,8 @@ class _Reading:
             if failure is None:
                 raise
             refuse(
-                Wanted(topic=self.shard.stream, partition=self.number), Window(failure=failure, told=str(error)[:300])
+                WantedRecords(topic=self.shard.stream, partition=self.number),
+                Window(failure=failure, told=str(error)[:300]),
             )
             return ReadStretch(gone=ends if failure is ReadFailure.GONE else frozenset())
 

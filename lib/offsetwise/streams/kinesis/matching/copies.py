@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from offsetwise.model import ShardRange
-from offsetwise.ports.windows import Wanted, Window
+from offsetwise.ports.windows import WantedRecords, Window
 from offsetwise.streams.kinesis.spec import SHARD_END, TRIM_HORIZON, ShardPlace, after, at, at_time
 
 
@@ -18,7 +18,7 @@ class StreamCopies:
     called: ClassVar[str] = "shard"
     own_times: ClassVar[bool] = True
     shards: Mapping[int, ShardRange]
-    read: Callable[[Sequence[Wanted]], list[Window]]
+    read: Callable[[Sequence[WantedRecords]], list[Window]]
 
     def place(self, number: int, index: int, *, windows: Mapping[int, Window], since_ms: int | None) -> ShardPlace:
         """Give the place before a record of a window, in the words of engines: after the one before it."""

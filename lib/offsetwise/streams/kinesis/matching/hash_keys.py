@@ -27,7 +27,7 @@ class ShardWindow:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class IndexStretch:
     """The records of one shard in one part, by their indices in its window."""
 
     window: ShardWindow
@@ -47,8 +47,8 @@ class Stretch:
 class Cell:
     """One part of the hash keys, and the lines of shards that have it; parents come before children."""
 
-    old: tuple[Stretch, ...]
-    new: tuple[Stretch, ...]
+    old: tuple[IndexStretch, ...]
+    new: tuple[IndexStretch, ...]
 
 
 def cells(old: Sequence[ShardWindow], new: Sequence[ShardWindow]) -> Iterator[Cell]:
@@ -60,7 +60,7 @@ def cells(old: Sequence[ShardWindow], new: Sequence[ShardWindow]) -> Iterator[Ce
         )
 
 
-def _lines(windows: Sequence[ShardWindow]) -> Iterator[dict[int, Stretch]]:
+def _lines(windows: Sequence[ShardWindow]) -> Iterator[dict[int, IndexStretch]]:
     """Divide the hash keys by the shards that have them: of each part those shards, by their indices."""
     lows = sorted({low for each in windows for low in (each.shard.low, each.shard.high + 1)})
     lines: dict[tuple[int, ...], list[int]] = {}
@@ -70,7 +70,7 @@ def _lines(windows: Sequence[ShardWindow]) -> Iterator[dict[int, Stretch]]:
     inside = [_by_stretch(each, lows) for each in windows]
     for line, numbers in lines.items():
         yield {
-            at: Stretch(windows[at], sorted(index for number in numbers for index in inside[at].get(number, ())))
+            at: IndexStretch(windows[at], sorted(index for number in numbers for index in inside[at].get(number, ())))
             for at in line
         }
 
@@ -84,7 +84,7 @@ def _by_stretch(window: ShardWindow, lows: Sequence[int]) -> dict[int, list[int]
     return made
 
 
-def _in_line(stretches: Iterable[Stretch]) -> tuple[Stretch, ...]:
+def _in_line(stretches: Iterable[IndexStretch]) -> tuple[IndexStretch, ...]:
     """Order shards as their keys went through them: a stream gives a child a higher number than its parents."""
     return tuple(sorted(stretches, key=lambda each: each.window.shard.partition))
 
@@ -105,14 +105,14 @@ def unkeyed(old: Sequence[ShardWindow], new: Sequence[ShardWindow], *, explicit:
     known = {identity for one in old for identity in one.identities}
     for one in old:
         others = known.difference(one.identities)
-        line = (Stretch(one, range(len(one.identities))),)
+        line = (IndexStretch(one, range(len(one.identities))),)
         for each, here in zip(new, held, strict=True):
             its = [at for at, identity in enumerate(each.identities) if identity not in others]
-            yield Cell(old=_copied(line, here), new=(Stretch(each, its),))
+            yield Cell(old=_copied(line, here), new=(IndexStretch(each, its),))
 
 
-def _copied(line: Iterable[Stretch], here: Collection[str]) -> tuple[Stretch, ...]:
-    return tuple(Stretch(of.window, [at for at in of.at if of.window.identities[at] in here]) for of in line)
+def _copied(line: Iterable[IndexStretch], here: Collection[str]) -> tuple[IndexStretch, ...]:
+    return tuple(IndexStretch(of.window, [at for at in of.at if of.window.identities[at] in here]) for of in line)
 
 
 def is_explicit(windows: Sequence[ShardWindow]) -> bool:

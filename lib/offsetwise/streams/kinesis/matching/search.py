@@ -14,7 +14,7 @@ from offsetwise.config import ContentSettings
 from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachableError
 from offsetwise.model import Cluster, ShardRange, TopicState, epoch_ms
 from offsetwise.ports.stream import spec_of
-from offsetwise.ports.windows import ReadFailure, Wanted, Window
+from offsetwise.ports.windows import ReadFailure, WantedRecords, Window
 from offsetwise.progress import Progress
 from offsetwise.streams.kinesis.matching.hash_keys import ShardWindow, is_explicit, met
 from offsetwise.streams.kinesis.matching.shards import ShardCut, match
@@ -30,7 +30,7 @@ from offsetwise.streams.kinesis.spec import (
 from offsetwise.translation.resolve import Query
 from offsetwise.translation.search import GROWTH, ROUNDS, SMALL_LOGS
 
-Read: TypeAlias = Callable[[Sequence[Wanted]], list[Window]]
+Read: TypeAlias = Callable[[Sequence[WantedRecords]], list[Window]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,9 +224,9 @@ class Search:
         oldest = [each.oldest_ms for each in windows if each.oldest_ms is not None]
         return min(oldest) - self.content.clock_skew_s * 1000 if oldest else None
 
-    def _task(self, name: str, number: int) -> Wanted:
+    def _task(self, name: str, number: int) -> WantedRecords:
         content = self.content
-        return Wanted(
+        return WantedRecords(
             topic=name,
             partition=number,
             whole_up_to=min(SMALL_LOGS * content.window_records, content.budget_records),
@@ -234,7 +234,7 @@ class Search:
             most_bytes=content.budget_bytes,
         )
 
-    def _given(self, read: Read, tasks: Sequence[Wanted]) -> list[Window]:
+    def _given(self, read: Read, tasks: Sequence[WantedRecords]) -> list[Window]:
         made = read(tasks) if tasks else []
         self.calls += sum(each.calls for each in made)
         for task, window in zip(tasks, made, strict=True):
@@ -272,7 +272,7 @@ def _as_window(shard: ShardRange, window: Window) -> ShardWindow:
     )
 
 
-def refuse(task: Wanted, window: Window) -> None:
+def refuse(task: WantedRecords, window: Window) -> None:
     """Go on without a shard that is not there, or not the position's; anything else ends the comparison.
 
     Raises:

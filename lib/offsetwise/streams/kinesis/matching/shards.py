@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from offsetwise.model import Ahead, Exactness
-from offsetwise.streams.kinesis.matching.hash_keys import Cell, ShardWindow, Stretch, cells, unkeyed
+from offsetwise.streams.kinesis.matching.hash_keys import Cell, IndexStretch, ShardWindow, cells, unkeyed
 from offsetwise.translation.content import decide
 from offsetwise.translation.windows import Cut, LogWindow, Reason
 
@@ -178,7 +178,7 @@ def _judged(cell: Cell, asked: _Asked) -> Iterator[tuple[int, HashKeyPart]]:
             yield number, replace(part, cut=unknown)
 
 
-def _without_gap(line: Sequence[Stretch]) -> Iterator[Stretch]:
+def _without_gap(line: Sequence[IndexStretch]) -> Iterator[IndexStretch]:
     for each in line:
         yield each
         if not each.window.at_end:
@@ -208,7 +208,7 @@ def _old_window(cell: Cell, *, trimmed: bool) -> tuple[LogWindow, int]:
     return window, start + len(read)
 
 
-def _new_window(line: Sequence[Stretch]) -> LogWindow:
+def _new_window(line: Sequence[IndexStretch]) -> LogWindow:
     identities = tuple(identity for each in line for identity in each.identities(0, len(each.at)))
     return LogWindow(
         start=0,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from offsetwise.apply.publish import journal_of
 from offsetwise.apply.verification.eyes import Eyes
 from offsetwise.apply.verification.seen import Seen as Looked
-from offsetwise.apply.writing import Context, Preview, SeenPlace, Standing, Writer
+from offsetwise.apply.writing import Context, Preview, SeenPlace, StepStanding, Writer
 from offsetwise.config import Migration
 from offsetwise.errors import ApplyError
 from offsetwise.model import Plan, ReceiptStep, StepState, Target, Turnout
@@ -49,7 +49,7 @@ class BookmarkWriter(Writer):
         record = journal.record(context.step)
         if record.undone is not None:
             return record.undone
-        if self.look(plan, step, context).standing is Standing.CHANGED:
+        if self.look(plan, step, context).standing is StepStanding.CHANGED:
             raise ApplyError(
                 f"{step.place}: expected the bookmarks that were written, found others. Nothing was put back.",
                 fix="Look at the shelf, and put the bookmarks back by hand if nobody needs the ones there.",
@@ -64,10 +64,10 @@ class BookmarkWriter(Writer):
         """Say whether the shelf holds what was written."""
         now = service.read(address(plan.settings), step.target.group or "")
         if now == bookmarks(plan):
-            return SeenPlace(standing=Standing.AS_WRITTEN, told=f"{step.place} holds what was written.")
+            return SeenPlace(standing=StepStanding.AS_WRITTEN, told=f"{step.place} holds what was written.")
         if now == _before(plan, step.target):
-            return SeenPlace(standing=Standing.ABSENT, told=f"{step.place} holds what it held before.")
-        return SeenPlace(standing=Standing.CHANGED, told=f"{step.place} holds {now}.")
+            return SeenPlace(standing=StepStanding.ABSENT, told=f"{step.place} holds what it held before.")
+        return SeenPlace(standing=StepStanding.CHANGED, told=f"{step.place} holds {now}.")
 
 
 def _require_reviewed(plan: Plan, target: Target) -> dict[str, int]:
