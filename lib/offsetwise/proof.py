@@ -28,7 +28,7 @@ from offsetwise.position import offset_of, offset_or_none
 from offsetwise.progress import Progress
 from offsetwise.streams.reader import reader_of
 from offsetwise.translation.belongs import PositionStanding
-from offsetwise.translation.explain import Way
+from offsetwise.translation.explain import ReadingWay
 from offsetwise.translation.mirror import mm2_answer
 from offsetwise.translation.old_log import in_empty_log, read_too_early
 from offsetwise.translation.resolve import Match, Query
@@ -50,7 +50,7 @@ class Proof:
     """By partition, and the first and the last end of the pending batch: two sources may read one topic."""
     unread: Mapping[tuple[TopicPartition, int], ClusterError] = field(default_factory=dict)
     """Why the records at a position could not be read."""
-    ways: Mapping[tuple[TopicPartition, int], frozenset[Way]] = field(default_factory=dict)
+    ways: Mapping[tuple[TopicPartition, int], frozenset[ReadingWay]] = field(default_factory=dict)
     """How the records at a position were read."""
     salt: str = ""
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from offsetwise.apply.disk import Disk
 from offsetwise.apply.journal import Journal
-from offsetwise.apply.writers import Writers
+from offsetwise.apply.writers import TargetWriters
 from offsetwise.apply.writing import Context
 from offsetwise.config import Migration
 from offsetwise.engines.checkpoint import read_checkpoint
@@ -41,7 +41,7 @@ MIGRATION = Migration.model_validate(
         "target": {"properties": {"bootstrap.servers": "new.invalid:9092"}},
     }
 )
-WRITERS = Writers(MIGRATION)
+WRITERS = TargetWriters(MIGRATION)
 spark_checkpoint, in_place, starting_offsets, seeded, flink_savepoint = (
     WRITERS[target.kind] for target in (COPY, IN_PLACE, STARTING, SEEDED, SAVEPOINT)
 )

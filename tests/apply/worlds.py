@@ -14,7 +14,7 @@ from offsetwise.apply.back import BackOrder
 from offsetwise.apply.disk import Disk
 from offsetwise.apply.recheck import RecordPlace
 from offsetwise.apply.run import ApplyOrder, Tools
-from offsetwise.apply.writers import Writers
+from offsetwise.apply.writers import TargetWriters
 from offsetwise.approval import ApprovalFile, ApprovalPolicy, keygen, sign
 from offsetwise.config import Migration
 from offsetwise.errors import ClusterUnreachableError, LostReplyError
@@ -292,9 +292,9 @@ class Stage:
         return Tools(world=self.world, writers=writers_of(self.groups), disk=disk or Disk(), now=lambda: NOW)
 
 
-def writers_of(groups: Groups) -> Writers:
+def writers_of(groups: Groups) -> TargetWriters:
     """Give all writers, that of groups with groups in memory."""
-    made = Writers(MIGRATION)
+    made = TargetWriters(MIGRATION)
     made[TO_GROUP.kind] = GroupWriter(groups)
     return made
 

@@ -262,7 +262,7 @@ def test_windows_of_several_jobs_on_one_partition_are_read_once(lab: Lab, monkey
     create(lab.old_bootstrap, "windows-shared")
     produce(lab.old_bootstrap, {"windows-shared": copies(0, 100)})
     read: Counter[int] = Counter()
-    made = windows._Made.record
+    made = windows._KeptRecord.record
 
     def counted(reader: Any, message: Any) -> Any:
         read[message.offset()] += 1
@@ -274,7 +274,7 @@ def test_windows_of_several_jobs_on_one_partition_are_read_once(lab: Lab, monkey
         pairings.append(1)
         return Paired(*given)
 
-    monkeypatch.setattr(windows._Made, "record", counted)
+    monkeypatch.setattr(windows._KeptRecord, "record", counted)
     monkeypatch.setattr(windows, "Paired", counted_pair)
     asked = [same(number, "windows-shared", start, start + 30) for number, start in enumerate((0, 10, 10, 40, 65))]
 
@@ -378,7 +378,7 @@ def test_a_header_whose_name_is_not_utf_8_is_left_to_sparks_source(lab: Lab, mon
     def unreadable(*_: object) -> None:
         b"\xff".decode()
 
-    monkeypatch.setattr(windows._Made, "record", unreadable)  # no producer here can write such a name
+    monkeypatch.setattr(windows._KeptRecord, "record", unreadable)  # no producer here can write such a name
 
     (row,) = rows_of("windows-header", *[{"bootstrap.servers": lab.old_bootstrap}] * 2)
 

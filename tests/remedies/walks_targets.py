@@ -10,7 +10,7 @@ from botocore.client import BaseClient
 
 from offsetwise.apply.disk import Disk
 from offsetwise.apply.run import apply
-from offsetwise.apply.writers import Writers
+from offsetwise.apply.writers import TargetWriters
 from offsetwise.apply.writing import Writer
 from offsetwise.model import Plan, PlannedTransaction, Target
 from offsetwise.plan.target import target_type
@@ -60,7 +60,7 @@ from tests.remedies.walks_sinks import written as leases
 from tests.transactions import settling
 
 Call = Callable[[], object]
-WRITERS = Writers(MIGRATION)
+WRITERS = TargetWriters(MIGRATION)
 
 
 def written(scene: Scene, writer: Writer, plan: Plan, *, output: str | None = None, receipt: str = "receipt") -> Call:

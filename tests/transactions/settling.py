@@ -12,7 +12,7 @@ from offsetwise import files
 from offsetwise.api.world import LiveWorld
 from offsetwise.apply.disk import Disk
 from offsetwise.apply.run import ApplyOrder, Tools
-from offsetwise.apply.writers import Writers
+from offsetwise.apply.writers import TargetWriters
 from offsetwise.approval import ApprovalPolicy
 from offsetwise.config import JobTraits, Migration
 from offsetwise.engines.checkpoint import read_checkpoint
@@ -130,7 +130,7 @@ class Staged:
         )
 
     def tools(self, disk: Disk | None = None) -> Tools:
-        writers = Writers(self.migration)
+        writers = TargetWriters(self.migration)
         writers[TO_SINK.kind] = SinkWriter(self.sink.connect)
         return Tools(world=self.world, writers=writers, disk=disk or Disk(), now=lambda: NOW)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from offsetwise.api.world import LiveWorld
 from offsetwise.apply.run import Tools
 from offsetwise.apply.verification import LiveEyes
-from offsetwise.apply.writers import Writers
+from offsetwise.apply.writers import TargetWriters
 from offsetwise.config import Migration
 from offsetwise.errors import UsageError
 from offsetwise.model import Plan
@@ -60,4 +60,4 @@ def settings_of(plan: Plan, migration: Named | None, place: str | Path | None) -
 
 def tools_for(migration: Migration, progress: Progress) -> Tools:
     """Give what reads and writes the world of a migration."""
-    return Tools(world=LiveWorld(migration=migration, progress=progress), writers=Writers(migration))
+    return Tools(world=LiveWorld(migration=migration, progress=progress), writers=TargetWriters(migration))

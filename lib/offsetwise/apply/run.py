@@ -25,7 +25,7 @@ from offsetwise.apply.receipts import (
 from offsetwise.apply.recheck import RecheckResult, World, recheck, require
 from offsetwise.apply.recheck.accepting import accepted, require_needed
 from offsetwise.apply.targets import write_targets
-from offsetwise.apply.writers import Writers, output_of
+from offsetwise.apply.writers import TargetWriters, output_of
 from offsetwise.apply.writing import Context, Preview, SeenPlace, StepStanding
 from offsetwise.approval import ApprovalFile, ApprovalPolicy, approved
 from offsetwise.config import Migration
@@ -60,7 +60,7 @@ class Tools:
     """What reads and writes the world."""
 
     world: World
-    writers: Writers
+    writers: TargetWriters
     disk: Disk = field(default_factory=Disk)
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Final
 
 from offsetwise.apply.publish import journal_of
-from offsetwise.apply.writers import Writers
+from offsetwise.apply.writers import TargetWriters
 from offsetwise.apply.writing import Context
 from offsetwise.errors import LostReplyError, OffsetwiseError
 from offsetwise.model import Plan, ReceiptStep
@@ -16,7 +16,7 @@ NAMED: Final = 12
 """How many targets a message tells of, each way."""
 
 
-def write_targets(plan: Plan, contexts: Sequence[Context], writers: Writers) -> tuple[ReceiptStep, ...]:
+def write_targets(plan: Plan, contexts: Sequence[Context], writers: TargetWriters) -> tuple[ReceiptStep, ...]:
     """Write every target, or go on with it.
 
     Args:

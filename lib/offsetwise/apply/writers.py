@@ -39,7 +39,7 @@ class WriterModule(Protocol):
         """
 
 
-class Writers(dict[str, Writer]):
+class TargetWriters(dict[str, Writer]):
     """A writer for each kind of target by its name, made when it is first asked for."""
 
     def __init__(self, migration: Migration) -> None:

@@ -34,7 +34,7 @@ class Alert:
 
 
 @dataclass(frozen=True, slots=True)
-class _Case:
+class _AlertCase:
     """One partition for which something holds."""
 
     row: LagPartition
@@ -91,13 +91,13 @@ def _beside(newest: LagSample, earlier: LagSample) -> Iterator[Alert]:
     yield from _worst(retention_before_cutover, _retention(newest, earlier, before))
 
 
-def _below(sample: LagSample) -> Iterator[_Case]:
+def _below(sample: LagSample) -> Iterator[_AlertCase]:
     for row in sample.partitions:
         for side in Cluster:
             place, start = row.place(side), row.log(side).log_start
             if place is not None and start is not None and place < start:
                 gone = start - place
-                yield _Case(
+                yield _AlertCase(
                     row,
                     gone or 0,
                     f"{place:,} lies below the {side} log's start ({start:,}): up to {many(gone, 'record')} that the "
@@ -105,18 +105,18 @@ def _below(sample: LagSample) -> Iterator[_Case]:
                 )
 
 
-def _not_mirrored(sample: LagSample) -> Iterator[_Case]:
+def _not_mirrored(sample: LagSample) -> Iterator[_AlertCase]:
     for row in sample.partitions:
         left = lag(row, Cluster.NEW, sample.isolation_level)
         if left is not None and left < 0:
-            yield _Case(
+            yield _AlertCase(
                 row, -left, f"The place is {row.new_position:,}, {many(-left, 'offset')} past the end of the new log"
             )
 
 
 def _moved(
     newest: LagSample, before: dict[tuple[str, str, int], LagPartition], now: int, then: int, *, within: str
-) -> Iterator[_Case]:
+) -> Iterator[_AlertCase]:
     for row in newest.partitions:
         old = before.get(row.key)
         to = row.groups[now].old if now < len(row.groups) else None
@@ -126,7 +126,7 @@ def _moved(
         apart = drift(row, now)
         beside = "" if apart is None or newest.checkpoint is None else f", {_apart(apart)}"
         for told in group_drift(newest.groups[now], since, to, f"{within}{beside}"):
-            yield _Case(row, abs(to - since), told.message)
+            yield _AlertCase(row, abs(to - since), told.message)
 
 
 def _apart(drifted: int) -> str:
@@ -137,7 +137,7 @@ def _apart(drifted: int) -> str:
 
 def _retention(
     newest: LagSample, earlier: LagSample, before: dict[tuple[str, str, int], LagPartition]
-) -> Iterator[_Case]:
+) -> Iterator[_AlertCase]:
     for row in newest.partitions:
         old = before.get(row.key)
         starts = [
@@ -149,7 +149,7 @@ def _retention(
         left = start_reaches(starts, offset_or_none(row.new_position)) if len(starts) == 2 else None
         if left is None or left == 0 or left > RETENTION_HORIZON_MS:
             continue
-        yield _Case(
+        yield _AlertCase(
             row,
             RETENTION_HORIZON_MS - left,
             f"The new log's start moved from {starts[0].offset:,} to {starts[1].offset:,}; at this rate it reaches the "
@@ -157,7 +157,7 @@ def _retention(
         )
 
 
-def _worst(kind: FindingKind, cases: Iterable[_Case]) -> Iterator[Alert]:
+def _worst(kind: FindingKind, cases: Iterable[_AlertCase]) -> Iterator[Alert]:
     found = list(cases)
     if not found:
         return

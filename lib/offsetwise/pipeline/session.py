@@ -51,7 +51,7 @@ QUIET_CONF: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Running:
+class _RunningSession:
     settings: SparkSettings
     session: SparkSession
     kafka: bool
@@ -59,7 +59,7 @@ class _Running:
 
 
 _lock = RLock()
-_running: _Running | None = None
+_running: _RunningSession | None = None
 _folder: tempfile.TemporaryDirectory[str] | None = None
 """Of the JVM behind PySpark, where it was started here."""
 
@@ -93,7 +93,7 @@ def open_session(settings: SparkSettings, *, kafka: bool, given_up: Event | None
             session, ours = _adopt(), False
         else:
             session, ours = _launch(settings.master or "local[*]", conf, kafka=kafka, given_up=given_up), True
-        _running = _Running(settings=settings, session=session, kafka=kafka, ours=ours)
+        _running = _RunningSession(settings=settings, session=session, kafka=kafka, ours=ours)
         if kafka and (remote or not ours or _brings_connector(conf)):
             try:
                 _check_connector(session, settings)
@@ -253,7 +253,7 @@ def _adopt() -> SparkSession:
     return session
 
 
-def _alive(running: _Running) -> bool:
+def _alive(running: _RunningSession) -> bool:
     """Ask for an answer that needs no job, so that a busy session is not waited for."""
     if running.settings.remote:
         return _server_answers(running.settings.remote, running.session)

@@ -24,7 +24,7 @@ from offsetwise.pipeline.records import OffsetRange, read_records
 from offsetwise.pipeline.spark_errors import foreign_answer, spark_errors
 from offsetwise.pipeline.windows import LocatedTask
 from offsetwise.progress import Progress
-from offsetwise.translation.explain import Way
+from offsetwise.translation.explain import ReadingWay
 from offsetwise.translation.search import SearchTarget
 from offsetwise.translation.worker import ANSWER_SCHEMA, RECORD_COLUMNS, Answer, LogSide, Task, answer_group
 
@@ -73,7 +73,7 @@ class WindowReader:
     """Keys the hashes. One a run, so that identities of one run can be compared."""
     unread: dict[Ask, ClusterError] = field(default_factory=dict)
     """Positions whose records a cluster did not give, each with the first reason."""
-    ways: dict[Place, frozenset[Way]] = field(default_factory=dict)
+    ways: dict[Place, frozenset[ReadingWay]] = field(default_factory=dict)
     """How the records that answered were read."""
 
     def answers(self, tasks: Mapping[Ask, Task], step: str) -> dict[Ask, Answer]:
@@ -100,19 +100,19 @@ class WindowReader:
         narrow = {ask: task for ask, task in tasks.items() if len(task.old) + len(task.new) <= LARGE_OFFSETS}
         if narrow and self.clients is not None:
             done.update(self._by_clients(narrow, self.clients, told))
-            self._note(done, Way.CLIENT)
+            self._note(done, ReadingWay.CLIENT)
         for wide, per_task in ((False, None), (True, LARGE_OFFSETS)):
             left = {ask: task for ask, task in tasks.items() if ask not in done and ask not in self.unread}
             part = {ask: task for ask, task in left.items() if (ask not in narrow) is wide}
             if part:
                 told()
                 read = self._by_source(part, per_task, told)
-                self._note(read, Way.SOURCE)
+                self._note(read, ReadingWay.SOURCE)
                 done.update(read)
         told()
         return done
 
-    def _note(self, answered: Iterable[Ask], way: Way) -> None:
+    def _note(self, answered: Iterable[Ask], way: ReadingWay) -> None:
         for ask in answered:
             self.ways[ask.place] = self.ways.get(ask.place, frozenset()) | {way}
 

@@ -70,7 +70,7 @@ def answer_windows(clients: Mapping[LogSide, Mapping[str, Any]], salt: bytes, ba
     """
     import pyarrow as pa  # noqa: PLC0415 - the workers have it, this module must load without it
 
-    made = _Made(salt)
+    made = _KeptRecord(salt)
     readers = {log: RangeReader(configuration, made.record) for log, configuration in clients.items()}
     try:
         cells = (cell for batch in batches for cell in batch.column(0).to_pylist())
@@ -110,7 +110,7 @@ _Row: TypeAlias = tuple[int, str | None, str | None, str | None]
 """Of `WINDOW_SCHEMA`."""
 
 
-def _answered(readers: Mapping[LogSide, RangeReader[_Record]], tasks: Sequence[LocatedTask]) -> Iterator[_Row]:
+def _answered(readers: Mapping[LogSide, RangeReader[_WindowRecord]], tasks: Sequence[LocatedTask]) -> Iterator[_Row]:
     for log, reader in readers.items():
         reader.begin([each.range_of(log) for each in tasks])
     logs = {log: reader.finish() for log, reader in readers.items()}
@@ -130,7 +130,9 @@ def _answered(readers: Mapping[LogSide, RangeReader[_Record]], tasks: Sequence[L
 class _Read:
     """The records of two spans, put together once for all tasks that want the same."""
 
-    def __init__(self, old: Sequence[_Record], new: Sequence[_Record], aborted: Sequence[_Record]) -> None:
+    def __init__(
+        self, old: Sequence[_WindowRecord], new: Sequence[_WindowRecord], aborted: Sequence[_WindowRecord]
+    ) -> None:
         self.records = _records(old), _records(new), _records(aborted)
         self.origins = {one.offset: one.origin for one in new if one.origin is not None}
         sizes = [-(-sum(one.size for one in some) // len(some)) for some in (old, new) if some]
@@ -138,7 +140,7 @@ class _Read:
         self.paired = Paired(*self.records)
 
 
-class _Record(NamedTuple):
+class _WindowRecord(NamedTuple):
     """One record without its bytes: what `Records` has columns of, in their order, and what goes beside them."""
 
     offset: int
@@ -153,11 +155,11 @@ class _Record(NamedTuple):
     size: int
 
 
-def _records(found: Sequence[_Record]) -> Records:
+def _records(found: Sequence[_WindowRecord]) -> Records:
     return Records(**dict(zip(Records.__slots__, zip(*found, strict=True), strict=False))) if found else Records()
 
 
-class _Made:
+class _KeptRecord:
     """What is kept of each record."""
 
     def __init__(self, salt: bytes) -> None:
@@ -166,14 +168,14 @@ class _Made:
         self._salt = salt
         self._untimed, self._append_time = kafka.TIMESTAMP_NOT_AVAILABLE, kafka.TIMESTAMP_LOG_APPEND_TIME
 
-    def record(self, message: Any) -> _Record:
+    def record(self, message: Any) -> _WindowRecord:
         """Take one record's hashes."""
         kind, timestamp = message.timestamp()
         key, value, headers = message.key(), message.value(), message.headers() or ()
         salt, of_key, of_value = self._salt, schema_id(key), schema_id(value)
         may_hold_schema = of_key is not None or of_value is not None
         # By position: what this costs is paid for every record.
-        return _Record(
+        return _WindowRecord(
             message.offset(),
             None if kind == self._untimed or timestamp < 0 else timestamp,
             kind == self._append_time,

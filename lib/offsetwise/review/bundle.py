@@ -68,16 +68,16 @@ _TimeMs = Annotated[StrictInt, Field(ge=0, le=MAX_TIME_MS)]
 _Hex = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
-class _Part(_Shape):
+class _BundlePart(_Shape):
     sha256: _Hex
     content: str
 
 
 class _Parts(_Shape):
-    plan: _Part
-    comparison: _Part | None = None
-    old: _Part | None = None
-    new: _Part | None = None
+    plan: _BundlePart
+    comparison: _BundlePart | None = None
+    old: _BundlePart | None = None
+    new: _BundlePart | None = None
 
 
 class _Editor(_Shape):
@@ -253,7 +253,7 @@ def _part(content: bytes) -> dict[str, str]:
     return {"sha256": hashlib.sha256(content).hexdigest(), "content": text}
 
 
-def _checked(part: _Part, kind: str, subject: str) -> bytes:
+def _checked(part: _BundlePart, kind: str, subject: str) -> bytes:
     content = part.content.encode("utf-8", "surrogatepass")
     found = hashlib.sha256(content).hexdigest()
     if found != part.sha256:

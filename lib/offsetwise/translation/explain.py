@@ -10,7 +10,7 @@ from offsetwise.translation.windows import Cut, Reason
 from offsetwise.wording import many
 
 
-class Way(StrEnum):
+class ReadingWay(StrEnum):
     """How records were read."""
 
     CLIENT = "client"
@@ -19,15 +19,15 @@ class Way(StrEnum):
     """By Spark's own Kafka source."""
 
 
-def read_by(ways: Collection[Way]) -> str:
+def read_by(ways: Collection[ReadingWay]) -> str:
     """Say how the records behind a proof were read; nothing where none was.
 
     >>> read_by({Way.SOURCE})
     "The records were read by Spark's own Kafka source."
     """
-    if {*ways} == {Way.CLIENT}:
+    if {*ways} == {ReadingWay.CLIENT}:
         return "The records were read by librdkafka in Spark's tasks."
-    if Way.CLIENT in ways:
+    if ReadingWay.CLIENT in ways:
         return "The records were read by librdkafka in Spark's tasks, and some by Spark's own Kafka source."
     return "The records were read by Spark's own Kafka source." if ways else ""
 

@@ -21,7 +21,7 @@ from offsetwise.model import (
     Translation,
 )
 from offsetwise.position import OfTwins
-from offsetwise.translation.explain import Way, explain, read_by
+from offsetwise.translation.explain import ReadingWay, explain, read_by
 from offsetwise.translation.old_log import begun
 from offsetwise.translation.windows import Cut, Reason
 from offsetwise.translation.worker import Answer
@@ -84,7 +84,7 @@ class Match:
     """What the probes said, as a sentence."""
     candidates: tuple[Candidate, ...] = ()
     mirror_maker: int | None = None
-    ways: frozenset[Way] = frozenset()
+    ways: frozenset[ReadingWay] = frozenset()
     """How the records were read."""
     old_read: int = 0
     new_read: int = 0

@@ -35,7 +35,7 @@ class StretchReader(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
+class _ProvenPart:
     """What one partition proves of a position, and where its records are."""
 
     position: PlannedPosition
@@ -73,7 +73,7 @@ def several_again(plan: Plan, reader: StretchReader, certain: Certain) -> list[R
     return [held for each in parts if each for held in _judged(each, found)]
 
 
-def _parts(plan: Plan, position: PlannedPosition, certain: Certain) -> Iterator[_Part]:
+def _parts(plan: Plan, position: PlannedPosition, certain: Certain) -> Iterator[_ProvenPart]:
     proof = position.proof
     if proof is None or position.override is not None:
         return
@@ -83,7 +83,7 @@ def _parts(plan: Plan, position: PlannedPosition, certain: Certain) -> Iterator[
     for part in proof.parts:
         place = places.get(part.partition)
         before, after = part.before, part.after
-        yield _Part(
+        yield _ProvenPart(
             position=position,
             salt=proof.salt,
             proof=part,
@@ -113,7 +113,7 @@ def _places(plan: Plan, position: PlannedPosition) -> Mapping[int, AnyPosition]:
     return made
 
 
-def _read(reader: StretchReader, parts: Sequence[_Part]) -> _Read:
+def _read(reader: StretchReader, parts: Sequence[_ProvenPart]) -> _Read:
     """Read every stretch once, with one question for a cluster and a salt."""
     wanted: dict[tuple[Cluster, str], dict[Stretch, None]] = {}
     for part in parts:
@@ -126,7 +126,7 @@ def _read(reader: StretchReader, parts: Sequence[_Part]) -> _Read:
     }
 
 
-def _judged(parts: Sequence[_Part], found: _Read) -> Iterator[RecheckResult]:
+def _judged(parts: Sequence[_ProvenPart], found: _Read) -> Iterator[RecheckResult]:
     """Compare the records of each part; count what lies between them where all are there."""
     position = parts[0].position
     compared = [held for part in parts for side in Cluster for held in _compared(part, side, found)]
@@ -135,7 +135,7 @@ def _judged(parts: Sequence[_Part], found: _Read) -> Iterator[RecheckResult]:
         yield _counted(parts, found)
 
 
-def _compared(part: _Part, side: Cluster, found: _Read) -> Iterator[RecheckResult]:
+def _compared(part: _ProvenPart, side: Cluster, found: _Read) -> Iterator[RecheckResult]:
     read = found[side, part.salt, part.stretch(side)]
     at = part.stretch(side).topic_partition
     for record, records, whole in (
@@ -147,7 +147,7 @@ def _compared(part: _Part, side: Cluster, found: _Read) -> Iterator[RecheckResul
 
 
 def _one(
-    part: _Part,
+    part: _ProvenPart,
     side: Cluster,
     at: TopicPartition,
     record: CopiedRecord,
@@ -173,7 +173,7 @@ def _one(
     return held_of(position, Outcome.FAILED, told)
 
 
-def _counted(parts: Sequence[_Part], found: _Read) -> RecheckResult:
+def _counted(parts: Sequence[_ProvenPart], found: _Read) -> RecheckResult:
     """Count by identity which unread records lie below the new position, and which read ones above it."""
     position = parts[0].position
     name, new = str(position.new_topic_partition), position.new_offset

@@ -14,7 +14,7 @@ from offsetwise.model import Checkpoint
 from offsetwise.plan.settings import Settings
 
 
-class _Topic(Settings):
+class _RepairedTopic(Settings):
     topic: str = Field(min_length=1, max_length=249, description="the topic to put back")
 
 
@@ -31,7 +31,7 @@ KINDS: Final[Mapping[str, type[Settings]]] = MappingProxyType(
         "drop-pending-batch": Settings,
         "remove-damaged-commit": Settings,
         "drop-batch-after-gap": Settings,
-        "restore-topic": _Topic,
+        "restore-topic": _RepairedTopic,
         "restore-metadata": _Metadata,
         "rebuild-shard-commit": Settings,
     }

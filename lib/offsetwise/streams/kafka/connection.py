@@ -31,7 +31,7 @@ _STEP_LIMIT_S: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class _StepAnswer:
     said: str
     fix: str = ""
 
@@ -41,7 +41,7 @@ class _FailedError(Exception):
 
     def __init__(self, said: str, fix: str) -> None:
         super().__init__(said)
-        self.answer = _Answer(said, fix)
+        self.answer = _StepAnswer(said, fix)
 
 
 class _SkippedError(Exception):
@@ -115,7 +115,7 @@ class _Trial:
         self.client: Client | None = None
         self.metadata: Any = None
 
-    def step(self, name: StepName) -> _Answer:
+    def step(self, name: StepName) -> _StepAnswer:
         return {
             StepName.RESOLVE: self._resolve,
             StepName.CONNECT: self._connect,
@@ -129,31 +129,31 @@ class _Trial:
     def _limit_s(self) -> float:
         return min(_STEP_LIMIT_S, self.deadline.left_s())
 
-    def _resolve(self) -> _Answer:
+    def _resolve(self) -> _StepAnswer:
         found, wrong = resolve(self.properties, self._limit_s())
         fix = "Correct the host in bootstrap.servers, or make the name known to this machine (DNS, /etc/hosts)."
         if not found:
             raise _FailedError(_all(wrong), fix)
         self.addresses = found
-        return _Answer(_both([f"{each.server} is {each.ip}" for each in found], wrong), fix if wrong else "")
+        return _StepAnswer(_both([f"{each.server} is {each.ip}" for each in found], wrong), fix if wrong else "")
 
-    def _connect(self) -> _Answer:
+    def _connect(self) -> _StepAnswer:
         opened, wrong, fix = connect(self.addresses, self._limit_s())
         if not opened:
             raise _FailedError(_all(wrong), fix)
         self.addresses = opened
         said = [f"{each} accepts connections" for each in opened]
-        return _Answer(_both(said, wrong), fix if wrong else "")
+        return _StepAnswer(_both(said, wrong), fix if wrong else "")
 
-    def _tls(self) -> _Answer:
+    def _tls(self) -> _StepAnswer:
         if self.protocol not in ("ssl", "sasl_ssl"):
             raise _SkippedError(f"security.protocol is {self.protocol}: the connection is not encrypted.")
         found, wrong, fixes = handshake(self.addresses, self.properties, self._limit_s())
         if not found:
             raise _FailedError(_all(wrong), fixes[0])
-        return _Answer(_both(list(found), wrong), fixes[0] if fixes else "")
+        return _StepAnswer(_both(list(found), wrong), fixes[0] if fixes else "")
 
-    def _authenticate(self) -> _Answer:
+    def _authenticate(self) -> _StepAnswer:
         if not self.protocol.startswith("sasl_"):
             who = (
                 "knows the user by its certificate, if it asks for one"
@@ -167,11 +167,11 @@ class _Trial:
             (self.properties[name] for name in names if name in self.properties and not self.properties.hides(name)), ""
         )
         mechanism = self.properties.get("sasl.mechanism") or self.properties.get("sasl.mechanisms", "")
-        return _Answer(
+        return _StepAnswer(
             f"{mechanism.upper()} accepted the user {user!r}." if user else f"{mechanism.upper()} succeeded."
         )
 
-    def _metadata(self) -> _Answer:
+    def _metadata(self) -> _StepAnswer:
         if self.client is None:
             self._contact()
         found = self.metadata
@@ -183,19 +183,19 @@ class _Trial:
         _, wrong, _ = connect(brokers, self._limit_s())
         said = f"Cluster id {found.cluster_id}, {many(len(brokers), 'broker')}, {many(len(topics), 'topic')}."
         if not found.topics:
-            return _Answer(
+            return _StepAnswer(
                 f"{said} It is empty, or the user may not see any topic.",
                 "Grant DESCRIBE on the topics, or check that this is the right cluster.",
             )
         if not wrong:
-            return _Answer(said)
-        return _Answer(
+            return _StepAnswer(said)
+        return _StepAnswer(
             f"{said} Brokers under the address that they advertise: {_all(wrong)}",
             "Correct advertised.listeners on these brokers, or open the way to these addresses from here: reading "
             "connects to every broker, not only to those in bootstrap.servers.",
         )
 
-    def _offsets(self) -> _Answer:
+    def _offsets(self) -> _StepAnswer:
         assert self.client is not None  # noqa: S101 - the step before made it
         topic, number = self._partition()
         asked = {
@@ -212,16 +212,16 @@ class _Trial:
                 else "Check the broker that leads the partition, and that its advertised address can be reached.",
             )
         start, end = answers["start"].offset, answers["end"].offset
-        return _Answer(f"{topic}-{number} begins at {start} and ends at {end}.")
+        return _StepAnswer(f"{topic}-{number} begins at {start} and ends at {end}.")
 
-    def _groups(self) -> _Answer:
+    def _groups(self) -> _StepAnswer:
         assert self.client is not None  # noqa: S101 - the step before made it
         read, problems = read_groups(self.client, self.groups)
         if problems:
             raise _FailedError(" ".join(each.message for _, each in problems), problems[0][1].fix)
         if self.groups:
             told = ", ".join(f"{group.name!r} is {group.state}" for group in read)
-            return _Answer(f"{told}; {many(sum(len(group.offsets) for group in read), 'committed offset')} read.")
+            return _StepAnswer(f"{told}; {many(sum(len(group.offsets) for group in read), 'committed offset')} read.")
         try:
             listed = self.client.admin.list_consumer_groups(request_timeout=self.deadline.left_s()).result(
                 timeout=self.deadline.grace_s()
@@ -230,7 +230,7 @@ class _Trial:
             raise _FailedError(
                 f"The groups were not listed: {reason(error)}.", "Grant DESCRIBE on the groups."
             ) from error
-        return _Answer(f"{many(len(listed.valid), 'group')} can be seen; the migration names none.")
+        return _StepAnswer(f"{many(len(listed.valid), 'group')} can be seen; the migration names none.")
 
     def _contact(self) -> None:
         self.client = Client(self.config, timeout_s=self.deadline.left_s())

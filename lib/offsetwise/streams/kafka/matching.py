@@ -23,7 +23,7 @@ _AT_FIRST: Final = 1_000
 _GROWTH: Final = 4
 
 
-class _Record(NamedTuple):
+class _MatchedRecord(NamedTuple):
     offset: int
     timestamp_ms: int
     identity: str
@@ -32,7 +32,7 @@ class _Record(NamedTuple):
 
 
 @dataclass(slots=True, kw_only=True)
-class _Part:
+class _PartitionRead:
     """What is to be read of one partition, and was read."""
 
     wanted: WantedRecords
@@ -41,7 +41,7 @@ class _Part:
     """Where reading stops at the latest."""
     whole: bool
     at_end: bool
-    records: list[_Record]
+    records: list[_MatchedRecord]
 
     @property
     def window(self) -> Window:
@@ -111,7 +111,7 @@ class TopicCopies:
         """Give the offset itself."""
         return number
 
-    def _parts(self, tasks: Sequence[WantedRecords]) -> Iterator[_Part | None]:
+    def _parts(self, tasks: Sequence[WantedRecords]) -> Iterator[_PartitionRead | None]:
         """Say what to read of each partition; None of one whose log is not known."""
         times = {TopicPartition(each.topic, each.partition): each.since_ms for each in tasks}
         found = offsets_for_times(self.config, {key: time for key, time in times.items() if time is not None})
@@ -127,13 +127,13 @@ class TopicCopies:
             since = found.get(TopicPartition(each.topic, each.partition))
             start = low if small or since is None else min(max(low, since), high)
             end = high if small else min(high, start + each.most_records)
-            yield _Part(wanted=each, start=start, end=end, whole=start == low, at_end=end == high, records=[])
+            yield _PartitionRead(wanted=each, start=start, end=end, whole=start == low, at_end=end == high, records=[])
 
-    def record(self, message: Any) -> _Record:
+    def record(self, message: Any) -> _MatchedRecord:
         """Take from a message what is compared."""
         key, value, offset = message.key(), message.value(), message.offset()
         identity, hashed = self.identified(key or b"", value or b"")
-        return _Record(
+        return _MatchedRecord(
             offset=offset,
             timestamp_ms=message.timestamp()[1],
             # What lacks a key or a value is a copy of nothing.
@@ -196,7 +196,7 @@ def _range(number: int, wanted: Stretch, log: LogRange) -> Range:
     return Range(number, wanted.topic, wanted.partition, low, high)
 
 
-def _read_stretch(wanted: Stretch, read: Range, given: Sequence[_Record], log: LogRange) -> ReadStretch:
+def _read_stretch(wanted: Stretch, read: Range, given: Sequence[_MatchedRecord], log: LogRange) -> ReadStretch:
     place, final = offset_or_none(wanted.place), offset_or_none(wanted.final)
     ends = {each for each in (wanted.first, wanted.final) if isinstance(each, int)}
     enough = final is None or read.end > final or read.end == log.hw

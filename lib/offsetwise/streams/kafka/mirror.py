@@ -26,7 +26,7 @@ _POLL_S: Final = 0.2
 
 
 @dataclass(slots=True)
-class _Reading:
+class _MirrorReading:
     start: int
     end: int
     records: list[Raw] = field(default_factory=list)
@@ -45,7 +45,9 @@ def read_mirror(client: Client, topics: Mapping[str, Any]) -> tuple[MirrorState,
     return _state(client, named, readings)
 
 
-def _bounds(client: Client, named: Mapping[str, MirrorTopicName], topics: Mapping[str, Any]) -> dict[str, _Reading]:
+def _bounds(
+    client: Client, named: Mapping[str, MirrorTopicName], topics: Mapping[str, Any]
+) -> dict[str, _MirrorReading]:
     led = [name for name in named if 0 in topics[name].partitions and topics[name].partitions[0].leader >= 0]
     first = [(name, 0) for name in led]
     asked = {
@@ -53,11 +55,11 @@ def _bounds(client: Client, named: Mapping[str, MirrorTopicName], topics: Mappin
         "end": list_offsets(client, dict.fromkeys(first, LATEST)),
     }
     answers = take_logs(client, asked)
-    made = {name: _Reading(0, 0, done=True, error=NO_LEADER) for name in named if name not in led}
+    made = {name: _MirrorReading(0, 0, done=True, error=NO_LEADER) for name in named if name not in led}
     for name in led:
         start, end = answers["start"][name, 0], answers["end"][name, 0]
         if start.offset is None or end.offset is None:
-            made[name] = _Reading(0, 0, done=True, error=start.error or end.error)
+            made[name] = _MirrorReading(0, 0, done=True, error=start.error or end.error)
             continue
         heartbeats = named[name].kind is MirrorKind.HEARTBEATS
         limit = _MAX_HEARTBEATS if heartbeats else MAX_RECORDS
@@ -65,11 +67,11 @@ def _bounds(client: Client, named: Mapping[str, MirrorTopicName], topics: Mappin
         error = None
         if begin > start.offset and not heartbeats:
             error = Failure(f"it holds more than {limit} records, only the newest {limit} were read")
-        made[name] = _Reading(begin, end.offset, done=begin >= end.offset, error=error)
+        made[name] = _MirrorReading(begin, end.offset, done=begin >= end.offset, error=error)
     return made
 
 
-def _read(client: Client, readings: dict[str, _Reading]) -> None:
+def _read(client: Client, readings: dict[str, _MirrorReading]) -> None:
     if all(reading.done for reading in readings.values()):
         return
     consumer = Consumer(consumer_configuration(client.properties), logger=LOGGER)
@@ -94,7 +96,7 @@ def _read(client: Client, readings: dict[str, _Reading]) -> None:
             reading.error = Failure(f"the broker did not answer in time, up to {missing} records are missing")
 
 
-def _take(message: Any, reading: _Reading) -> None:
+def _take(message: Any, reading: _MirrorReading) -> None:
     error = message.error()
     if error is None:
         if message.offset() < reading.end:
@@ -110,7 +112,7 @@ def _take(message: Any, reading: _Reading) -> None:
 
 
 def _state(
-    client: Client, named: Mapping[str, MirrorTopicName], readings: Mapping[str, _Reading]
+    client: Client, named: Mapping[str, MirrorTopicName], readings: Mapping[str, _MirrorReading]
 ) -> tuple[MirrorState, list[Problem]]:
     topics: list[MirrorTopic] = []
     problems: list[Problem] = []

@@ -40,7 +40,7 @@ def read_again(
 
     def read(key: TopicPartition) -> None:
         shard = ShardReader(client=client_of(access), stream=key.topic, id=shard_id(key.partition), salt=b"")
-        reading = _Reading(shard=shard, number=key.partition, identified=identified)
+        reading = _ShardReading(shard=shard, number=key.partition, identified=identified)
         for each in shards[key]:
             shards[key][each] = reading.stretch(each)
 
@@ -50,7 +50,7 @@ def read_again(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Reading:
+class _ShardReading:
     """One shard, and how its records are told apart."""
 
     shard: ShardReader
