@@ -22,7 +22,6 @@ from tests.apply.plans import files_of, tree_hash
 from tests.apply.test_recheck import DRIFT, UNREADABLE
 from tests.apply.worlds import Stage, stage
 from tests.commands import Ran, call
-from tests.test_verify import Eyes
 from tests.with_cases import with_cases
 
 
@@ -53,7 +52,7 @@ class Desk:
             return replace(self.staged.tools(self.disk), now=lambda: datetime.now(UTC) + self.ahead)
 
         patched.setattr(live, "tools_for", tools_for)
-        patched.setattr(live, "LiveEyes", lambda migration: Eyes(self.staged))  # noqa: ARG005 - its own name
+        patched.setattr(live, "LiveReaders", lambda migration: self.staged.world)  # noqa: ARG005 - its own name
 
     def keys(self, name: str) -> None:
         approval.write_keys(self.folder / name, approval.keygen(subject=name))

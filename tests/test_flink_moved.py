@@ -11,7 +11,7 @@ import yaml
 import offsetwise
 from offsetwise import approval, files, workflow
 from offsetwise.api import live
-from offsetwise.api.world import LiveWorld
+from offsetwise.api.readers import LiveReaders
 from offsetwise.apply.run import Tools
 from offsetwise.config import load_migration
 from offsetwise.engines.checkpoint import read_checkpoint
@@ -48,11 +48,11 @@ def test_the_whole_way_of_a_savepoint_by_the_commands(
     compared = workflow.compare(migration, checkpoint("orders"), snapshots=snapshots)
     (tmp_path / "comparison.json").write_text(files.dump(compared))
     world = World(
-        live=LiveWorld(migration=migration, progress=lambda *_: None),
+        live=LiveReaders(migration=migration, progress=lambda *_: None),
         clusters=dict(zip((Cluster.OLD, Cluster.NEW), snapshots, strict=True)),
         groups=Groups(),
     )
-    monkeypatch.setattr(live, "tools_for", lambda *_: Tools(world=world, writers=writers_of(Groups())))
+    monkeypatch.setattr(live, "tools_for", lambda *_: Tools(readers=world, writers=writers_of(Groups())))
     before = tree_hash(tmp_path / "savepoints")
     approval.write_keys(tmp_path / "rea", approval.keygen(subject="rea"))
     plan, receipt, copy = tmp_path / "plan.json", tmp_path / "receipt.json", tmp_path / "moved" / "savepoint-2"

@@ -13,14 +13,11 @@ import pytest
 from offsetwise import files
 from offsetwise.apply.object_store import COPY_MARKER
 from offsetwise.apply.run import apply
-from offsetwise.apply.verification import LiveEyes, decided, verify, watch
-from offsetwise.config import ClusterConfig
+from offsetwise.apply.verification import decided, verify, watch
 from offsetwise.engines.engine import CheckpointReading
 from offsetwise.model import (
     Cluster,
-    PlannedTransaction,
     Receipt,
-    Snapshot,
     StepState,
     Target,
     TopicPartition,
@@ -28,47 +25,22 @@ from offsetwise.model import (
     Verification,
 )
 from offsetwise.position import offset_of
-from offsetwise.transactions.ended import Ends
 from tests.apply.plans import COPY, IN_PLACE, PENDING, STARTING
-from tests.apply.worlds import TO_GROUP, Stage, stage
+from tests.apply.worlds import TO_GROUP, Stage, World, stage
 from tests.with_cases import with_cases
 
 CONFIRMED, MOVED_ON, DIFFERENT, UNKNOWN = Turnout
 
 
-class Eyes:
-    """Reads files as they are, and the new cluster of a test's world."""
-
-    def __init__(self, staged: Stage) -> None:
-        self._staged = staged
-        self._live = LiveEyes(migration=staged.migration)
-
-    def checkpoint(self, uri: str) -> CheckpointReading:
-        return self._live.checkpoint(uri)
-
-    def files(self, folder: str, paths: tuple[str, ...]) -> Mapping[str, bytes]:
-        return self._live.files(folder, paths)
-
-    @property
-    def target(self) -> ClusterConfig:
-        return self._live.target
-
-    def new_cluster(self, topics: tuple[str, ...], groups: tuple[str, ...]) -> Snapshot:
-        return self._staged.world.cluster(Cluster.NEW, topics, groups)
-
-    def ends(self, cluster: str, transactions: tuple[PlannedTransaction, ...]) -> Ends:
-        return self._live.ends(cluster, transactions)
-
-
-class Bucket(Eyes):
+class Bucket(World):
     """Shows a local copy as if it stood in a bucket."""
 
     def __init__(self, staged: Stage, uri: str, place: Path) -> None:
-        super().__init__(staged)
+        super().__init__(live=staged.world.live, clusters=staged.world.clusters, groups=staged.world.groups)
         self._uri, self._place = uri, str(place)
 
-    def checkpoint(self, uri: str) -> CheckpointReading:
-        return super().checkpoint(uri.replace(self._uri, self._place))
+    def with_times(self, uri: str) -> CheckpointReading:
+        return super().with_times(uri.replace(self._uri, self._place))
 
     def files(self, folder: str, paths: tuple[str, ...]) -> Mapping[str, bytes]:
         return super().files(folder.replace(self._uri, self._place), paths)
@@ -83,7 +55,7 @@ class Applied:
         self.place = Path(self.receipt.steps[0].place)
 
     def look(self, checkpoint: str | None = None) -> Verification:
-        return verify(self.receipt, Eyes(self.staged), verified_at="2026-11-21T12:00:00Z", checkpoint=checkpoint)
+        return verify(self.receipt, self.staged.world, verified_at="2026-11-21T12:00:00Z", checkpoint=checkpoint)
 
     def turnouts(self, checkpoint: str | None = None) -> set[Turnout]:
         return {each.turnout for each in self.look(checkpoint).positions}

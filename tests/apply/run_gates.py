@@ -32,7 +32,6 @@ from offsetwise.model import GroupOffset, GroupState, StepState, TopicPartition,
 from tests.apply.faults import DeadlyDisk, UnsyncedDisk
 from tests.apply.plans import COPY, IN_PLACE, files_of
 from tests.apply.worlds import TO_GROUP, Groups, Stage, stage
-from tests.test_verify import Eyes
 
 GROUPS = tuple(replace(TO_GROUP, group=name) for name in ("etl", "billing", "audit"))
 PROCESSES = 20
@@ -144,7 +143,7 @@ class Kills:
         self._again("apply", lambda disk: apply(made.order(), made.receipt, made.tools(disk)))
         done = read_receipt(made.receipt)
         wrong = [f"{step.target} is {step.state}" for step in done.steps if step.state is not StepState.DONE]
-        seen = verify(done, Eyes(made), verified_at="now")
+        seen = verify(done, made.world, verified_at="now")
         wrong += [each.told for each in seen.positions if each.turnout is not Turnout.CONFIRMED]
         wrong += [] if groups.count >= len(GROUPS) else ["a group was not committed"]
         self._again("rollback", lambda disk: back.rollback(made.back(), made.tools(disk)))

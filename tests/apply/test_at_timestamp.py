@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from offsetwise.apply.verification.eyes import LiveEyes
+from offsetwise.api.readers import LiveReaders
 from offsetwise.apply.writers import writer_module
 from offsetwise.apply.writing import StepStanding
 from offsetwise.config import JobTraits
@@ -36,7 +36,7 @@ def test_it_is_the_time_of_the_oldest_place_and_says_what_is_read_again(tmp_path
     body = json.loads(file.read_text())
     assert body["timestamp_ms"] == (min(arrived) - 1) * 1000
     assert list(body["replay_seconds"].values()) == [each - min(arrived) + 1 for each in arrived]
-    eyes = LiveEyes(migration=MIGRATION.model_copy(update={"write_roots": (str(tmp_path),)}))
+    eyes = LiveReaders(migration=MIGRATION.model_copy(update={"write_roots": (str(tmp_path),)}))
     assert {each.turnout for each in MODULE.verify(plan, step, eyes, None)} == {Turnout.CONFIRMED}
     assert WRITER.look(plan, step, context(tmp_path)).standing is StepStanding.AS_WRITTEN
     with journal(tmp_path) as one:

@@ -26,7 +26,6 @@ from offsetwise.model.digest import digest
 from offsetwise.position import offset_of
 from tests.apply.plans import PENDING, SEEDED, STARTING
 from tests.apply.worlds import BEFORE, GROUP, TO_GROUP, Stage, stage
-from tests.test_verify import Eyes
 from tests.with_cases import with_cases
 
 KEPT = Path(__file__).parent.parent / "data" / "receipts"
@@ -105,7 +104,7 @@ def test_it_is_looked_at_and_taken_back_with_the_approval_of_then(applied: Stage
 
 
 def test_it_is_verified(applied: Stage) -> None:
-    made = verify(read_receipt(applied.receipt), Eyes(applied), verified_at="now")
+    made = verify(read_receipt(applied.receipt), applied.world, verified_at="now")
 
     assert {each.turnout for each in made.positions} == {Turnout.CONFIRMED}
 

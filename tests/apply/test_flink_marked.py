@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from offsetwise.api.readers import LiveReaders
 from offsetwise.apply import back
 from offsetwise.apply.run import apply, dry_run
-from offsetwise.apply.verification import LiveEyes, verify
+from offsetwise.apply.verification import verify
 from offsetwise.apply.writing import StepStanding
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.errors import PlanError, StalePlanError
@@ -103,7 +104,7 @@ def test_29_the_copy_differs_in_the_state_alone_from_one_that_is_not_marked(tmp_
     }
     assert [each.state for each in read_checkpoint(str(copy)).details.transactions] == ["committed"]
     assert [each.state for each in read_checkpoint(str(unmarked)).details.transactions] == ["received"]
-    verified = verify(receipt, LiveEyes(migration=made.migration), verified_at="now")
+    verified = verify(receipt, LiveReaders(migration=made.migration), verified_at="now")
     assert {each.turnout for each in verified.positions} == {Turnout.CONFIRMED}
 
     back.rollback(made.back(), made.tools())
@@ -173,7 +174,7 @@ def test_a_copy_that_lost_its_mark_is_not_the_one_that_was_written(tmp_path: Pat
     at = data.index(name + bytes(4) + b"\0\0\0\3") + len(name) + 7
     file.write_bytes(data[:at] + b"\0" + data[at + 1 :])
 
-    verified = verify(receipt, LiveEyes(migration=made.migration), verified_at="now")
+    verified = verify(receipt, LiveReaders(migration=made.migration), verified_at="now")
 
     assert {each.turnout for each in verified.positions} == {Turnout.DIFFERENT}
     if target == SAVEPOINT:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from offsetwise.api.readers import LiveReaders
 from offsetwise.apply import back
 from offsetwise.apply.run import apply, dry_run
-from offsetwise.apply.verification import LiveEyes, verify
+from offsetwise.apply.verification import verify
 from offsetwise.apply.writing import StepStanding
 from offsetwise.engines.flink.checkpoint import read_checkpoint
 from offsetwise.engines.flink.details import flink_details
@@ -87,7 +88,7 @@ def test_a_recorded_savepoint_goes_the_whole_way_and_back(tmp_path: Path, name: 
     copy = Path(receipt.steps[0].place)
     assert positions(read_checkpoint(str(copy))) == {key: offset + SHIFT for key, offset in old.items()}
     assert len((copy / "_metadata").read_bytes()) == len((staged.source / "_metadata").read_bytes())
-    verified = verify(receipt, LiveEyes(migration=staged.migration), verified_at="now")
+    verified = verify(receipt, LiveReaders(migration=staged.migration), verified_at="now")
     assert {each.turnout for each in verified.positions} == {Turnout.CONFIRMED}
     assert verified.exit_code == 0
 
@@ -112,7 +113,7 @@ def test_a_source_dropped_from_a_savepoint_goes_the_whole_way_and_back(tmp_path:
         each for each in flink_details(read).operators if read.sources[0].id not in (each.id, each.uid)
     )
     assert made.details.transactions == read.details.transactions
-    verified = verify(receipt, LiveEyes(migration=staged.migration), verified_at="now")
+    verified = verify(receipt, LiveReaders(migration=staged.migration), verified_at="now")
     assert {each.turnout for each in verified.positions} == {Turnout.CONFIRMED}
 
     back.rollback(staged.back(), staged.tools())
@@ -124,13 +125,13 @@ def test_the_starting_offsets_of_a_flink_job_are_written_and_verified(tmp_path: 
     staged = stage(tmp_path, STARTING, sample="flink-1.20")
 
     receipt = apply(staged.order(), staged.receipt, staged.tools()).receipt
-    verified = verify(receipt, LiveEyes(migration=staged.migration), verified_at="now")
+    verified = verify(receipt, LiveReaders(migration=staged.migration), verified_at="now")
     assert {each.turnout for each in verified.positions} == {Turnout.CONFIRMED}
     text = Path(receipt.steps[0].place).read_text()
     assert "'scan.startup.mode' = 'specific-offsets'" in text
 
     Path(receipt.steps[0].place).write_text(text.replace("offset:", "offset:1"))
-    verified = verify(receipt, LiveEyes(migration=staged.migration), verified_at="now")
+    verified = verify(receipt, LiveReaders(migration=staged.migration), verified_at="now")
     assert {each.turnout for each in verified.positions} == {Turnout.DIFFERENT}
 
 
@@ -143,7 +144,7 @@ def test_a_metadata_larger_than_other_files_may_be_is_read_again_and_verified(tm
 
     receipt = apply(staged.order(), staged.receipt, staged.tools()).receipt
 
-    verified = verify(receipt, LiveEyes(migration=staged.migration), verified_at="now")
+    verified = verify(receipt, LiveReaders(migration=staged.migration), verified_at="now")
     assert {each.turnout for each in verified.positions} == {Turnout.CONFIRMED}
 
 
@@ -212,7 +213,7 @@ def test_a_changed_copy_is_said_and_not_removed(tmp_path: Path) -> None:
     (place / "_metadata").write_bytes((staged.source / "_metadata").read_bytes())
 
     seen = flink_savepoint.look(staged.plan, receipt.steps[0], context(tmp_path))
-    verified = verify(receipt, LiveEyes(migration=staged.migration), verified_at="now")
+    verified = verify(receipt, LiveReaders(migration=staged.migration), verified_at="now")
 
     assert seen.standing is StepStanding.CHANGED
     assert {each.turnout for each in verified.positions} == {Turnout.DIFFERENT}

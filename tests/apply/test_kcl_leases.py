@@ -15,7 +15,7 @@ from typing import Any, Final
 import pytest
 
 from offsetwise import files
-from offsetwise.apply.verification.eyes import LiveEyes
+from offsetwise.api.readers import LiveReaders
 from offsetwise.apply.writers import writer_module
 from offsetwise.apply.writing import Context, StepStanding
 from offsetwise.config import ClusterConfig, Migration
@@ -215,7 +215,7 @@ def test_a_rewind_moves_the_leases_frees_them_and_is_taken_back_row_for_row(app:
     (tmp_path / "now.json").write_text(
         json.dumps({"Items": [json.loads(row) for row in app.rows().values()], "Count": 3})
     )
-    eyes = LiveEyes(migration=MIGRATION.model_copy(update={"checkpoint_roots": (str(tmp_path),)}))
+    eyes = LiveReaders(migration=MIGRATION.model_copy(update={"checkpoint_roots": (str(tmp_path),)}))
     seen = writer_module(TARGET.kind).verify(plan, step, eyes, str(tmp_path / "now.json"))
     assert [each.turnout for each in seen] == [Turnout.CONFIRMED] * 3
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from offsetwise.apply.verification.eyes import LiveEyes
+from offsetwise.api.readers import LiveReaders
 from offsetwise.apply.writers import writer_module
 from offsetwise.apply.writing import StepStanding
 from offsetwise.engines.checkpoint import read_checkpoint
@@ -56,7 +56,7 @@ def test_the_copy_has_the_state_that_flink_was_restarted_from_and_the_old_one_st
     assert "converted" in shown.told
     assert source_of((out / "_metadata").read_bytes()) == source_of(data_of("converted-legacy-to-streams-source"))
     assert (savepoint / "_metadata").read_bytes() == before
-    eyes = LiveEyes(migration=MIGRATION.model_copy(update={"write_roots": (str(tmp_path),)}))
+    eyes = LiveReaders(migration=MIGRATION.model_copy(update={"write_roots": (str(tmp_path),)}))
     assert [each.turnout for each in MODULE.verify(plan, step, eyes, None)] == [Turnout.CONFIRMED] * 2
     assert WRITER.look(plan, step, context(tmp_path)).standing is StepStanding.AS_WRITTEN
     with journal(tmp_path) as one:

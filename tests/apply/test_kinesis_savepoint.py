@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from offsetwise.apply.verification.eyes import LiveEyes
+from offsetwise.api.readers import LiveReaders
 from offsetwise.apply.writers import writer_module
 from offsetwise.apply.writing import StepStanding
 from offsetwise.engines.checkpoint import read_checkpoint
@@ -54,7 +54,7 @@ def test_it_is_made_verified_and_taken_back(tmp_path: Path) -> None:
     assert source_of((out / "_metadata").read_bytes()) == source_of(data_of("made-from-kcl-leases"))
     assert rows(read_checkpoint(str(out))) == rows(read_checkpoint(str(DATA / "flink" / "made-from-kcl-leases")))
     assert WRITER.look(made, step, context(tmp_path)).standing is StepStanding.AS_WRITTEN
-    eyes = LiveEyes(migration=MIGRATION.model_copy(update={"write_roots": (str(tmp_path),)}))
+    eyes = LiveReaders(migration=MIGRATION.model_copy(update={"write_roots": (str(tmp_path),)}))
     seen = writer_module(TARGET.kind).verify(made, step, eyes, None)
     assert [each.turnout for each in seen] == [Turnout.CONFIRMED] * 3
     with journal(tmp_path) as one:
@@ -70,7 +70,7 @@ def test_a_savepoint_that_was_changed_is_seen_and_not_removed(tmp_path: Path) ->
     file.write_bytes(file.read_bytes().replace(b"chain", b"other"))
 
     assert WRITER.look(made, step, context(tmp_path)).standing is StepStanding.CHANGED
-    eyes = LiveEyes(migration=MIGRATION.model_copy(update={"write_roots": (str(tmp_path),)}))
+    eyes = LiveReaders(migration=MIGRATION.model_copy(update={"write_roots": (str(tmp_path),)}))
     assert {each.turnout for each in writer_module(TARGET.kind).verify(made, step, eyes, None)} == {Turnout.DIFFERENT}
     with journal(tmp_path) as one, pytest.raises(ApplyError, match="Nothing was removed"):
         WRITER.undo(made, step, context(tmp_path, journal=one))
@@ -104,7 +104,7 @@ def test_a_checkpoint_of_the_restored_job_tells_where_it_stands(
     made = plan(move=moved)
     with journal(tmp_path) as one:
         step = WRITER.write(made, TARGET, context(tmp_path, journal=one))
-    eyes = LiveEyes(
+    eyes = LiveReaders(
         migration=MIGRATION.model_copy(update={"write_roots": (str(tmp_path),), "checkpoint_roots": (str(DATA),)})
     )
     own = str(DATA / (place or "flink/made-from-kcl-leases"))

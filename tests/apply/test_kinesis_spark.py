@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from offsetwise.apply.verification.eyes import LiveEyes
+from offsetwise.api.readers import LiveReaders
 from offsetwise.apply.writers import writer_module
 from offsetwise.apply.writing import StepStanding
 from offsetwise.engines.checkpoint import read_checkpoint
@@ -66,7 +66,7 @@ def written(plan: Plan, folder: Path) -> ReceiptStep:
 
 
 def seen(plan: Plan, step: ReceiptStep, folder: Path) -> set[Turnout]:
-    eyes = LiveEyes(migration=MIGRATION.model_copy(update={"write_roots": (str(folder),)}))
+    eyes = LiveReaders(migration=MIGRATION.model_copy(update={"write_roots": (str(folder),)}))
     return {each.turnout for each in MODULE.verify(plan, step, eyes, None)}
 
 

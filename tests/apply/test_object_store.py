@@ -9,10 +9,11 @@ from typing import Any, TypeVar
 
 import pytest
 
+from offsetwise.api.readers import LiveReaders
 from offsetwise.apply.disk import Disk
 from offsetwise.apply.fitting import requirement
 from offsetwise.apply.object_store import COPY_MARKER as MARKER
-from offsetwise.apply.verification import LiveEyes, verify
+from offsetwise.apply.verification import verify
 from offsetwise.apply.writing import Context, StepStanding, Writer
 from offsetwise.config import Migration
 from offsetwise.engines.checkpoint import read_checkpoint as read_any
@@ -138,7 +139,7 @@ def test_a_savepoint_is_copied_inside_the_store_verified_and_taken_back(store: S
     assert made["5e2c"] == files["5e2c"]
     assert store.objects("source") == files
     receipt = Receipt(plan_digest=DIGEST, plan=plan, begun_at="now", ended_at="now", approvers=(), steps=(step,))
-    eyes = LiveEyes(migration=_migration(plan))
+    eyes = LiveReaders(migration=_migration(plan))
     assert {each.turnout for each in verify(receipt, eyes, verified_at="now").positions} == {Turnout.CONFIRMED}
 
     store.delete(f"out/copy/{MARKER}")

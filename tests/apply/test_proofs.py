@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 import offsetwise
 from offsetwise import files
-from offsetwise.apply.recheck import RecordPlace, recheck, require
+from offsetwise.apply.readers import RecordPlace
+from offsetwise.apply.recheck import recheck, require
 from offsetwise.apply.recheck.proofs import MOST, proofs_again
 from offsetwise.errors import StalePlanError
 from offsetwise.model import (

@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from offsetwise import files
-from offsetwise.api.world import LiveWorld
+from offsetwise.api.readers import LiveReaders
 from offsetwise.apply.back import BackOrder
 from offsetwise.apply.disk import Disk
-from offsetwise.apply.recheck import RecordPlace
+from offsetwise.apply.readers import RecordPlace
 from offsetwise.apply.run import ApplyOrder, Tools
 from offsetwise.apply.writers import TargetWriters
 from offsetwise.approval import ApprovalFile, ApprovalPolicy, keygen, sign
-from offsetwise.config import Migration
+from offsetwise.config import ClusterConfig, Migration
+from offsetwise.engines.engine import CheckpointReading
 from offsetwise.errors import ClusterUnreachableError, LostReplyError
 from offsetwise.model import (
     Checkpoint,
@@ -29,6 +30,7 @@ from offsetwise.model import (
     PartitionState,
     Plan,
     PlannedPosition,
+    PlannedTransaction,
     Proof,
     Side,
     Snapshot,
@@ -42,6 +44,7 @@ from offsetwise.position import offset_of
 from offsetwise.targets.group.checks import other_cluster
 from offsetwise.targets.group.port import Reply
 from offsetwise.targets.group.writer import GroupWriter
+from offsetwise.transactions.ended import Ends
 from offsetwise.transactions.report import SinkTransactions
 from offsetwise.translation.identify import Records, identify_as
 from offsetwise.translation.identity import content_hash
@@ -188,7 +191,7 @@ class Groups:
 class World:
     """Both clusters as values, and the checkpoint as it stands on disk."""
 
-    live: LiveWorld
+    live: LiveReaders
     clusters: dict[Cluster, Snapshot]
     groups: Groups
     other_records: set[tuple[Cluster, RecordPlace]] = field(default_factory=set)
@@ -209,6 +212,19 @@ class World:
 
     def checkpoint(self, uri: str) -> Checkpoint:
         return self.live.checkpoint(uri)
+
+    def with_times(self, uri: str) -> CheckpointReading:
+        return self.live.with_times(uri)
+
+    def files(self, folder: str, paths: tuple[str, ...]) -> Mapping[str, bytes]:
+        return self.live.files(folder, paths)
+
+    @property
+    def target(self) -> ClusterConfig:
+        return self.live.target
+
+    def ends(self, cluster: str, transactions: tuple[PlannedTransaction, ...]) -> Ends:
+        return self.live.ends(cluster, transactions)
 
     def digests(self, uri: str, paths: tuple[str, ...]) -> Mapping[str, str]:
         return self.live.digests(uri, paths)
@@ -289,7 +305,7 @@ class Stage:
         )
 
     def tools(self, disk: Disk | None = None) -> Tools:
-        return Tools(world=self.world, writers=writers_of(self.groups), disk=disk or Disk(), now=lambda: NOW)
+        return Tools(readers=self.world, writers=writers_of(self.groups), disk=disk or Disk(), now=lambda: NOW)
 
 
 def writers_of(groups: Groups) -> TargetWriters:
@@ -355,7 +371,7 @@ def stage(
         for key, offset in before.items()
     }
     groups = Groups(offsets={name: dict(held) for name in named})
-    live = LiveWorld(migration=migration, progress=lambda *_: None)
+    live = LiveReaders(migration=migration, progress=lambda *_: None)
     world = World(live=live, clusters={Cluster.OLD: old, Cluster.NEW: new}, groups=groups)
     return Stage(
         folder=folder,

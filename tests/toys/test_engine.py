@@ -11,9 +11,10 @@ import pytest
 
 import offsetwise
 from offsetwise import files, workflow
+from offsetwise.api.readers import LiveReaders
 from offsetwise.apply.receipts import read_receipt
 from offsetwise.apply.run import apply, dry_run
-from offsetwise.apply.verification import LiveEyes, verify
+from offsetwise.apply.verification import verify
 from offsetwise.config import load_migration
 from offsetwise.engines import registry
 from offsetwise.engines.checkpoint import read_checkpoint
@@ -143,7 +144,7 @@ def test_it_is_applied_and_verified(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "copy" / "positions.csv").read_text() == "orders,0,1053\norders,1,1053\n"
     assert {key: at for key, (at, _) in staged.groups.at().items()} == {("orders", 0): 1053, ("orders", 1): 1053}
     receipt = read_receipt(staged.receipt)
-    seen = verify(receipt, LiveEyes(migration=staged.migration), verified_at="2026-11-21T12:00:00Z")
+    seen = verify(receipt, LiveReaders(migration=staged.migration), verified_at="2026-11-21T12:00:00Z")
     assert {each.turnout for each in seen.positions if each.target == CSV} == {Turnout.CONFIRMED}
 
 

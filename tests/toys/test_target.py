@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from offsetwise import files
+from offsetwise.api.readers import LiveReaders
 from offsetwise.apply import back
 from offsetwise.apply.receipts import read_receipt
 from offsetwise.apply.run import apply, dry_run
-from offsetwise.apply.verification import LiveEyes, verify
+from offsetwise.apply.verification import verify
 from offsetwise.apply.writing import StepStanding
 from offsetwise.console.plan import standing
 from offsetwise.errors import FileError, UsageError
@@ -65,7 +66,7 @@ def test_it_is_applied_verified_and_taken_back(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "copy" / "positions.csv").read_text().count("\n") == len(staged.plan.positions)
     receipt = read_receipt(staged.receipt)
     assert receipt == applied.receipt
-    seen = verify(receipt, LiveEyes(migration=staged.migration), verified_at="2026-11-21T12:00:00Z")
+    seen = verify(receipt, LiveReaders(migration=staged.migration), verified_at="2026-11-21T12:00:00Z")
     assert {each.turnout for each in seen.positions if each.target == CSV} == {Turnout.CONFIRMED}
     assert [each.standing for each in back.preview(staged.back(), staged.tools()).seen] == [StepStanding.AS_WRITTEN] * 2
     undone = back.rollback(staged.back(), staged.tools())
@@ -78,7 +79,7 @@ def test_what_was_changed_is_neither_verified_nor_removed(tmp_path: Path) -> Non
     receipt = apply(staged.order(), staged.receipt, staged.tools()).receipt
     (tmp_path / "out" / "copy" / "positions.csv").write_text("mine\n")
 
-    seen = verify(receipt, LiveEyes(migration=staged.migration), verified_at="2026-11-21T12:00:00Z")
+    seen = verify(receipt, LiveReaders(migration=staged.migration), verified_at="2026-11-21T12:00:00Z")
     (looked,) = back.preview(staged.back(), staged.tools()).seen
 
     assert {each.turnout for each in seen.positions} == {Turnout.DIFFERENT}

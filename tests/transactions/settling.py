@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from offsetwise import files
-from offsetwise.api.world import LiveWorld
+from offsetwise.api.readers import LiveReaders
 from offsetwise.apply.disk import Disk
 from offsetwise.apply.run import ApplyOrder, Tools
 from offsetwise.apply.writers import TargetWriters
@@ -82,7 +82,7 @@ def settled(*rows: SinkTransaction, request: DraftRequest | None = None, job: Jo
 class SinkWorld:
     """Reads the savepoint as it is, and decides about transactions as their coordinators are."""
 
-    live: LiveWorld
+    live: LiveReaders
     sink: FileSink
     rows: Sequence[SinkTransaction]
 
@@ -132,7 +132,7 @@ class Staged:
     def tools(self, disk: Disk | None = None) -> Tools:
         writers = TargetWriters(self.migration)
         writers[TO_SINK.kind] = SinkWriter(self.sink.connect)
-        return Tools(world=self.world, writers=writers, disk=disk or Disk(), now=lambda: NOW)
+        return Tools(readers=self.world, writers=writers, disk=disk or Disk(), now=lambda: NOW)
 
 
 def stage(folder: Path, *, commits: int = 2, aborts: int = 2) -> Staged:
@@ -155,5 +155,5 @@ def stage(folder: Path, *, commits: int = 2, aborts: int = 2) -> Staged:
     )
     read: Checkpoint = read_checkpoint(str(source), roots=(str(folder),), batches=0)
     plan = draft_settling(read, settled(*rows), migration, asked(), drafted_at=time_of(NOW))
-    world = SinkWorld(live=LiveWorld(migration=migration, progress=unheard), sink=sink, rows=rows)
+    world = SinkWorld(live=LiveReaders(migration=migration, progress=unheard), sink=sink, rows=rows)
     return Staged(folder=folder, plan=plan, migration=migration, sink=sink, world=world)

@@ -6,9 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from offsetwise.api.world import LiveWorld
+from offsetwise.api.readers import LiveReaders
 from offsetwise.apply.run import Tools
-from offsetwise.apply.verification import LiveEyes
 from offsetwise.apply.writers import TargetWriters
 from offsetwise.config import Migration
 from offsetwise.errors import UsageError
@@ -18,7 +17,7 @@ from offsetwise.progress import Progress
 if TYPE_CHECKING:
     from offsetwise.api.migration import Migration as Named
 
-__all__ = ["LiveEyes", "settings_of", "tools_for"]
+__all__ = ["LiveReaders", "settings_of", "tools_for"]
 
 _NOBODY: Final = "offsetwise.invalid"
 
@@ -60,4 +59,4 @@ def settings_of(plan: Plan, migration: Named | None, place: str | Path | None) -
 
 def tools_for(migration: Migration, progress: Progress) -> Tools:
     """Give what reads and writes the world of a migration."""
-    return Tools(world=LiveWorld(migration=migration, progress=progress), writers=TargetWriters(migration))
+    return Tools(readers=LiveReaders(migration=migration, progress=progress), writers=TargetWriters(migration))

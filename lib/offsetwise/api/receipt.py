@@ -57,7 +57,7 @@ class Receipt:
         """
         now, read = time_of(datetime.now(UTC)), self.document
         settings = live.settings_of(read.plan, self.migration, read.steps[0].place)
-        return verified(read, live.LiveEyes(migration=settings), verified_at=now, checkpoint=checkpoint)
+        return verified(read, live.LiveReaders(migration=settings), verified_at=now, checkpoint=checkpoint)
 
     @overload
     def rollback(

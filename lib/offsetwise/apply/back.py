@@ -188,7 +188,7 @@ def _check_same(order: BackOrder, found: _Evidence, tools: Tools) -> None:
     if found.plan.migration != order.migration.name:
         other = f"migration {order.migration.name!r}"
     elif any(target_type(target.kind).where is Where.CLUSTER for target in found.plan.targets):
-        now = tools.world.cluster(Cluster.NEW, (), ()).cluster_id
+        now = tools.readers.cluster(Cluster.NEW, (), ()).cluster_id
         if now == wanted:
             return
         other = f"a new cluster with the id {now}"

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 
 from offsetwise.apply.disk import Disk
 from offsetwise.apply.journal import Journal, StepRecord, check_plan, read_journal
+from offsetwise.apply.readers import Readers
 from offsetwise.apply.receipts import (
     parse_receipt,
     places_of,
@@ -22,7 +23,7 @@ from offsetwise.apply.receipts import (
     require_agreeing_records,
     require_apart,
 )
-from offsetwise.apply.recheck import RecheckResult, World, recheck, require
+from offsetwise.apply.recheck import RecheckResult, recheck, require
 from offsetwise.apply.recheck.accepting import accepted, require_needed
 from offsetwise.apply.targets import write_targets
 from offsetwise.apply.writers import TargetWriters, output_of
@@ -59,7 +60,7 @@ class ApplyOrder:
 class Tools:
     """What reads and writes the world."""
 
-    world: World
+    readers: Readers
     writers: TargetWriters
     disk: Disk = field(default_factory=Disk)
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
@@ -134,7 +135,7 @@ def dry_run(order: ApplyOrder, tools: Tools, receipt: str | None = None) -> DryR
         begun = tuple(Begun(step=step, done=True, seen=seen) for step, seen in steps)
         return DryRun(plan_digest=order.digest, held=(), previews=(), changes=False, begun=begun)
     left = [step for step in range(len(order.plan.targets)) if step not in records or not records[step].whole]
-    held = recheck(order.plan, tools.world, begun=[one.step.target for one in begun]) if left else ()
+    held = recheck(order.plan, tools.readers, begun=[one.step.target for one in begun]) if left else ()
     held = _accepted_so_far(order, tools, held)
     if any(each.outcome is not Outcome.PASSED for each in held):
         return DryRun(plan_digest=order.digest, held=held, previews=(), changes=False, begun=begun)
@@ -205,7 +206,7 @@ def apply(order: ApplyOrder, receipt: str, tools: Tools) -> Applied:
     fresh = not os.path.lexists(path)
     if fresh:
         # Before the journal is made, so that a stale plan leaves nothing behind at all.
-        held = recheck(order.plan, tools.world)
+        held = recheck(order.plan, tools.readers)
         fresh = not os.path.lexists(path)
         if fresh:
             _require(order, held, approvers)
@@ -221,7 +222,7 @@ def apply(order: ApplyOrder, receipt: str, tools: Tools) -> Applied:
             _require_standing(order, tools, whole, path)
             if (earlier or not fresh) and len(whole) < len(order.plan.targets):
                 begun = [order.plan.targets[step] for step in sorted(earlier)]
-                _require(order, recheck(order.plan, tools.world, begun=begun), approvers)
+                _require(order, recheck(order.plan, tools.readers, begun=begun), approvers)
         steps = _written(order, tools, journal)
         _require_standing(order, tools, {step: steps[step] for step in earlier if step not in whole}, path)
         made = Receipt(

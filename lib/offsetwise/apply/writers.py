@@ -12,7 +12,7 @@ from offsetwise.plan.target import Where, target_type
 from offsetwise.registry import TARGETS
 
 if TYPE_CHECKING:
-    from offsetwise.apply.verification.eyes import Eyes
+    from offsetwise.apply.readers import Readers
     from offsetwise.apply.verification.seen import Seen
 
 
@@ -22,13 +22,13 @@ class WriterModule(Protocol):
     def writer(self, migration: Migration) -> Writer:
         """Give what writes this kind of target."""
 
-    def verify(self, plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> list[Seen]:
+    def verify(self, plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[Seen]:
         """Hold what is at a target against the plan.
 
         Args:
             plan: What was approved.
             step: What was written.
-            eyes: Reads everything anew.
+            readers: Reads everything anew.
             checkpoint: A checkpoint that the new job made, for a target that does not tell where it began.
 
         Returns:

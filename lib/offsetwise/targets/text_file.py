@@ -12,18 +12,18 @@ from offsetwise.apply.digests import sha256, sha256_of_file
 from offsetwise.apply.disk import told
 from offsetwise.apply.places import local_place
 from offsetwise.apply.publish import absent, journal_of
+from offsetwise.apply.readers import Readers
 from offsetwise.apply.verification import seen
-from offsetwise.apply.verification.eyes import Eyes
 from offsetwise.apply.writing import Context, FileChange, NumberChange, Preview, SeenPlace, StepStanding, Writer
 from offsetwise.errors import ApplyError, OutputError
 from offsetwise.model import Plan, ReceiptStep, StepState, Target, Turnout, WrittenFile
 from offsetwise.plan.target import TargetType
 
 
-def changed(plan: Plan, step: ReceiptStep, eyes: Eyes, text: str) -> list[seen.Seen]:
+def changed(plan: Plan, step: ReceiptStep, readers: Readers, text: str) -> list[seen.Seen]:
     """Say that a file cannot be read, or is not the text that follows from its plan; nothing where it is."""
     folder, _, name = step.place.rpartition("/")
-    data = eyes.files(folder or "/", (name,)).get(name)
+    data = readers.files(folder or "/", (name,)).get(name)
     if data is None:
         return seen.for_all(plan, Turnout.UNKNOWN, f"{step.place} cannot be read.")
     if data != text.encode():
@@ -37,10 +37,10 @@ def as_written(plan: Plan, step: ReceiptStep, since: str) -> list[seen.Seen]:
     return [seen.Seen(found=one.new_offset, turnout=Turnout.CONFIRMED, told=told) for one in plan.positions]
 
 
-def verify_start(plan: Plan, step: ReceiptStep, eyes: Eyes, text: str) -> list[seen.Seen]:
+def verify_start(plan: Plan, step: ReceiptStep, readers: Readers, text: str) -> list[seen.Seen]:
     """Hold the file of a start that no checkpoint of the job tells of against the text that follows from its plan."""
     since = "where the job began, its first checkpoint tells"
-    return changed(plan, step, eyes, text) or as_written(plan, step, since)
+    return changed(plan, step, readers, text) or as_written(plan, step, since)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ import pytest
 
 import offsetwise as ow
 from offsetwise import files
-from offsetwise.api.world import LiveWorld
+from offsetwise.api.readers import LiveReaders
 from offsetwise.apply.recheck import RecheckResult, recheck
 from offsetwise.config import load_migration
 from offsetwise.errors import OffsetwiseError
@@ -44,7 +44,7 @@ class Planned:
         self.plan: Plan = self.draft.document
 
     def again(self, plan: Plan | None = None) -> tuple[RecheckResult, ...]:
-        world = LiveWorld(migration=load_migration(self.path), progress=unheard)
+        world = LiveReaders(migration=load_migration(self.path), progress=unheard)
         return recheck(self.plan if plan is None else plan, world)
 
     def failed(self, plan: Plan | None = None) -> list[str]:

@@ -6,8 +6,9 @@ from hashlib import sha256
 
 from offsetwise.apply import publish
 from offsetwise.apply.places import local_place
+from offsetwise.apply.readers import Readers
 from offsetwise.apply.verification import seen
-from offsetwise.apply.verification.eyes import Eyes, changed_file
+from offsetwise.apply.verification.files import changed_file
 from offsetwise.apply.writing import Context, FileChange, Preview, SeenPlace, Writer
 from offsetwise.apply.written import folder_changed, look_at_folder
 from offsetwise.config import Migration
@@ -56,9 +57,9 @@ def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's
     return CsvWriter()
 
 
-def verify(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> list[seen.Seen]:  # noqa: ARG001
+def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[seen.Seen]:  # noqa: ARG001
     """Hold the file against the plan."""
-    changed = changed_file(step, eyes, gone_is_fine=False)
+    changed = changed_file(step, readers, gone_is_fine=False)
     if changed is not None:
         return seen.for_all(plan, Turnout.DIFFERENT, changed)
     return [

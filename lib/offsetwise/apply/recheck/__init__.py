@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Final
 
-from offsetwise.apply.recheck.proofs import RecheckResult, RecordPlace, RecordReader, proofs_again
-from offsetwise.apply.recheck.several import StretchReader, several_again
+from offsetwise.apply.readers import Readers
+from offsetwise.apply.recheck.proofs import RecheckResult, proofs_again
+from offsetwise.apply.recheck.several import several_again
 from offsetwise.engines.registry import engine_of
 from offsetwise.errors import ApplyError, OffsetwiseError, StalePlanError
 from offsetwise.findings.migration import reader_suspected
@@ -23,64 +24,26 @@ from offsetwise.model import (
     Outcome,
     Plan,
     Requirements,
-    Snapshot,
     Target,
 )
 from offsetwise.plan.drift import Drift, DriftKind, drift, drift_of_checkpoint, drift_of_targets
 from offsetwise.plan.refusals import ACCEPT, AGAIN, proof_not_repeated
 from offsetwise.plan.sinks.settling import moved
 from offsetwise.plan.target import TargetRole, target_type
-from offsetwise.transactions.report import SinkTransactions
 from offsetwise.wording import many
 
-__all__ = ["RecheckResult", "RecordPlace", "World", "recheck", "require"]
+__all__ = ["RecheckResult", "recheck", "require"]
 
 NAMED: Final = 20
 """How many differences an error names."""
 
 
-class World(RecordReader, StretchReader, Protocol):
-    """What a recheck reads, as it is now."""
-
-    def cluster(self, side: Cluster, topics: tuple[str, ...], groups: tuple[str, ...]) -> Snapshot:
-        """Read a cluster.
-
-        Raises:
-            ClusterError: It gave no answer.
-        """
-
-    def checkpoint(self, uri: str) -> Checkpoint:
-        """Read a checkpoint.
-
-        Raises:
-            StorageError: It cannot be read.
-            CheckpointError: It is none.
-        """
-
-    def digests(self, uri: str, paths: tuple[str, ...]) -> Mapping[str, str]:
-        """Give the SHA-256, in hex, of files of a checkpoint; one that cannot be read is left out.
-
-        Raises:
-            StorageError: The checkpoint cannot be opened.
-        """
-
-    def transactions(self, plan: Plan) -> SinkTransactions:
-        """Look twice at the transactions of the job's sinks, and decide about each.
-
-        Raises:
-            ClusterError: The cluster gave no answer.
-            ConfigError: The migration file does not state it.
-            StorageError: The checkpoint cannot be read.
-            CheckpointError: It is none.
-        """
-
-
-def recheck(plan: Plan, world: World, *, begun: Collection[Target] = ()) -> tuple[RecheckResult, ...]:
+def recheck(plan: Plan, readers: Readers, *, begun: Collection[Target] = ()) -> tuple[RecheckResult, ...]:
     """Hold a plan against the world.
 
     Args:
         plan: The plan.
-        world: Reads everything anew.
+        readers: Reads everything anew.
         begun: Targets that this plan has begun to write: what they change is not compared with what was reviewed,
             their writers do that, by the journal.
 
@@ -92,24 +55,24 @@ def recheck(plan: Plan, world: World, *, begun: Collection[Target] = ()) -> tupl
         SparkError: Records cannot be read.
     """
     wanted = _left(plan.requirements, begun)
-    checkpoint, files, told = _checkpoint(wanted.checkpoint, world)
+    checkpoint, files, told = _checkpoint(wanted.checkpoint, readers)
     # What a checkpoint that cannot be read holds cannot be looked for.
     looked = wanted.sink is not None and checkpoint is not None
-    of_sink = tuple(moved(plan, world.transactions(plan))) if looked else ()
+    of_sink = tuple(moved(plan, readers.transactions(plan))) if looked else ()
     if not plan.positions:
         found = (*drift_of_checkpoint(wanted.checkpoint, checkpoint, files), *of_sink)
         return (*told, *(_drifted(each) for each in found))
     old_groups = () if wanted.old_group is None else (wanted.old_group.group,)
-    old = world.cluster(Cluster.OLD, tuple(topic.name for topic in wanted.old.topics), old_groups)
+    old = readers.cluster(Cluster.OLD, tuple(topic.name for topic in wanted.old.topics), old_groups)
     names = tuple(each.group for each in wanted.groups)
-    new = world.cluster(Cluster.NEW, tuple(topic.name for topic in wanted.new.topics), names)
+    new = readers.cluster(Cluster.NEW, tuple(topic.name for topic in wanted.new.topics), names)
     found = (*drift(replace(plan, requirements=wanted), old, new, checkpoint, files=files), *of_sink)
     found = (*found, *drift_of_targets(plan, wanted))
     made = [*_covered(plan), *told, *(_drifted(each) for each in found)]
     if not made:
         # Other logs than the reviewed ones would make every record differ and hide what is really wrong.
-        made += proofs_again(plan, world, {Cluster.OLD: old.partitions(), Cluster.NEW: new.partitions()})
-        made += several_again(plan, world, _as_stated if checkpoint is None else checkpoint.details.processed)
+        made += proofs_again(plan, readers, {Cluster.OLD: old.partitions(), Cluster.NEW: new.partitions()})
+        made += several_again(plan, readers, _as_stated if checkpoint is None else checkpoint.details.processed)
     return tuple(made)
 
 
@@ -171,15 +134,15 @@ def _drifted(found: Drift) -> RecheckResult:
 
 
 def _checkpoint(
-    wanted: CheckpointRequirement | None, world: World
+    wanted: CheckpointRequirement | None, readers: Readers
 ) -> tuple[Checkpoint | None, Mapping[str, str], list[RecheckResult]]:
     """Read the checkpoint and the files the positions came from, and say what only reading it now can tell."""
     if wanted is None:
         return None, {}, []
     try:
-        now = world.checkpoint(wanted.uri)
+        now = readers.checkpoint(wanted.uri)
         pinned = engine_of(now.engine).reads_files
-        files = dict(now.pins) if pinned else world.digests(wanted.uri, tuple(path for path, _ in wanted.files))
+        files = dict(now.pins) if pinned else readers.digests(wanted.uri, tuple(path for path, _ in wanted.files))
     except OffsetwiseError as error:
         return None, {}, [RecheckResult(outcome=Outcome.UNKNOWN, told=error.problem)]
     running = (each.message for each in now.problems if each.code == reader_suspected.code)

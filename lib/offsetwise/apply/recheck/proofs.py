@@ -10,13 +10,13 @@ records there tell.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
+from offsetwise.apply.readers import RecordPlace, RecordReader
 from offsetwise.model import (
     Cluster,
-    IsolationLevel,
     Neighbour,
     Outcome,
     PartitionState,
@@ -36,9 +36,6 @@ EDGE: Final = 1_000
 MOST: Final = 100_000
 """How many offsets are read between a record of a proof and its position."""
 
-RecordPlace = tuple[TopicPartition, int]
-"""Topic, partition, offset."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecheckResult:
@@ -53,20 +50,6 @@ class RecheckResult:
     """Whether it is somebody at work, so that stopping them is enough."""
     unproven: TopicPartition | None = None
     """The position, named as on the old cluster, whose proof cannot be made again: a record of it is gone."""
-
-
-class RecordReader(Protocol):
-    """What reads single records."""
-
-    def records(
-        self, side: Cluster, places: Sequence[RecordPlace], *, isolation: IsolationLevel, salt: bytes
-    ) -> Mapping[RecordPlace, Records]:
-        """Read single records as hashes under a salt; a place without a record is left out.
-
-        Raises:
-            ClusterError: The cluster cannot be read.
-            SparkError: Spark cannot read it.
-        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
+from offsetwise.apply.readers import StretchReader
 from offsetwise.apply.recheck.proofs import RecheckResult, displaced, held_of
 from offsetwise.model import AnyPosition, Cluster, CopiedRecord, Outcome, PartProof, Plan, PlannedPosition
 from offsetwise.plan.proofs.several import stays
@@ -21,17 +21,6 @@ from offsetwise.wording import many
 
 Certain = Callable[[AnyPosition], AnyPosition]
 """Gives what the job has processed for certain by a position; see `CheckpointDetails.processed`."""
-
-
-class StretchReader(Protocol):
-    """What reads the records around places of a stream."""
-
-    def stretches(self, side: Cluster, wanted: Sequence[Stretch], *, salt: bytes) -> Sequence[ReadStretch]:
-        """Read stretches, in their order.
-
-        Raises:
-            ClusterError: The cluster cannot be read.
-        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from offsetwise.apply.verification.eyes import Eyes, LiveEyes
+from offsetwise.apply.readers import Readers
 from offsetwise.apply.verification.seen import Seen, for_all
 from offsetwise.apply.writers import writer_module
 from offsetwise.errors import OffsetwiseError
@@ -25,15 +25,15 @@ from offsetwise.model import (
 from offsetwise.plan.repair.draft import standing
 from offsetwise.plan.target import TargetRole, target_type
 
-__all__ = ["Eyes", "LiveEyes", "decided", "verify", "watch"]
+__all__ = ["decided", "verify", "watch"]
 
 
-def verify(receipt: Receipt, eyes: Eyes, *, verified_at: str, checkpoint: str | None = None) -> Verification:
+def verify(receipt: Receipt, readers: Readers, *, verified_at: str, checkpoint: str | None = None) -> Verification:
     """Hold what is at every target against the plan of a receipt.
 
     Args:
         receipt: What was written.
-        eyes: Reads everything anew.
+        readers: Reads everything anew.
         verified_at: When, ISO 8601, UTC.
         checkpoint: The checkpoint that the new job made, for a target that is no checkpoint itself (`startingOffsets`).
     """
@@ -42,7 +42,7 @@ def verify(receipt: Receipt, eyes: Eyes, *, verified_at: str, checkpoint: str | 
     transactions: list[VerifiedTransaction] = []
     started = []
     for step in receipt.steps:
-        seen = _look(plan, step, eyes, checkpoint)
+        seen = _look(plan, step, readers, checkpoint)
         if target_type(step.target.kind).role is TargetRole.TRANSACTIONS:
             transactions += [
                 VerifiedTransaction(
@@ -106,12 +106,12 @@ def decided(verification: Verification) -> bool:
     return Turnout.DIFFERENT in turnouts or (started and Turnout.UNKNOWN not in turnouts)
 
 
-def _look(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> list[Seen]:
+def _look(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[Seen]:
     """Give one for each position of the plan; of a target that ends transactions, for each of these."""
     if step.state is not StepState.DONE:
         return _unknown(plan, step, f"{step.target} was not written: {step.told}")
     try:
-        return writer_module(step.target.kind).verify(plan, step, eyes, checkpoint)
+        return writer_module(step.target.kind).verify(plan, step, readers, checkpoint)
     except OffsetwiseError as error:
         return _unknown(plan, step, error.problem)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from offsetwise.apply.verification.eyes import Eyes
+from offsetwise.apply.readers import Readers
 from offsetwise.apply.verification.seen import Seen
 from offsetwise.apply.writing import Writer
 from offsetwise.config import Migration
@@ -28,8 +28,8 @@ def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's
 def verify(
     plan: Plan,
     step: ReceiptStep,
-    eyes: Eyes,
+    readers: Readers,
     checkpoint: str | None,  # noqa: ARG001 - a checkpoint has positions, which a time does not tell
 ) -> list[Seen]:
     """Hold the file against the plan."""
-    return verify_start(plan, step, eyes, start_time(plan))
+    return verify_start(plan, step, readers, start_time(plan))

@@ -9,7 +9,8 @@ from typing import Final
 
 from offsetwise.apply.copying import CopyWriter
 from offsetwise.apply.fitting import requirement
-from offsetwise.apply.verification.eyes import Eyes, unfinished
+from offsetwise.apply.readers import Readers
+from offsetwise.apply.verification.files import unfinished
 from offsetwise.apply.verification.seen import Seen, for_all
 from offsetwise.apply.writing import Context, Writer
 from offsetwise.config import Migration
@@ -48,11 +49,11 @@ def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's
     return _COPIES
 
 
-def verify(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> list[Seen]:  # noqa: ARG001 - as above
+def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[Seen]:  # noqa: ARG001 - as above
     """Hold the copy, which its query goes on with, against the plan; see `WriterModule`."""
-    absent = unfinished(step.place, eyes)
+    absent = unfinished(step.place, readers)
     if absent is not None:
         return for_all(plan, Turnout.UNKNOWN, absent)
     if has_opaque_positions(plan):
-        return began_shards(plan, step, eyes)
-    return began(plan, step, eyes, step.place, fresh=False)
+        return began_shards(plan, step, readers)
+    return began(plan, step, readers, step.place, fresh=False)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from offsetwise.apply.verification.eyes import Eyes, changed_file, unfinished
+from offsetwise.apply.readers import Readers
+from offsetwise.apply.verification.files import changed_file, unfinished
 from offsetwise.apply.verification.seen import Seen, for_all, number, topics_of
 from offsetwise.engines.flink.checkpoint import read_from
 from offsetwise.engines.flink.details import FlinkDetails
@@ -16,6 +17,7 @@ from offsetwise.engines.flink.uid import operator_id
 from offsetwise.model import (
     AnyPosition,
     Checkpoint,
+    Cluster,
     PartitionState,
     Plan,
     PlannedPosition,
@@ -29,44 +31,44 @@ from offsetwise.targets.flink.marks import unmarked
 
 Compared = Callable[[Plan, ReceiptStep, Checkpoint], list[Seen]]
 """Holds a savepoint as it was read against the plan."""
-Restored = Callable[[Plan, Checkpoint, Eyes], list[Seen]]
+Restored = Callable[[Plan, Checkpoint, Readers], list[Seen]]
 """Holds a checkpoint that the restored job made against the plan."""
 
 
-def restored(plan: Plan, own: Checkpoint, eyes: Eyes) -> list[Seen]:
+def restored(plan: Plan, own: Checkpoint, readers: Readers) -> list[Seen]:
     """Say where a restored job stands in its partitions, by a checkpoint of its own."""
-    stands, logs = _Stands(own), eyes.new_cluster(topics_of(plan), ()).partitions()
+    stands, logs = _Stands(own), readers.cluster(Cluster.NEW, topics_of(plan), ()).partitions()
     return [_gone_on(position, stands, own, logs) for position in plan.positions]
 
 
 def verified(
     plan: Plan,
     step: ReceiptStep,
-    eyes: Eyes,
+    readers: Readers,
     checkpoint: str | None,
     compared: Compared,
     *,
     restored: Restored = restored,
 ) -> list[Seen]:
     """Hold a savepoint against the plan. A job never writes to it; a checkpoint of the job's own does tell."""
-    absent = unfinished(step.place, eyes)
+    absent = unfinished(step.place, readers)
     if absent is not None:
         return for_all(plan, Turnout.UNKNOWN, absent)
-    changed = changed_file(step, eyes, gone_is_fine=False)
+    changed = changed_file(step, readers, gone_is_fine=False)
     if changed is not None:
         return for_all(plan, Turnout.DIFFERENT, changed)
     required = plan.requirements.checkpoint
     names = () if required is None else tuple(path for path, _ in required.files)
-    read = read_from(HeldFolder(uri=step.place, files=eyes.files(step.place, names)))
+    read = read_from(HeldFolder(uri=step.place, files=readers.files(step.place, names)))
     lacking = unmarked(plan.marks, read)
     if lacking is not None:
         return for_all(plan, Turnout.DIFFERENT, f"{step.place}: {lacking}")
     made = compared(plan, step, read)
     if checkpoint is None or any(each.turnout is Turnout.DIFFERENT for each in made):
         return made
-    own = eyes.checkpoint(checkpoint).checkpoint
+    own = readers.with_times(checkpoint).checkpoint
     other = _not_of_this_job(own, read)
-    return restored(plan, own, eyes) if other is None else for_all(plan, Turnout.UNKNOWN, other)
+    return restored(plan, own, readers) if other is None else for_all(plan, Turnout.UNKNOWN, other)
 
 
 def as_planned(plan: Plan, step: ReceiptStep, read: Checkpoint) -> list[Seen]:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from offsetwise.apply.verification.eyes import Eyes
+from offsetwise.apply.readers import Readers
 from offsetwise.apply.verification.seen import Seen, for_all, topics_of
-from offsetwise.model import AnyPosition, PartitionState, Plan, ReceiptStep, TopicPartition, Turnout
+from offsetwise.model import AnyPosition, Cluster, PartitionState, Plan, ReceiptStep, TopicPartition, Turnout
 
 
-def verify(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> list[Seen]:  # noqa: ARG001
+def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[Seen]:  # noqa: ARG001
     """Hold the commits of a group against the plan."""
-    return [*_verified(plan, step, eyes)]
+    return [*_verified(plan, step, readers)]
 
 
-def _verified(plan: Plan, step: ReceiptStep, eyes: Eyes) -> Iterator[Seen]:
-    now, wanted = eyes.new_cluster(topics_of(plan), (step.place,)), plan.requirements.new.cluster_id
+def _verified(plan: Plan, step: ReceiptStep, readers: Readers) -> Iterator[Seen]:
+    now, wanted = readers.cluster(Cluster.NEW, topics_of(plan), (step.place,)), plan.requirements.new.cluster_id
     if now.cluster_id != wanted:
         told = f"Group {step.place!r} was written on the cluster {wanted}, and this is {now.cluster_id or 'unknown'}."
         yield from for_all(plan, Turnout.UNKNOWN, told)

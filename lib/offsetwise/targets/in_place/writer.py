@@ -21,8 +21,8 @@ from offsetwise.apply.disk import told
 from offsetwise.apply.fitting import requirement
 from offsetwise.apply.places import place_to_write
 from offsetwise.apply.publish import journal_of, scan_stopped, went_on
+from offsetwise.apply.readers import Readers
 from offsetwise.apply.verification import seen
-from offsetwise.apply.verification.eyes import Eyes
 from offsetwise.apply.writing import Context, Preview, SeenPlace, StepStanding, Writer
 from offsetwise.apply.written import beside, names_below
 from offsetwise.config import Migration
@@ -152,11 +152,11 @@ def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's
 def verify(
     plan: Plan,
     step: ReceiptStep,
-    eyes: Eyes,
+    readers: Readers,
     checkpoint: str | None,  # noqa: ARG001 - as above
 ) -> list[seen.Seen]:
     """Hold the checkpoint, which its query goes on with, against the plan; see `WriterModule`."""
-    return began(plan, step, eyes, step.place, fresh=False)
+    return began(plan, step, readers, step.place, fresh=False)
 
 
 def _place(uri: str, context: Context) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from offsetwise.apply.verification.eyes import Eyes
+from offsetwise.apply.readers import Readers
 from offsetwise.apply.verification.seen import Seen, for_all, number
 from offsetwise.model import AnyPosition, Checkpoint, Plan, PlannedPosition, ReceiptStep, Turnout
 from offsetwise.streams.kinesis.spec import shard_id
@@ -11,18 +11,18 @@ from offsetwise.targets.kcl.spec import leases_as_checkpoint
 from offsetwise.targets.kcl_leases.spec import place_of
 
 
-def verify(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> list[Seen]:
+def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[Seen]:
     """Compare the table that the plan names, or the dump of it that is given as a checkpoint, with the plan."""
-    read = _table(eyes, step.target.group or "") if checkpoint is None else eyes.checkpoint(checkpoint).checkpoint
+    read = _table(readers, step.target.group or "") if checkpoint is None else readers.with_times(checkpoint).checkpoint
     if read is None:
         return for_all(plan, Turnout.DIFFERENT, f"There is no table {step.target.group} in this region and account.")
     found = {each.shard: each.position for source in read.sources for each in source.shards}
     return [_seen(one, found.get(shard_id(one.partition)), read.uri) for one in plan.positions]
 
 
-def _table(eyes: Eyes, name: str) -> Checkpoint | None:
+def _table(readers: Readers, name: str) -> Checkpoint | None:
     """Read the table where the migration's target is: what a receipt says of its address counts for nothing."""
-    return leases_as_checkpoint(DynamoTable(eyes.target, name))
+    return leases_as_checkpoint(DynamoTable(readers.target, name))
 
 
 def _seen(one: PlannedPosition, here: AnyPosition | None, uri: str) -> Seen:

@@ -13,7 +13,7 @@ from typing import Final
 from offsetwise.apply.copying import CopyWriter
 from offsetwise.apply.edits import Edits, FileEdit
 from offsetwise.apply.fitting import requirement, unfit
-from offsetwise.apply.verification.eyes import Eyes
+from offsetwise.apply.readers import Readers
 from offsetwise.apply.verification.seen import Seen
 from offsetwise.apply.writing import Context, Writer
 from offsetwise.config import Migration
@@ -104,8 +104,8 @@ def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's
     return _COPIES
 
 
-def verify(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> list[Seen]:
+def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[Seen]:
     """Hold the copy, and a checkpoint of the job's own where one is given, against the plan; see `WriterModule`."""
     if has_opaque_positions(plan):
-        return verified(plan, step, eyes, checkpoint, shards_as_planned, restored=shards_restored)
-    return verified(plan, step, eyes, checkpoint, as_planned)
+        return verified(plan, step, readers, checkpoint, shards_as_planned, restored=shards_restored)
+    return verified(plan, step, readers, checkpoint, as_planned)

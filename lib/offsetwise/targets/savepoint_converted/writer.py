@@ -6,7 +6,7 @@ from typing import Final
 
 from offsetwise.apply.copying import CopyWriter
 from offsetwise.apply.edits import Edits, FileEdit
-from offsetwise.apply.verification.eyes import Eyes
+from offsetwise.apply.readers import Readers
 from offsetwise.apply.verification.seen import Seen
 from offsetwise.apply.writing import Context, Writer
 from offsetwise.config import Migration
@@ -42,6 +42,6 @@ def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's
     return _COPIES
 
 
-def verify(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> list[Seen]:
+def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[Seen]:
     """Hold the copy, and a checkpoint of the job's own where one is given, against the plan; see `WriterModule`."""
-    return verified(plan, step, eyes, checkpoint)
+    return verified(plan, step, readers, checkpoint)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from offsetwise.apply.digests import bytes_of, sha256
 from offsetwise.apply.places import local_place
 from offsetwise.apply.publish import publish, require_free, unpublish
+from offsetwise.apply.readers import Readers
 from offsetwise.apply.verification import seen
-from offsetwise.apply.verification.eyes import Eyes
 from offsetwise.apply.writing import Context, FileChange, Preview, SeenPlace, Writer
 from offsetwise.apply.written import beside, look_at_folder, names_below
 from offsetwise.config import Migration
@@ -72,9 +72,9 @@ def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's
     return NewSavepointWriter()
 
 
-def verify(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> list[seen.Seen]:
+def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[seen.Seen]:
     """Hold the savepoint, and a checkpoint of the job's own where one is given, against the plan."""
-    return verified(plan, step, eyes, checkpoint)
+    return verified(plan, step, readers, checkpoint)
 
 
 def _wrong(plan: Plan, step: ReceiptStep) -> str | None:

@@ -13,8 +13,8 @@ import uuid
 from offsetwise.apply.digests import bytes_of, sha256
 from offsetwise.apply.places import local_place
 from offsetwise.apply.publish import publish, require_free, unpublish
+from offsetwise.apply.readers import Readers
 from offsetwise.apply.verification import seen
-from offsetwise.apply.verification.eyes import Eyes
 from offsetwise.apply.writing import Context, FileChange, Preview, SeenPlace, Writer
 from offsetwise.apply.written import beside, folder_changed, look_at_folder, names_below
 from offsetwise.config import Migration
@@ -100,11 +100,11 @@ def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's
 def verify(
     plan: Plan,
     step: ReceiptStep,
-    eyes: Eyes,
+    readers: Readers,
     checkpoint: str | None,  # noqa: ARG001 - as above
 ) -> list[seen.Seen]:
     """Hold the checkpoint, which its query goes on with, against the plan; see `WriterModule`."""
-    return began(plan, step, eyes, step.place, fresh=True)
+    return began(plan, step, readers, step.place, fresh=True)
 
 
 def _wrong(step: ReceiptStep) -> str | None:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from offsetwise.apply.verification.eyes import Eyes, changed_file
+from offsetwise.apply.readers import Readers
+from offsetwise.apply.verification.files import changed_file
 from offsetwise.apply.verification.seen import Places, Seen, for_all, number
 from offsetwise.engines.engine import CheckpointReading
 from offsetwise.engines.spark.offset_log import GarbledError, parse_offsets
@@ -26,17 +27,17 @@ _INITIAL: Final = -1
 """Stands where a batch would, for a job that begins at its initial offsets."""
 
 
-def began(plan: Plan, step: ReceiptStep, eyes: Eyes, uri: str, *, fresh: bool) -> list[Seen]:
+def began(plan: Plan, step: ReceiptStep, readers: Readers, uri: str, *, fresh: bool) -> list[Seen]:
     """Hold a checkpoint of the new job against the plan.
 
     Args:
         plan: What was approved.
         step: What was written.
-        eyes: Reads the checkpoint anew.
+        readers: Reads the checkpoint anew.
         uri: The checkpoint: what was written itself, or one that the job made from it.
         fresh: Whether the job begins at initial offsets, in a query of its own.
     """
-    reading = eyes.checkpoint(uri)
+    reading = readers.with_times(uri)
     required = plan.requirements.checkpoint
     if not fresh and required is not None and reading.checkpoint.job_id != plan.job_id:
         told = f"{uri} is of the query {reading.checkpoint.job_id}, expected {plan.job_id}."
@@ -44,7 +45,7 @@ def began(plan: Plan, step: ReceiptStep, eyes: Eyes, uri: str, *, fresh: bool) -
     batches = {batch.id: batch for batch in reading.checkpoint.details.batches}
     begins = _INITIAL if fresh else _begins(plan)
     later = [batch for batch in batches if batch > begins]
-    changed = None if step.place != uri else changed_file(step, eyes, gone_is_fine=bool(later))
+    changed = None if step.place != uri else changed_file(step, readers, gone_is_fine=bool(later))
     if changed is not None:
         return for_all(plan, Turnout.DIFFERENT, changed)
     if begins == _INITIAL and not reading.initial:
@@ -59,14 +60,14 @@ def began(plan: Plan, step: ReceiptStep, eyes: Eyes, uri: str, *, fresh: bool) -
     return [_position(position, history) for position in plan.positions]
 
 
-def began_as_told(plan: Plan, step: ReceiptStep, data: bytes, eyes: Eyes, checkpoint: str | None) -> list[Seen]:
+def began_as_told(plan: Plan, step: ReceiptStep, data: bytes, readers: Readers, checkpoint: str | None) -> list[Seen]:
     """Hold a file of starting offsets against the plan, and the checkpoint of the new query, where one is given.
 
     Args:
         plan: What was approved.
         step: What was written.
         data: The file: one line of an offset log, whose reader finds the numbers.
-        eyes: Reads the checkpoint anew.
+        readers: Reads the checkpoint anew.
         checkpoint: The checkpoint.
     """
     try:
@@ -87,7 +88,7 @@ def began_as_told(plan: Plan, step: ReceiptStep, data: bytes, eyes: Eyes, checkp
         )
     if checkpoint is None or any(each.turnout is Turnout.DIFFERENT for each in made):
         return made
-    return began(plan, step, eyes, checkpoint, fresh=True)
+    return began(plan, step, readers, checkpoint, fresh=True)
 
 
 def _at_line(data: bytes) -> Places:

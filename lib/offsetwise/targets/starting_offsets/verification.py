@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from offsetwise.apply.verification.eyes import Eyes
+from offsetwise.apply.readers import Readers
 from offsetwise.apply.verification.seen import Seen
 from offsetwise.model import Plan, ReceiptStep
 from offsetwise.plan.exports import starting_form
 from offsetwise.targets.text_file import as_written, changed
 
 
-def verify(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> list[Seen]:
+def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[Seen]:
     """Hold the file against the plan, and the checkpoint that the new job made, where one is given."""
     form = starting_form(plan)
     text = form.text(plan)
-    if unlike := changed(plan, step, eyes, text):
+    if unlike := changed(plan, step, readers, text):
         return unlike
     if form.verification is None:
         return as_written(plan, step, form.seen)
-    made: list[Seen] = import_module(form.verification).began_as_told(plan, step, text.encode(), eyes, checkpoint)
+    made: list[Seen] = import_module(form.verification).began_as_told(plan, step, text.encode(), readers, checkpoint)
     return made

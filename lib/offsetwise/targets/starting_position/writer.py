@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from offsetwise.apply.verification.eyes import Eyes
+from offsetwise.apply.readers import Readers
 from offsetwise.apply.verification.seen import Seen
 from offsetwise.apply.writing import Writer
 from offsetwise.config import Migration
@@ -28,8 +28,8 @@ def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's
 def verify(
     plan: Plan,
     step: ReceiptStep,
-    eyes: Eyes,
+    readers: Readers,
     checkpoint: str | None,  # noqa: ARG001 - a query's own checkpoint has the positions since
 ) -> list[Seen]:
     """Hold the file against the plan."""
-    return verify_start(plan, step, eyes, starting_position(plan))
+    return verify_start(plan, step, readers, starting_position(plan))

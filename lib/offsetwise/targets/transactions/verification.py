@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from offsetwise.apply.verification.eyes import Eyes
+from offsetwise.apply.readers import Readers
 from offsetwise.apply.verification.seen import Seen
 from offsetwise.errors import VerifyError
 from offsetwise.model import Plan, ReceiptStep
 from offsetwise.transactions.ended import judge
 
 
-def verify(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> list[Seen]:  # noqa: ARG001
+def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[Seen]:  # noqa: ARG001
     """Hold every transaction of a plan against what its coordinator and the logs say; see `WriterModule`."""
     sink = plan.requirements.sink
-    ends = None if sink is None else eyes.ends(sink.name, plan.transactions)
+    ends = None if sink is None else readers.ends(sink.name, plan.transactions)
     if sink is None or ends is None or ends.cluster_id != sink.cluster_id:
         raise VerifyError(
             f"The sink's cluster: expected the one with the id {step.place}, found "

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from offsetwise.apply.verification.eyes import Eyes, changed_file
+from offsetwise.apply.readers import Readers
+from offsetwise.apply.verification.files import changed_file
 from offsetwise.apply.verification.seen import Seen, for_all, number
 from offsetwise.engines.flink.checkpoint import read_from
 from offsetwise.engines.flink.folder import METADATA
@@ -22,16 +23,16 @@ def shards_in(read: Checkpoint) -> Shards:
     return {each.shard: each.position for source in read.sources for each in source.shards}
 
 
-def verified(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> list[Seen]:
+def verified(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[Seen]:
     """Hold a savepoint against the plan. A job never writes to it; a checkpoint of the job's own does tell."""
-    changed = changed_file(step, eyes, gone_is_fine=False)
+    changed = changed_file(step, readers, gone_is_fine=False)
     if changed is not None:
         return for_all(plan, Turnout.DIFFERENT, changed)
-    read = read_from(HeldFolder(uri=step.place, files=eyes.files(step.place, _names(plan))))
+    read = read_from(HeldFolder(uri=step.place, files=readers.files(step.place, _names(plan))))
     made = shards_as_planned(plan, step, read)
     if checkpoint is None or any(each.turnout is Turnout.DIFFERENT for each in made):
         return made
-    return shards_restored(plan, eyes.checkpoint(checkpoint).checkpoint, eyes)
+    return shards_restored(plan, readers.with_times(checkpoint).checkpoint, readers)
 
 
 def shards_as_planned(plan: Plan, step: ReceiptStep, read: Checkpoint) -> list[Seen]:
@@ -40,7 +41,7 @@ def shards_as_planned(plan: Plan, step: ReceiptStep, read: Checkpoint) -> list[S
     return [_as_planned(one, found, step.place) for one in plan.positions]
 
 
-def shards_restored(plan: Plan, own: Checkpoint, eyes: Eyes) -> list[Seen]:  # noqa: ARG001 - a number needs no end
+def shards_restored(plan: Plan, own: Checkpoint, readers: Readers) -> list[Seen]:  # noqa: ARG001 - a number needs no end
     """Say where a restored job stands in its shards, by a checkpoint of its own."""
     found = shards_in(own)
     return [_gone_on(one, found, own.uri) for one in plan.positions]

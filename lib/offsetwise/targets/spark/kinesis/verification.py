@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from offsetwise.apply.verification.eyes import Eyes, changed_file
+from offsetwise.apply.readers import Readers
+from offsetwise.apply.verification.files import changed_file
 from offsetwise.apply.verification.seen import Seen, for_all, number
 from offsetwise.comparison.subjects import positions_of
 from offsetwise.engines.spark.kinesis import parse_line
@@ -18,9 +19,9 @@ Places = Mapping[tuple[str, TopicPartition], AnyPosition]
 """By source, stream and shard."""
 
 
-def began_shards(plan: Plan, step: ReceiptStep, eyes: Eyes) -> list[Seen]:
+def began_shards(plan: Plan, step: ReceiptStep, readers: Readers) -> list[Seen]:
     """Hold a copy, which its query goes on with, against the plan."""
-    read, required = eyes.checkpoint(step.place).checkpoint, plan.requirements.checkpoint
+    read, required = readers.with_times(step.place).checkpoint, plan.requirements.checkpoint
     if required is None or read.job_id != required.job_id or required.last_planned_batch is None:
         wanted = None if required is None else required.job_id
         told = f"{step.place} is of the query {read.job_id}, expected {wanted}."
@@ -29,7 +30,7 @@ def began_shards(plan: Plan, step: ReceiptStep, eyes: Eyes) -> list[Seen]:
     first = required.last_planned_batch + (0 if pending else 1)
     done = [batch.id for batch in read.details.batches if batch.committed and batch.id >= first]
     if not done:
-        changed = changed_file(step, eyes, gone_is_fine=False)
+        changed = changed_file(step, readers, gone_is_fine=False)
         if changed is not None:
             return for_all(plan, Turnout.DIFFERENT, changed)
     begun = next((batch for batch in read.details.batches if batch.id == first), None)

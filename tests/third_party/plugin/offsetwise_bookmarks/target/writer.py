@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from offsetwise.apply.publish import journal_of
-from offsetwise.apply.verification.eyes import Eyes
+from offsetwise.apply.readers import Readers
 from offsetwise.apply.verification.seen import Seen as Looked
 from offsetwise.apply.writing import Context, Preview, SeenPlace, StepStanding, Writer
 from offsetwise.config import Migration
@@ -91,7 +91,7 @@ def writer(migration: Migration) -> Writer:
     return BookmarkWriter()
 
 
-def verify(plan: Plan, step: ReceiptStep, eyes: Eyes, checkpoint: str | None) -> list[Looked]:
+def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[Looked]:
     """Hold the shelf against the plan."""
     now = service.read(address(plan.settings), step.target.group or "")
     made = []

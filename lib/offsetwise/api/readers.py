@@ -1,17 +1,21 @@
-"""The world of a migration, read live: what a plan is held against before anything is written."""
+"""The clusters, checkpoints and files of a migration, read live."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from offsetwise.apply.recheck import RecordPlace
-from offsetwise.config import Migration, java_properties
-from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.model import Checkpoint, Cluster, IsolationLevel, Plan, Snapshot
+from offsetwise.apply.readers import RecordPlace
+from offsetwise.config import ClusterConfig, Migration, java_properties
+from offsetwise.engines.checkpoint import read_checkpoint, read_with_times
+from offsetwise.engines.engine import CheckpointReading
+from offsetwise.model import Checkpoint, Cluster, IsolationLevel, Plan, PlannedTransaction, Snapshot
 from offsetwise.ports.stretches import ReadStretch, Stretch
-from offsetwise.progress import Progress
+from offsetwise.progress import Progress, unheard
+from offsetwise.storage.folders import open_tree
 from offsetwise.streams.reader import read_again, read_cluster
+from offsetwise.streams.reader import transactions_of as transactions_reader
+from offsetwise.transactions.ended import Ends
 from offsetwise.transactions.report import SinkTransactions
 from offsetwise.translation.identify import Records
 from offsetwise.workflow.scenes import digests
@@ -19,30 +23,39 @@ from offsetwise.workflow.sinks import transactions_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LiveWorld:
-    """Reads the clusters and checkpoints that a migration names."""
+class LiveReaders:
+    """Reads what a migration names; see `apply.readers.Readers`."""
 
     migration: Migration
-    progress: Progress
+    progress: Progress = unheard
 
     def cluster(self, side: Cluster, topics: tuple[str, ...], groups: tuple[str, ...]) -> Snapshot:
-        """Read a cluster; see `World`."""
+        """Read a cluster."""
         return read_cluster(self.migration, side, topics=topics, groups=groups, mirror=False, progress=self.progress)
 
     def checkpoint(self, uri: str) -> Checkpoint:
-        """Read a checkpoint inside the migration's roots; see `World`."""
+        """Read a checkpoint inside the migration's roots."""
         return read_checkpoint(uri, roots=self.migration.checkpoint_roots, batches=0)
 
+    def with_times(self, uri: str) -> CheckpointReading:
+        """Read a checkpoint or a copy inside the migration's roots, with the times of its files."""
+        return read_with_times(uri, roots=self._roots)
+
+    def files(self, folder: str, paths: tuple[str, ...]) -> Mapping[str, bytes]:
+        """Read files of a folder."""
+        read = open_tree(folder, roots=self._roots).for_large_files().read_many(dict.fromkeys(paths))
+        return {path: data for path, data in read.items() if isinstance(data, bytes)}
+
     def digests(self, uri: str, paths: tuple[str, ...]) -> Mapping[str, str]:
-        """Give the SHA-256 of files of a checkpoint; see `World`."""
+        """Give the SHA-256 of files of a checkpoint."""
         return digests(self.migration, uri, paths)
 
     def transactions(self, plan: Plan) -> SinkTransactions:
-        """Look twice at the transactions of the job's sinks; see `World`."""
+        """Look twice at the transactions of the job's sinks."""
         return transactions_of(self.migration, plan, progress=self.progress)
 
     def stretches(self, side: Cluster, wanted: Sequence[Stretch], *, salt: bytes) -> Sequence[ReadStretch]:
-        """Read the records around places of a stream again; see `World`."""
+        """Read the records around places of a stream again."""
         step = f"read the records around {len(wanted)} places of the {side} cluster again"
         self.progress(step, 0, 1)
         found = read_again(self.migration, side, wanted, salt=salt)
@@ -52,7 +65,7 @@ class LiveWorld:
     def records(
         self, side: Cluster, places: Sequence[RecordPlace], *, isolation: IsolationLevel, salt: bytes
     ) -> Mapping[RecordPlace, Records]:
-        """Read single records, on Spark; see `World`."""
+        """Read single records, on Spark."""
         from offsetwise.pipeline.places import read_places  # noqa: PLC0415 - PySpark takes half a second
         from offsetwise.pipeline.session import open_session  # noqa: PLC0415 - as above
 
@@ -67,3 +80,17 @@ class LiveWorld:
         )
         self.progress(step, 1, 1)
         return found
+
+    @property
+    def target(self) -> ClusterConfig:
+        """How the new cluster is reached."""
+        return self.migration.target
+
+    def ends(self, cluster: str, transactions: tuple[PlannedTransaction, ...]) -> Ends:
+        """Read what became of transactions."""
+        config = self.migration.named(cluster)
+        return transactions_reader(config).read_ends(config, transactions)
+
+    @property
+    def _roots(self) -> tuple[str, ...]:
+        return (*self.migration.checkpoint_roots, *self.migration.write_roots)
