@@ -28,6 +28,7 @@ from offsetwise.lookalikes import marked
 from offsetwise.model import Plan, Target
 from offsetwise.plan.names import marked_names
 from offsetwise.review.exports import Export, ExportKind
+from offsetwise.review.kit import Destination
 from offsetwise.review.sheet import SheetMark
 from tests.apply.test_hostile_names import HOSTILE, shown
 from tests.approval.signed import PLAN, RITA
@@ -130,7 +131,7 @@ def test_no_cell_of_a_download_is_a_formula(open_page: OpenPage) -> None:
 def test_a_name_is_one_word_of_a_command_or_in_none(name: str) -> None:
     plan = grouped(name)
     file = Export(name="groups.csv", content=b"", mime="text/csv", digest="0" * 64, mark=SheetMark.APPROVED)
-    lines = export.use(ExportKind.GROUPS_CSV, file, plan)
+    lines = export.use(ExportKind.GROUPS_CSV, file, plan, Destination())
     if marked(name) != name:
         assert lines is None
     else:

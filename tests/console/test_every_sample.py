@@ -16,6 +16,7 @@ from offsetwise.console.answers import Question
 from offsetwise.console.explore.checkpoint import batches, charts, steps
 from offsetwise.console.plan import positions, strategy
 from offsetwise.console.plan.checklist import checks
+from offsetwise.console.plan.panel.position_words import moves
 from offsetwise.console.plan.work import Frozen
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.widgets import palette
@@ -220,7 +221,7 @@ def test_what_changes_says_how_many_do_and_shows_them_first(offered: Offered, su
     assert positions.headline(rows).startswith(told)
     assert "as before" not in positions.headline(rows)
     for look in positions.Look:
-        moved = [positions.moves(row.position) for row in rows if row.look is look]
+        moved = [moves(row.position) for row in rows if row.look is look]
         assert moved == sorted(moved, reverse=True) or look is positions.Look.UNSAFE
 
 

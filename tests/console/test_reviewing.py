@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsetwise.console.plan.checklist import Looked, checks
-from offsetwise.console.plan.positions import Look, at_most, cost, headline, rows_of
+from offsetwise.console.plan.panel.position_words import at_most
+from offsetwise.console.plan.positions import Look, cost, headline, rows_of
 from offsetwise.console.plan.versions import text
 from offsetwise.console.widgets.escaping import BREAK, plain
 from offsetwise.model import (

@@ -45,8 +45,8 @@ class Board(PlansView):
     """The plans under review. Safe to use from several threads.
 
     Every method may raise a `StoreError`; after a `StoreUnclearError` look at the plan before anything else. Methods
-    that only read are those of `PlansView`. Methods that change something answer with one of the values of `answers`: a file
-    that cannot be used, the access file too, is refused and written down as everything else is.
+    that only read are those of `PlansView`. Methods that change something answer with one of the values of `answers`: a
+    file that cannot be used, the access file too, is refused and written down as everything else is.
 
     Args:
         reviews: Where everything is kept.
