@@ -17,7 +17,7 @@ import yaml
 import offsetwise
 from offsetwise import files, workflow
 from offsetwise.api import live
-from offsetwise.api.world import LiveWorld
+from offsetwise.api.readers import LiveReaders
 from offsetwise.apply.run import Tools
 from offsetwise.approval import Verdict, write_keys
 from offsetwise.approval.demo import demo_key
@@ -119,11 +119,11 @@ def test_every_command_of_the_readme_is_run_as_it_stands_on_the_sample(
     monkeypatch.chdir(desk)
     snapshots = workflow.load_snapshots(SAMPLE / "old.json", SAMPLE / "new.json")
     world = World(
-        live=LiveWorld(migration=load_migration(Path("migration.yaml")), progress=lambda *_: None),
+        live=LiveReaders(migration=load_migration(Path("migration.yaml")), progress=lambda *_: None),
         clusters=dict(zip((Cluster.OLD, Cluster.NEW), snapshots, strict=True)),
         groups=Groups(),
     )
-    monkeypatch.setattr(live, "tools_for", lambda *_: Tools(world=world, writers=writers_of(Groups())))
+    monkeypatch.setattr(live, "tools_for", lambda *_: Tools(readers=world, writers=writers_of(Groups())))
     before = tree_hash(desk / "checkpoints")
 
     check, *told = commands(parts["README.md"].decode())
