@@ -41,7 +41,7 @@ with guard.block("identity"):
         chosen, [page for group in PAGES.values() for page in group], signed_in=identity.current().signed_in
     )
     board.keep_in_address()
-    top.draw()
+    top.draw([(page.title, page.url_path) for group in PAGES.values() for page in group])
 top.watch(WAITING)
 # Nothing of a page is loaded for who may not see it.
 if not guard.is_closed(chosen.title):

@@ -33,10 +33,10 @@ START_SECONDS: Final = 120
 SETTLE_MS: Final = 90_000
 TALLEST_PX: Final = 8_000
 DOCS: Final = {
-    "checkpoint": "Batches over time",
+    "checkpoint": "The whole checkpoint as it was read",
     "clusters": "Differences in configuration",
     "compare": "Select a row to see its proof",
-    "lag": "Every partition, newest sample",
+    "lag": "Select a row to see it over time",
 }
 """The pages pictured in docs/, each down to this text."""
 SCENARIOS: Final = {

@@ -465,7 +465,7 @@ def test_every_answer_tells_the_browser_what_to_refuse(anonymous: Served, guarde
         assert "frame-ancestors 'none'" in policy
         assert "default-src 'none'" in policy
         assert "unsafe-eval" not in policy
-        assert "script-src 'self' 'sha256-" in policy
+        assert "script-src 'self' blob: 'sha256-" in policy
         assert "evil" not in policy
         assert answer.one("x-frame-options") == "DENY"
         assert answer.one("x-content-type-options") == "nosniff"

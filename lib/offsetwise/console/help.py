@@ -57,12 +57,13 @@ _KEYBOARD: Final = """
 | ↑ ↓, then Enter | choose in an open list; typing narrows it |
 | Backspace | takes the last choice out of a list that allows several |
 | arrow keys | move through a table; Space marks its row |
+| Ctrl + K, / | searches pages, jobs, partitions, findings, plans and help |
 | Ctrl + F | searches in a table that has the focus |
 | R | reads the page again; nothing is read from a cluster |
 
 Filters and selections are in the address: copy it to show somebody what you see.
 """
-_FINDINGS: Final = "Findings"
+FINDINGS: Final = "Findings"
 _DOCS: Final = beside("docs")
 _LINK: Final = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:)([^)\s]+)\)")
 _PICTURE: Final = re.compile(r"!\[[^\]]*\]\([^)\s]+\)\n*")
@@ -78,10 +79,15 @@ class Part:
     example: bool
 
 
+def topics() -> tuple[str, ...]:
+    """Return what the page is about, by the names that `about` in the address has."""
+    return tuple(_TOPICS)
+
+
 def draw() -> None:
     """Draw the whole screen. A link that names a code opens it."""
     if "code" in st.query_params and "about" not in st.query_params:
-        st.session_state.setdefault("about", _FINDINGS)
+        st.session_state.setdefault("about", FINDINGS)
     _TOPICS[st.radio("About", list(_TOPICS), key="about", bind="query-params", horizontal=True)]()
 
 
@@ -179,7 +185,7 @@ def _linked(link: re.Match[str]) -> str:
 
 _TOPICS: Final[Mapping[str, Callable[[], None]]] = {
     "Start": _start,
-    _FINDINGS: _findings,
+    FINDINGS: _findings,
     "Words": _of("glossary"),
     "How it proves": _of("how-it-proves"),
     "Clusters and ACLs": _of("clusters"),

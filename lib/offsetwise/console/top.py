@@ -1,4 +1,4 @@
-"""The first line of every page: who looks, or whom they play in the demonstration, and how many plans wait for them."""
+"""The first line of every page: the search, and who looks, or whom they play; and how many plans wait for them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 
 import streamlit as st
 
-from offsetwise.console import board
+from offsetwise.console import board, search
 from offsetwise.console.server import guard, identity
 from offsetwise.console.server.access import Role
 from offsetwise.console.widgets.escaping import markdown
@@ -34,9 +34,15 @@ class _Count:
     at_s: float
 
 
-def draw() -> None:
-    """Draw the line, outside of the sidebar, which keeps the navigation only."""
+def draw(pages: search.Pages) -> None:
+    """Draw the line, outside of the sidebar, which keeps the navigation only.
+
+    Args:
+        pages: Title and path of each page, for the search.
+    """
     with st.container(key=LINE, horizontal=True, vertical_alignment="center", gap="small"):
+        if identity.allowed():
+            search.draw(pages)
         part = board.playing()
         if part is not None:
             _played(part)

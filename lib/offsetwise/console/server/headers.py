@@ -35,7 +35,8 @@ def _policy(hosts: Iterable[str]) -> str:
     return "; ".join(
         (
             "default-src 'none'",
-            f"script-src 'self' {_inline_scripts()}",
+            # The browser is given a component's script as a blob, which only a script that runs already can make.
+            f"script-src 'self' blob: {_inline_scripts()}",
             # Streamlit and plotly write the styles of what they draw into the page.
             "style-src 'self' 'unsafe-inline'",
             "img-src 'self' data: blob:",

@@ -1,0 +1,138 @@
+"""What the search box finds: pages, jobs, topics and partitions of what was compared, findings, plans, and help."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from offsetwise.console import answers, board, help
+from offsetwise.console.answers import Answers, Held, Question
+from offsetwise.console.reader import Offered, Reader
+from offsetwise.console.server import guard
+from offsetwise.console.widgets import search_box, selectors
+from offsetwise.console.widgets.cached import cached
+from offsetwise.console.widgets.escaping import plain
+from offsetwise.console.widgets.search_box import Link
+from offsetwise.errors import OffsetwiseError
+from offsetwise.findings import findings
+from offsetwise.model import Comparison, Subject
+
+MOST = 20
+"""Results shown at once."""
+PAGE, JOB, TOPIC, PARTITION, PLAN, FINDING, HELP = (
+    "page",
+    "job",
+    "topic",
+    "partition",
+    "plan",
+    "finding",
+    "help",
+)
+Pages = Sequence[tuple[str, str]]
+"""Title and path of each page."""
+
+
+@st.fragment
+def draw(pages: Pages) -> None:
+    """Draw the search box. A fragment: what is typed draws nothing of the page again."""
+    with guard.block("search"):
+        words = search_box.typed()
+        here = answers.current()
+        found = matches(words, links(pages, here) if words else ways(pages, here))
+        part = board.playing()
+        if part is not None:
+            for link in found:
+                link["href"] += f"{'&' if '?' in link['href'] else '?'}{urlencode({board.PART: part.value})}"
+        search_box.draw(words, found)
+
+
+def matches(words: str, among: Iterator[Link]) -> list[Link]:
+    """Return copies of the links that have every word in their name or beside it: whose name begins with them first.
+
+    Without words, the first ones.
+    """
+    asked = words.lower().split()
+    if not asked:
+        return [link.copy() for link in islice(among, MOST)]
+    scored = ((_score(asked, link), at, link) for at, link in enumerate(among))
+    found = heapq.nsmallest(MOST, ((score, at, link) for score, at, link in scored if score is not None))
+    return [link.copy() for _, _, link in found]
+
+
+def _score(asked: Sequence[str], link: Link) -> int | None:
+    """Return how far from its name a link matches, 0 for its whole name; None where a word is missing."""
+    title = link["title"].lower()
+    if not all(word in title or word in f"{link['kind']} {link['detail']}".lower() for word in asked):
+        return None
+    joined = " ".join(asked)
+    if title == joined:
+        return 0
+    if title.startswith(joined):
+        return 1
+    return 2 if joined in title else 3 if joined in f"{title} {link['detail']}".lower() else 4
+
+
+def links(pages: Pages, held: Answers) -> Iterator[Link]:
+    """Yield everything that can be found, what is looked for most first.
+
+    Reads nothing from a cluster: partitions are those of comparisons in memory, and of the samples.
+    """
+    yield from ways(pages, held)
+    yield from _plans()
+    for migration in held.offered:
+        for subject in migration.subjects:
+            yield from _partitions(held, migration, subject)
+    for code, kind in findings().items():
+        yield _link(FINDING, code, "help", kind.title, about=help.FINDINGS, code=code)
+    for title in help.topics():
+        yield _link(HELP, title, "help", about=title)
+
+
+def ways(pages: Pages, held: Answers) -> Iterator[Link]:
+    """Yield what is offered before anything is typed, and asks for nothing: pages and jobs."""
+    for title, path in pages:
+        yield _link(PAGE, title, path)
+    for migration in held.offered:
+        for subject in migration.subjects:
+            yield _link(JOB, str(subject), "compare", migration.name, **migration.address(subject))
+
+
+def _partitions(held: Answers, migration: Offered, subject: Subject) -> Iterator[Link]:
+    try:
+        found = held.held(Question.of(Reader.comparison, migration.name, subject))
+    except OffsetwiseError:  # a recording that cannot be read: its page says so
+        return
+    if found is not None:
+        yield from _rows(found, migration.name, str(subject))
+
+
+@cached(64)
+def _rows(held: Held[Comparison], migration: str, subject: str) -> tuple[Link, ...]:
+    address, beside = {"migration": migration, "of": subject}, f"{subject} · {migration}"
+    rows = held.value.partitions
+    topics = dict.fromkeys(row.topic for row in rows)
+    names = zip(selectors.row_names(rows, among=rows), rows, strict=True)
+    return (
+        *(_link(TOPIC, topic, "compare", beside, **address, topic=topic) for topic in topics),
+        *(_link(PARTITION, name, "compare", beside, **address, topic=row.topic, row=name) for name, row in names),
+    )
+
+
+def _plans() -> Iterator[Link]:
+    try:
+        found, person = board.board(), board.person()
+        plans = () if found is None else found.plans(person)
+    except OffsetwiseError:  # Review and Audit say what is wrong with the store
+        return
+    for row in plans:
+        detail = f"{row.moves} · {row.migration} · {row.state}"
+        yield _link(PLAN, f"Plan {row.id}", "review", detail, plan=str(row.id))
+
+
+def _link(kind: str, title: str, path: str, detail: str = "", /, **query: str) -> Link:
+    href = f"{path}?{urlencode(query)}" if query else path or "."
+    return Link(kind=kind, title=plain(title), detail=plain(detail), href=href)

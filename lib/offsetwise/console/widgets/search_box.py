@@ -1,0 +1,166 @@
+"""A search box over links that Ctrl + K and `/` open: Streamlit has no key that opens anything.
+
+What matches is found on the server, so that a click on a page never carries the names of all partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, TypedDict
+
+import streamlit as st
+
+KEY: Final = "search"
+_HTML: Final = """
+<button type="button" aria-haspopup="dialog"><span>Search</span> <kbd>Ctrl K</kbd></button>
+<dialog aria-label="Search">
+  <input type="text" role="combobox" aria-label="Search pages, jobs, partitions, findings, plans and help"
+    aria-expanded="true" aria-controls="results" aria-autocomplete="list" autocomplete="off" spellcheck="false"
+    placeholder="Page, job, topic, partition, finding, plan or help">
+  <ul role="listbox" id="results" aria-label="Results"></ul>
+  <p role="status"></p>
+</dialog>
+"""
+_CSS: Final = """
+* { box-sizing: border-box; font-family: var(--st-font) }
+button { display: inline-flex; gap: 0.75rem; align-items: center; padding: 0.25rem 0.75rem; min-height: 2rem;
+  color: var(--st-text-color); background: var(--st-secondary-background-color);
+  border: 1px solid var(--st-border-color); border-radius: 0.5rem; font-size: 0.875rem; cursor: pointer }
+button:focus-visible, input:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px }
+kbd { font-size: 0.75rem; border: 1px solid var(--st-border-color); border-radius: 0.25rem; padding: 0 0.3rem }
+dialog { width: min(40rem, calc(100vw - 2rem)); margin: 10vh auto auto; padding: 1rem; color: var(--st-text-color);
+  background: var(--st-background-color); border: 1px solid var(--st-border-color); border-radius: 0.75rem }
+dialog::backdrop { background: rgb(0 0 0 / 45%) }
+input { width: 100%; padding: 0.6rem 0.75rem; font-size: 1rem; color: var(--st-text-color);
+  background: var(--st-secondary-background-color); border: 1px solid var(--st-border-color); border-radius: 0.5rem }
+ul { list-style: none; margin: 0.75rem 0 0; padding: 0; max-height: 55vh; overflow-y: auto }
+li { display: flex; gap: 0.75rem; padding: 0.4rem 0.75rem; border-radius: 0.5rem; cursor: pointer;
+  border: 1px solid transparent; align-items: baseline }
+li[aria-selected="true"] { background: var(--st-secondary-background-color); border-color: var(--st-primary-color) }
+li > span { flex: 0 0 5.5rem; font-size: 0.8rem; color: var(--st-text-color) }
+li > div { overflow-wrap: anywhere }
+li small { margin-left: 0.5rem; color: var(--st-text-color) }
+p { margin: 0.5rem 0.75rem 0; font-size: 0.8rem }
+"""
+_JS: Final = """
+const TYPED_MS = 120
+const typing = event => event.composedPath().some(one =>
+  one instanceof Element && one.matches('input, textarea, select, [contenteditable="true"]'))
+
+function go(href) {
+  const target = new URL(href, location.href)
+  // What the lists of this page have in the address, they keep on the way to another page: a link that names a job,
+  // or another view of this page, is opened anew.
+  if (target.searchParams.has('of') || target.pathname === location.pathname) { location.assign(target); return }
+  history.pushState({}, '', target)
+  window.dispatchEvent(new PopStateEvent('popstate', { state: {} }))
+}
+
+function draw(root, state) {
+  const list = root.querySelector('ul'), input = root.querySelector('input')
+  list.replaceChildren(...state.rows.map((row, at) => {
+    const [item, kind, text] = ['li', 'span', 'div'].map(name => document.createElement(name))
+    item.id = `result-${at}`
+    item.setAttribute('role', 'option')
+    item.setAttribute('aria-selected', String(at === state.at))
+    kind.textContent = row.kind
+    text.textContent = row.title
+    if (row.detail) {
+      const detail = document.createElement('small')
+      detail.textContent = row.detail
+      text.append(detail)
+    }
+    item.append(kind, text)
+    item.onclick = () => { root.querySelector('dialog').close(); go(row.href) }
+    return item
+  }))
+  input.setAttribute('aria-activedescendant', state.rows.length ? `result-${state.at}` : '')
+  const waits = state.words !== input.value.trim()
+  const none = state.rows.length ? '' : 'Nothing has these words.'
+  root.querySelector('p').textContent = waits ? 'Searching \\u2026' : none
+  list.children[state.at]?.scrollIntoView({ block: 'nearest' })
+}
+
+export default function ({ parentElement: root, data, setStateValue }) {
+  const dialog = root.querySelector('dialog'), input = root.querySelector('input')
+  const state = root.state ??= { at: 0 }
+  if (state.words !== data.words) state.at = 0
+  state.rows = data.rows
+  state.words = data.words
+  draw(root, state)
+
+  const open = () => {
+    if (dialog.open) return
+    dialog.showModal()
+    input.select()
+  }
+  const keys = event => {
+    const command = (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k'
+    const slash = event.key === '/' && !event.ctrlKey && !event.metaKey && !event.altKey && !typing(event)
+    if (!command && !slash) return
+    event.preventDefault()
+    event.stopPropagation()
+    open()
+  }
+  root.querySelector('button').onclick = open
+  dialog.onclick = event => { if (event.target === dialog) dialog.close() }
+  dialog.onkeydown = event => {
+    event.stopPropagation()  // R and C are keys of Streamlit's own
+    const move = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+    if (move && state.rows.length) {
+      event.preventDefault()
+      state.at = (state.at + move + state.rows.length) % state.rows.length
+      draw(root, state)
+    } else if (event.key === 'Enter' && state.rows[state.at] && state.words === input.value.trim()) {
+      event.preventDefault()
+      root.querySelectorAll('li')[state.at].click()
+    }
+  }
+  input.oninput = () => {
+    clearTimeout(state.timer)
+    draw(root, state)
+    state.timer = setTimeout(() => setStateValue('words', input.value.trim()), TYPED_MS)
+  }
+  document.addEventListener('keydown', keys, true)
+  return () => document.removeEventListener('keydown', keys, true)
+}
+"""
+
+
+class Link(TypedDict):
+    """A result: what it is, its name, what tells it from others of that name, and where it leads."""
+
+    kind: str
+    title: str
+    detail: str
+    href: str
+
+
+_component = st.components.v2.component("offsetwise_search", html=_HTML, css=_CSS, js=_JS)
+
+
+def typed() -> str:
+    """Return what was typed last in this session."""
+    state: Any = st.session_state.get(KEY)
+    words = None if state is None else state.get("words")
+    return words if isinstance(words, str) else ""
+
+
+def draw(words: str, links: Sequence[Link]) -> None:
+    """Draw the button, and the dialog that it and the keys open.
+
+    Args:
+        words: What the links match.
+        links: The best match first; names as `plain` prints them.
+    """
+    _component(
+        key=KEY,
+        data={"words": words, "rows": list(links)},
+        default={"words": ""},
+        on_words_change=_nothing,
+        width="content",
+    )
+
+
+def _nothing() -> None:
+    """Do nothing: a change draws the box again."""

@@ -1,0 +1,103 @@
+"""The search by keyboard alone, and by mouse."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import Serve, settle
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    made = browser.new_page(viewport={"width": 1440, "height": 900})
+    yield made
+    made.close()
+
+
+def test_a_partition_a_page_and_a_finding_are_reached_by_the_keyboard_alone(page: Page, bundled: str) -> None:
+    page.goto(f"{bundled}/lag")
+    settle(page)
+    page.keyboard.press("Control+k")
+    box = page.get_by_role("combobox", name="Search pages")
+    expect(box).to_be_focused()
+    page.keyboard.type("orders-1")
+    expect(page.get_by_role("option").first).to_contain_text("checkpoint orders · orders-to-new (sample)")
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_role("option").nth(1)).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Compare", level=1)).to_be_visible()
+    expect(page.get_by_role("heading", name="Evidence · orders-1")).to_be_visible()
+    expect(box).to_be_hidden()
+
+    settle(page)
+    page.evaluate("window.loadedOnce = true")
+    page.keyboard.press("/")
+    expect(box).to_be_focused()
+    page.keyboard.type("loss_inside")
+    expect(page.get_by_role("option").first).to_contain_text("LOSS_INSIDE_LOG")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Help", level=1)).to_be_visible()
+    expect(page.get_by_role("heading", name="LOSS_INSIDE_LOG")).to_be_visible()
+    assert page.evaluate("window.loadedOnce") is True, "another page is opened without loading the console again"
+
+    settle(page)
+    page.keyboard.press("/")
+    page.keyboard.type("payments-1 checkpoint payments")
+    expect(page.get_by_role("option").first).to_contain_text("payments-1")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("combobox", name="Job")).to_have_value("checkpoint payments")
+    expect(page).to_have_url(re.compile("of=checkpoint"))
+    expect(page.get_by_role("heading", name="Evidence · payments-1")).to_be_visible()
+
+
+def test_letters_typed_press_no_key_of_streamlits_and_a_slash_in_a_field_is_a_slash(page: Page, bundled: str) -> None:
+    page.goto(f"{bundled}/help?about=Findings")
+    settle(page)
+    field = page.get_by_role("textbox", name="Search", exact=True)
+    field.fill("")
+    field.press("/")
+    expect(field).to_have_value("/")
+    expect(page.get_by_role("combobox", name="Search pages")).to_be_hidden()
+    page.get_by_role("button", name="Search Ctrl K").click()
+    page.keyboard.type("crc")
+    expect(page.get_by_text("Clear caches")).to_have_count(0)
+    expect(page.get_by_role("combobox", name="Search pages")).to_have_value("crc")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("combobox", name="Search pages")).to_be_hidden()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_open_search_is_accessible(browser: Browser, bundled: str, theme: str) -> None:
+    page = browser.new_page(viewport={"width": 390, "height": 844}, color_scheme="dark" if theme == "dark" else "light")
+    page.goto(f"{bundled}/compare")
+    settle(page)
+    page.keyboard.press("Control+k")
+    expect(page.get_by_role("option").first).to_be_visible()
+    found = Axe().run(page, context={"include": [".st-key-search"]}).response["violations"]
+    assert [(each["id"], [node["html"][:120] for node in each["nodes"]]) for each in found] == []
+    box = page.locator(".st-key-search dialog").bounding_box()
+    assert box is not None
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 390
+    page.close()
+
+
+def test_a_letter_among_ten_thousand_partitions_sends_little(page: Page, serve: Serve) -> None:
+    sent: list[int] = []
+    page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: sent.append(len(frame))))
+    page.goto(f"{serve('many')}/compare")
+    page.get_by_role("heading", name="Evidence").wait_for()
+    settle(page)
+    sent.clear()
+    page.keyboard.press("Control+k")
+    page.keyboard.type("topic-007-3")
+    expect(page.get_by_role("option").first).to_contain_text("topic-007-3")
+    assert 0 < sum(sent) <= 100_000
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name=re.compile("Evidence · topic-007-3"))).to_be_visible()
