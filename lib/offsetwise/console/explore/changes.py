@@ -58,7 +58,7 @@ def in_markdown(changes: Changes) -> str:
     """Return the table of the largest changes, the digits that change in bold."""
     numeric = all(offset_or_none(row.new_offset) is not None for row in changes.largest)
     shift = ("| shift ", "|---:") if numeric else ("", "")
-    lines = [f"| partition | old → new {shift[0]}| |", f"|:---|:---{shift[1]}|:---|"]
+    lines = [f"| partition | old → new {shift[0]}| known |", f"|:---|:---{shift[1]}|:---|"]
     for row in changes.largest:
         verdict = verdicts.EXACTNESS[row.exactness]
         difference = f"| {signed(verdicts.shift(row)).replace('-', '−')} " if numeric else ""
