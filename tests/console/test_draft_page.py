@@ -153,6 +153,14 @@ def test_who_signed_in_drafts_only_with_the_role_author_and_is_told_why_not(who:
         assert "you have to be signed in" in words(page)
 
 
+def test_a_link_to_a_job_that_is_gone_says_what_is_shown_in_its_place() -> None:
+    page = opened("author", of="gone")
+    assert not page.exception
+    (warned,) = [each.value.replace("\\", "") for each in page.warning if "link names" in each.value]
+    assert "positions of orders-to-new (sample) that this console does not have: checkpoint gone" in warned
+    assert "What you see is checkpoint orders." in warned
+
+
 def test_a_sign_in_of_yesterday_is_nobody() -> None:
     access.use(Access(roles=ROLES.model_copy(update={"viewer": ()})))
     answers.use(bundled())

@@ -446,6 +446,76 @@ class TestTheDiscussion:
         assert not court.opened(claims("vera")).text_area
 
 
+class TestWhileSomebodyReads:
+    def test_the_title_of_the_window_says_how_many_wait_and_which_plan_is_open(self, court: Court) -> None:
+        plan = court.submitted()
+        titles: list[str] = []
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(st, "set_page_config", lambda **given: titles.append(str(given.get("page_title"))))
+            court.opened(mail(RITA))
+        assert titles[-1] == f"(1) Review · Plan {plan.plan} · orders · Offsetwise"
+
+    def test_the_link_that_is_copied_opens_the_plan(self, court: Court) -> None:
+        court.submitted()
+        other = court.submitted(moves="payments")
+        page = court.opened(mail(RITA), plan=str(other.plan))
+        (link,) = [code.value for code in page.code if "review?plan=" in code.value]
+        assert link.endswith(f"/review?plan={other.plan}")
+
+    def test_a_plan_waits_for_its_reviewers_by_name_or_for_any_of_many(self, court: Court) -> None:
+        court.submitted()
+        assert "waits for a reviewer" in said(court.opened(mail(ADA)))
+        roles = court.access.roles
+        only = tuple(grant for grant in roles.reviewer if grant.subject in {"rita", "ralph"})
+        court.rules(roles=roles.model_copy(update={"reviewer": only}))
+        court.apply_rules()
+        assert "waits for rita or ralph" in said(court.opened(mail(ADA)))
+
+    def test_a_plan_that_is_withdrawn_while_it_is_read_says_so_beside_the_buttons(self, court: Court) -> None:
+        plan = court.submitted()
+        page = court.opened(mail(RITA))
+        court.board.withdraw(ADA, plan.plan)
+        page.run()
+        assert "**The plan was withdrawn while you read it.** It is decided about no more." in said(page)
+        assert {"approve", "reject"}.isdisjoint(offered(page))
+
+    def test_a_plan_that_another_reviewer_approves_meanwhile_says_by_whom(self, court: Court) -> None:
+        plan = court.submitted()
+        page = court.opened(mail(RITA))
+        court.approve(replace(RALPH, signed_in_at=court.now, expires_at=None), plan)
+        page.run()
+        assert "**The plan was approved by Ralph (ralph of https://login.example.org) while you read it.**" in said(
+            page
+        )
+        assert {"approve", "reject"}.isdisjoint(offered(page))
+
+    def test_approving_what_was_withdrawn_meanwhile_decides_nothing_and_says_so(self, court: Court) -> None:
+        plan = court.submitted()
+        page = court.opened(mail(RITA))
+        court.board.withdraw(ADA, plan.plan)
+        control(page, "approve", plan).click().run()
+        assert f"**Already decided.** Plan {plan.plan} is withdrawn. Nothing was changed." in said(page)
+        assert court.state(plan) is State.WITHDRAWN
+
+    def test_a_remark_that_is_written_when_the_sign_in_ended_is_there_after_the_next_one(self, court: Court) -> None:
+        plan = court.submitted()
+        page = court.opened(mail(RITA))
+        page.user = NOBODY
+        page.text_area(key=f"remark-{plan.plan}").set_value("partition 0 needs another look")
+        control(page, "remark-only", plan).click().run()
+        assert "you have to be signed in" in said(page)
+        assert "What you wrote is kept" in said(page)
+        assert "partition 0 needs another look" in said(page)
+        assert "partition 0" not in said(court.opened(mail(RALPH))), "it is shown to nobody else"
+        again = court.opened(mail(RITA))
+        assert again.text_area(key=f"remark-{plan.plan}").value == "partition 0 needs another look"
+        control(again, "remark-only", plan).click().run()
+        sheet = court.board.sheet(ADA, plan.plan)
+        assert sheet is not None
+        assert [each.body for each in sheet.comments] == ["partition 0 needs another look"]
+        assert court.opened(mail(RITA)).text_area(key=f"remark-{plan.plan}").value == ""
+
+
 class TestFreshness:
     def test_nothing_is_looked_at_until_somebody_asks(self, court: Court) -> None:
         plan = court.submitted()

@@ -17,9 +17,9 @@ from offsetwise.approval import Verdict
 from offsetwise.console import answers
 from offsetwise.console.answers import Question
 from offsetwise.console.board import Seat
-from offsetwise.console.plan import accepting, checklist, standing
+from offsetwise.console.plan import accepting, checklist, standing, versions
 from offsetwise.console.plan.checklist import Looked
-from offsetwise.console.plan.panel import bar, outcome, override_fields
+from offsetwise.console.plan.panel import bar, outcome, override_fields, unsent
 from offsetwise.console.plan.panel.naming import plan_name
 from offsetwise.console.reader import PlanOf, Reader
 from offsetwise.console.server import guard
@@ -130,9 +130,12 @@ def fields(seat: Seat, sheet: Sheet, observed: Observed, *, overtaken: bool) -> 
         if offs.approve is None:
             accepting.draw(sheet)
         if speaks(seat, plan):
-            st.session_state.setdefault(remark_key(plan), unsent(plan))
+            st.session_state.setdefault(remark_key(plan), unsent.of(plan))
             st.text_area("Remark", key=remark_key(plan), placeholder="Required when you reject", height=90)
             st.button("Remark", icon=":material/chat:", key=f"remark-only-{plan}", on_click=remark, args=(plan,))
+        elif seat.person is None and unsent.of(plan):
+            told = "**Your sign-in has ended. What you wrote is kept, and is in the field when you sign in again:**"
+            blocks.box(Tone.CAREFUL, f"{told}  \n{versions.text(unsent.of(plan))}")
         _withdrawal(seat, sheet)
     return offs
 
@@ -158,12 +161,30 @@ def draw_bar(seat: Seat, sheet: Sheet, checks: Sequence[GateCheck], offs: Offs) 
         digest=sheet.digest,
         more=markdown(standing.waits(seat.board, sheet)),
     )
-    with bar.drawn(facts, outcome.message(sheet.row.id) or _why_off(sheet, offs)):
+    told, message = outcome.told(sheet.row.id), outcome.message(sheet.row.id)
+    if told is None or (isinstance(told.answer, Done) and told.answer.state.open):
+        message = _meanwhile(sheet) or message
+    with bar.drawn(facts, message or _why_off(sheet, offs)):
         if sheet.row.state is State.SUBMITTED:
             _verdicts(sheet, offs)
         _submission(seat, sheet)
         if sheet.row.state in (State.APPROVED, State.APPLIED):
             bar.go_on("Export", EXPORT_PAGE, sheet.row.id, icon=":material/download:", key="go-export")
+
+
+def _meanwhile(sheet: Sheet) -> bar.Message | None:
+    """Return what somebody else did to the plan since this session opened it; nothing where it still waits."""
+    state = sheet.row.state
+    opened: State = st.session_state.setdefault(f"opened-as-{sheet.row.id}", state)
+    if opened is not State.SUBMITTED or state is State.SUBMITTED:
+        return None
+    last = max(sheet.decisions, key=lambda each: each.at_ms, default=None)
+    decided = state in (State.APPROVED, State.REJECTED) and last is not None
+    by = f" by {markdown(standing.named(last.by))}" if decided and last is not None else ""
+    closed = standing.closed(sheet)
+    fix = "" if closed is None else f" **What to do:** {markdown(closed[1])}"
+    text = f"**The plan was {state}{by} while you read it.** It is decided about no more.{fix}"
+    return bar.Message(tone=Tone.CAREFUL, text=text)
 
 
 def _why_off(sheet: Sheet, offs: Offs) -> bar.Message | None:
@@ -263,11 +284,6 @@ def typed_key(plan: int) -> str:
     return f"typed-{plan}"
 
 
-def unsent(plan: int) -> str:
-    """Give a remark that the store did not take: Streamlit forgets a field that could not be drawn."""
-    return str(st.session_state.get(_unsent_key(plan), ""))
-
-
 def decide(plan: int, digest: str, asked: Question[tuple[Drift, ...]], verdict: Verdict) -> None:
     """Decide about the version that was shown; a remark that was written is kept first.
 
@@ -330,11 +346,9 @@ def _remarked(plan: int, text: str) -> bool:
     outcome.ask(plan, lambda asked, person: asked.comment(person, plan, text))
     found = outcome.told(plan)
     kept = found is not None and isinstance(found.answer, Done)
-    st.session_state[_unsent_key(plan)] = text if found is not None and isinstance(found.answer, Exception) else ""
     if kept:
+        unsent.drop(plan)
         st.session_state[remark_key(plan)] = ""
+    else:
+        unsent.keep(plan, text)
     return kept
-
-
-def _unsent_key(plan: int) -> str:
-    return f"unsent-{plan}"

@@ -44,7 +44,9 @@ def choose(seat: Seat, now: datetime) -> int | None:
     asked = opened or st.query_params.get(KEY)
     found = sorted(seat.board.plans(seat.person), key=lambda row: (row.id not in waiting, not row.state.open))
     if not found:
-        blocks.empty("There is no plan yet.", "An author drafts one from a comparison, and submits it.")
+        blocks.empty(
+            "There is no plan yet.", "An author drafts one from a comparison, and submits it. It appears here."
+        )
         st.page_link(Path("pages/plan/draft.py"), label="Draft a plan", icon=":material/edit_note:")
         return None
     wanted = asked or st.session_state.get(KEY)

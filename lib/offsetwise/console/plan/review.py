@@ -11,7 +11,7 @@ import streamlit as st
 from offsetwise.console import board
 from offsetwise.console.board import Seat
 from offsetwise.console.plan import decision, ending, plans, positions, sinks, standing, versions
-from offsetwise.console.plan.panel import outcome
+from offsetwise.console.plan.panel import live, outcome, unsent
 from offsetwise.console.plan.panel.naming import plan_name
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, evidence, palette, table
@@ -19,6 +19,7 @@ from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.model import Severity
 from offsetwise.plan.drift import Drift
 from offsetwise.plan.target import target_type
+from offsetwise.review.access import Role
 from offsetwise.review.sheet import Sheet
 from offsetwise.store.review_rows import State
 from offsetwise.wording import many, number
@@ -33,14 +34,20 @@ def show(head: guard.Head) -> None:
     seat = board.seat()
     if seat is None:
         return
+    unsent.sits(seat)
     now = datetime.now(UTC)
+    listed = live.listed(seat)
+    waiting = len(listed.waiting)
     chosen = plans.choose(seat, now)
+    sheet = None if chosen is None else seat.board.sheet(seat.person, chosen)
+    live.watch(seat, chosen, live.with_plan(listed, sheet))
     if chosen is None:
         return
-    sheet = seat.board.sheet(seat.person, chosen)
     if sheet is None:
         blocks.empty("There is no such plan here.", "Choose a plan from the list.")
         return
+    count = f"({waiting:,}) " if waiting else ""
+    st.set_page_config(page_title=f"{count}Review · {plain(plan_name(sheet.row))} · {guard.PRODUCT}")
     head.says(f"{standing.caption(sheet, now)} · :material/lock: the console never applies it")
     _draw(seat, sheet, now)
 
@@ -91,6 +98,17 @@ def _title(sheet: Sheet) -> None:
             st.code(sheet.digest, language=None, wrap_lines=True)
             st.markdown("Wrote, edited or submitted a version, so they are kept from deciding:")
             st.code("\n".join(map(plain, standing.people(sheet))), language=None, wrap_lines=True)
+        with st.popover("Copy link", icon=":material/link:"):
+            st.markdown("Whoever opens it sees this plan, after signing in.")
+            st.code(_address(sheet), language=None, wrap_lines=True)
+
+
+def _address(sheet: Sheet) -> str:
+    """Return the address of a plan, for somebody else; of one of the demonstration, as its reviewer."""
+    here = (st.context.url or "").partition("?")[0].rstrip("/")
+    base = here if here.endswith("/review") else f"{here}/review"
+    played = "" if board.playing() is None else f"&{board.PART}={Role.REVIEWER}"
+    return f"{base}?{plans.KEY}={sheet.row.id}{played}"
 
 
 def _overtaken(seat: Seat, sheet: Sheet) -> bool:

@@ -1,0 +1,68 @@
+"""Review stays as the store is: what others do appears within seconds, and nothing that is typed is lost by it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import streamlit as st
+
+from offsetwise.console import board
+from offsetwise.console.board import Seat
+from offsetwise.console.server import guard
+from offsetwise.console.widgets import blocks
+from offsetwise.review.sheet import Sheet, Waiting
+from offsetwise.store.review_rows import PlanRow
+from offsetwise.wording.verdicts import Tone
+
+EVERY_S: Final = 5
+"""How often an open page looks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """What the page shows of the store."""
+
+    plans: tuple[PlanRow, ...]
+    waiting: tuple[Waiting, ...]
+    comments: int = 0
+    """About the chosen plan."""
+    decisions: int = 0
+
+
+def listed(seat: Seat) -> Listed:
+    """Read the plans, and which wait for the person."""
+    return Listed(plans=seat.board.plans(seat.person), waiting=seat.board.waiting_for(seat.person))
+
+
+def with_plan(found: Listed, sheet: Sheet | None) -> Listed:
+    """Return it with what was said about the chosen plan; None where there is none."""
+    if sheet is None:
+        return found
+    return replace(found, comments=len(sheet.comments), decisions=len(sheet.decisions))
+
+
+def watch(seat: Seat, plan: int | None, shown: Listed) -> None:
+    """Draw the page again as soon as the store has something else than is shown.
+
+    Args:
+        seat: The board, and who looks.
+        plan: The number of the chosen plan; None where there is none.
+        shown: What the store had before the page was drawn.
+    """
+    st.fragment(_look, run_every=EVERY_S)(seat, plan, shown)
+
+
+def _look(seat: Seat, plan: int | None, shown: Listed) -> None:
+    with guard.block("live"):
+        if seat.person is not None and board.person() is None:
+            # The page is not drawn again: that would take away the fields, with what is typed in them.
+            blocks.box(
+                Tone.CAREFUL,
+                "**Your sign-in has ended, so nothing can be decided or remarked.** What you typed still stands in its "
+                "field. **What to do:** press Remark, which keeps the text for you; then sign in again.",
+            )
+            return
+        now = with_plan(listed(seat), None if plan is None else seat.board.sheet(seat.person, plan))
+        if now != shown:
+            st.rerun()

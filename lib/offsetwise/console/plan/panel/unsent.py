@@ -1,0 +1,50 @@
+"""Remarks that were written and not sent: kept in this process until their author sends them, or signs in again."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import Final
+
+import streamlit as st
+
+from offsetwise.console.board import Seat
+
+_MOST: Final = 200
+"""Remarks kept; of more, those that were written first are dropped."""
+_LONGEST: Final = 20_000
+"""Characters of one."""
+_WHO: Final = "last-seat"
+_lock: Final = threading.Lock()
+_kept: Final[OrderedDict[tuple[str, int], str]] = OrderedDict()
+
+
+def sits(seat: Seat) -> None:
+    """Remember in this session who sits there: of somebody whose sign-in ended nothing else tells."""
+    if seat.person is not None:
+        st.session_state[_WHO] = seat.who
+
+
+def keep(plan: int, text: str) -> None:
+    """Keep what the person of this session wrote about a plan; nothing of somebody who never signed in."""
+    who: str | None = st.session_state.get(_WHO)
+    if who is None or not text.strip():
+        return
+    with _lock:
+        _kept[who, plan] = text[:_LONGEST]
+        while len(_kept) > _MOST:
+            _kept.popitem(last=False)
+
+
+def drop(plan: int) -> None:
+    """Forget what the person of this session wrote about a plan: it was sent."""
+    who: str | None = st.session_state.get(_WHO)
+    with _lock:
+        _kept.pop((who or "", plan), None)
+
+
+def of(plan: int) -> str:
+    """Return what the person of this session wrote about a plan and did not send."""
+    who: str | None = st.session_state.get(_WHO)
+    with _lock:
+        return _kept.get((who or "", plan), "")
