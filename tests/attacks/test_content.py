@@ -27,8 +27,7 @@ from offsetwise.console.widgets.escaping import BREAK
 from offsetwise.lookalikes import marked
 from offsetwise.model import Plan, Target
 from offsetwise.plan.names import marked_names
-from offsetwise.review.exports import Export, ExportKind
-from offsetwise.review.kit import Destination
+from offsetwise.review.exports import Destination, Export, ExportKind
 from offsetwise.review.sheet import SheetMark
 from tests.apply.test_hostile_names import HOSTILE, shown
 from tests.approval.signed import PLAN, RITA

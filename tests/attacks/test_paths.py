@@ -577,7 +577,7 @@ OPENS: Final = {
     "store/database.py": "makes the store's file; SQLite opens it",
     "watch/recording.py": "a sample of our own package",
     "console/reader.py": "opens a session of Spark, and no file",
-    "streams/kafka/wire_configuration.py": "hands a certificate to the standard library, in a folder of its owner's",
+    "client_properties/kafka_python.py": "hands a certificate to the standard library, in a folder of its owner's",
 }
 """Modules that open files themselves, and why they may."""
 LAB: Final = "lab/"

@@ -19,13 +19,13 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from offsetwise.client_properties import ClientProperties
+from offsetwise.client_properties.kafka_python import configuration
 from offsetwise.config import ClusterConfig, load_migration
 from offsetwise.config.migration import Migration
 from offsetwise.errors import OffsetwiseError
 from offsetwise.plan import exports
 from offsetwise.ports.windows import ReadFailure
 from offsetwise.streams.kafka.client import Client
-from offsetwise.streams.kafka.wire_configuration import configuration
 from offsetwise.streams.kinesis import client as kinesis
 from offsetwise.streams.kinesis.matching.search import refuse as refuse_window
 from offsetwise.streams.reader import transactions_of
@@ -196,7 +196,7 @@ for code, words, name in (
 
 
 # The client that asks about transactions.
-WIRE = "streams/kafka/wire_configuration.py::configuration"
+WIRE = "client_properties/kafka_python.py::configuration"
 CLUSTER = ClusterConfig(name="old", properties={"bootstrap.servers": "a.invalid:1"})
 PLAIN = {"bootstrap.servers": "a.invalid:1"}
 

@@ -14,7 +14,7 @@ from offsetwise.review.access import Decisions
 from offsetwise.review.answers import SavedVersion
 from offsetwise.review.auditing import audited, noted
 from offsetwise.review.bundle import open_bundle
-from offsetwise.review.kit import Destination
+from offsetwise.review.exports import Destination
 from offsetwise.review.people import Person
 from offsetwise.store.store import open_store
 from tests.approval.signed import PLAN

@@ -31,8 +31,7 @@ from offsetwise.position import offset_of
 from offsetwise.review.access import Role
 from offsetwise.review.answers import Approved, SavedVersion, Submitted
 from offsetwise.review.demo import demo_board, demo_people
-from offsetwise.review.exports import Export
-from offsetwise.review.kit import Destination, groups_command
+from offsetwise.review.exports import Destination, Export, groups_command
 from offsetwise.review.people import recorded
 from offsetwise.store.store import open_store
 from tests.apply.plans import tree_hash

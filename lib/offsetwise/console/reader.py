@@ -34,7 +34,7 @@ from offsetwise.plan.drift import Drift
 from offsetwise.plan.request import DraftRequest
 from offsetwise.plan.strategies import Strategy, judge_strategies
 from offsetwise.progress import Progress
-from offsetwise.review.kit import Destination, destination_of
+from offsetwise.review.exports import Destination, destination_of
 from offsetwise.store.store import open_store
 from offsetwise.streams.access import Permissions, Step
 from offsetwise.transactions.report import SinkTransactions

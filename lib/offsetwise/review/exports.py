@@ -1,17 +1,34 @@
-"""A plan under review for those who apply it.
+"""A plan under review for those who apply it: single files, or one archive with plan, approvals and a README.
 
 What nobody approved says DRAFT, and no tool takes it for more; what was applied already says APPLIED.
 """
 
 from __future__ import annotations
 
+import hashlib
+import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from io import BytesIO
 from shlex import quote
+from typing import Final
 
+from offsetwise.config import Migration
+from offsetwise.errors import PlanError
+from offsetwise.lookalikes import marked
 from offsetwise.model import Plan
 from offsetwise.plan.exports import consumer_groups_csv, starting_form
+from offsetwise.plan.target import Where, target_type
 from offsetwise.review.sheet import SheetMark
+from offsetwise.store.review_rows import DecisionRow
+from offsetwise.wording import many, moment, number, signed
+
+README: Final = "README.md"
+_EPOCH: Final = (1980, 1, 1, 0, 0, 0)
+"""The time of every file in an archive: the earliest that the format has."""
+_MOST: Final = 1_000
+"""Positions in a README; the plan's file has all of them."""
 
 
 class ExportKind(StrEnum):
@@ -117,3 +134,158 @@ def _begin(mark: SheetMark) -> str:
 
 def _file(name: str, content: bytes, mime: str, digest: str, mark: SheetMark) -> Export:
     return Export(name=name, content=content, mime=mime, digest=digest, mark=mark)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Destination:
+    """What the console knows of where a plan is applied."""
+
+    write_root: str | None = None
+    """The first folder that the migration file lets be written to."""
+    servers: str | None = None
+    """Where the new cluster is reached, HOST:PORT."""
+
+
+def destination_of(migration: Migration, *, recorded: bool) -> Destination:
+    """Return where plans of a migration are applied; `recorded` tells a bundled sample, whose folders are anywhere."""
+    servers = migration.target.properties.get("bootstrap.servers")
+    root = next((str(each) for each in migration.write_roots), None)
+    return Destination(
+        write_root="applied" if recorded else root, servers=servers if isinstance(servers, str) else None
+    )
+
+
+def output_of(plan: Plan, job: str, destination: Destination) -> str | None:
+    """Return what `--output` of `apply` is given; None where no target of the plan takes it.
+
+    Args:
+        plan: The plan.
+        job: The name of what is moved.
+        destination: Where it is applied.
+    """
+    if all(target_type(target.kind).where is not Where.OUTPUT for target in plan.targets):
+        return None
+    return "DIR" if destination.write_root is None else f"{destination.write_root.rstrip('/')}/{job}"
+
+
+def archive(
+    plan: Plan,
+    content: bytes,
+    *,
+    name: str,
+    digest: str,
+    decisions: Sequence[DecisionRow],
+    mark: SheetMark,
+    output: str | None,
+) -> Export:
+    """Return the archive of an approved plan: the same bytes for the same plan and approvals, whenever it is made.
+
+    Args:
+        plan: The plan.
+        content: Its file, every byte.
+        name: What the plan is called, such as "Plan 1 · orders".
+        digest: Of the plan.
+        decisions: The approvals that count.
+        mark: What the files say.
+        output: As `output_of` returns it.
+
+    Raises:
+        PlanError: Nobody approved it, or it was applied already.
+    """
+    if mark is not SheetMark.APPROVED:
+        raise PlanError(
+            f"{name}: expected an approved plan, found one that is marked {mark}. Nothing was packed.",
+            fix="Export a plan that enough people approve.",
+        )
+    envelopes = tuple(each.envelope for each in decisions)
+    parts = [
+        *exported(ExportKind.PLAN, plan, content, digest=digest, envelopes=(), mark=mark),
+        *exported(ExportKind.APPROVAL, plan, content, digest=digest, envelopes=envelopes, mark=mark),
+    ]
+    text = readme(plan, parts, name=name, digest=digest, decisions=decisions, output=output)
+    packed = BytesIO()
+    # Stored, not compressed: what a library makes of the same bytes changes from release to release.
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as made:
+        for path, data in ((README, text.encode()), *((part.name, part.content) for part in parts)):
+            info = zipfile.ZipInfo(path, _EPOCH)
+            info.create_system, info.external_attr = 3, 0o644 << 16
+            made.writestr(info, data)
+    return Export(
+        name=f"plan-{digest[:8]}.zip", content=packed.getvalue(), mime="application/zip", digest=digest, mark=mark
+    )
+
+
+def readme(
+    plan: Plan,
+    parts: Sequence[Export],
+    *,
+    name: str,
+    digest: str,
+    decisions: Sequence[DecisionRow],
+    output: str | None,
+) -> str:
+    """Return the README of an archive, as Markdown; see `archive`."""
+    dry, execute, verify = commands(digest, approvals=len(decisions), mark=SheetMark.APPROVED, output=output)
+    rollback = f"{verify.replace('offsetwise verify', 'offsetwise rollback')} --execute"
+    needs = plan.requirements
+    sums = "\n".join(f"{hashlib.sha256(part.content).hexdigest()}  {part.name}" for part in parts)
+    by = "\n".join(
+        f"- {marked(each.by.name)} ({marked(each.by.subject)}), {moment(each.at_ms)}, good until "
+        f"{moment(each.expires_at_ms)}"
+        for each in decisions
+    )
+    steps = (
+        ("1. Check the files", f"sha256sum --check <<'END'\n{sums}\nEND"),
+        ("2. Dry run: says what would be written, and writes nothing", dry),
+        ("3. Apply", execute),
+        ("4. Verify, before the job starts and after it", verify),
+        ("To take it back, until the job has written anything", rollback),
+    )
+    told = "\n\n".join(f"## {title}\n\n```sh\n{command}\n```" for title, command in steps)
+    place = "\n`DIR` is a folder that does not exist yet, below a write root of the migration file.\n"
+    return (
+        f"# {marked(name)}\n\n"
+        f"{plan.strategy[:1].upper()}{plan.strategy[1:]}. From {_cluster(needs.old.name, needs.old.cluster_id)} to "
+        f"{_cluster(needs.new.name, needs.new.cluster_id)}. Digest `{digest}`.\n\nApproved by\n\n{by}\n\n"
+        "Stop the job first. Run the commands in the folder of this file. `migration.yaml` is your migration file: it "
+        "names the clusters, and the keys that `apply` believes.\n"
+        f"{place if output == 'DIR' else ''}\n{told}\n\n{_positions(plan)}"
+    )
+
+
+def _cluster(name: str, cluster_id: str | None) -> str:
+    return marked(name) if cluster_id is None else f"{marked(name)} (`{marked(cluster_id)}`)"
+
+
+def _positions(plan: Plan) -> str:
+    if not plan.positions:
+        return ""
+    rows = []
+    for one in plan.positions[:_MOST]:
+        shift = None if one.old_offset is None else one.new_offset - one.old_offset
+        cells = (
+            f"{marked(one.new_topic)}-{one.partition}",
+            "none" if one.old_offset is None else number(one.old_offset),
+            number(one.new_offset),
+            "" if shift is None else signed(shift),
+        )
+        rows.append(f"| {' | '.join(cells)} |")
+    left = len(plan.positions) - len(rows)
+    more = f"\n{many(left, 'more partition')} in the plan's file.\n" if left else ""
+    return (
+        "## What it writes\n\n| partition | from | to | shift |\n|---|---:|---:|---:|\n" + "\n".join(rows) + f"\n{more}"
+    )
+
+
+def groups_command(groups: Sequence[str], file: str, destination: Destination) -> str:
+    """Return the commands of Kafka's own tool that set groups from a file: try, set, and look.
+
+    Args:
+        groups: Their names.
+        file: The name of the CSV file.
+        destination: Where the cluster is.
+    """
+    named = " ".join(f"--group {quote(name)}" for name in groups)
+    tool = f"kafka-consumer-groups --bootstrap-server {quote(destination.servers or 'HOST:PORT')} {named}"
+    reset = f"{tool} --reset-offsets --from-file {file}"
+    return f"{reset} --dry-run\n{reset} --execute\n{tool} --describe"

@@ -13,7 +13,6 @@ from offsetwise.approval import PrivateKey
 from offsetwise.errors import AccessError, PlanError
 from offsetwise.model import Comparison, Identity
 from offsetwise.review import exports, overrides
-from offsetwise.review import kit as kits
 from offsetwise.review.access import Access, Role
 from offsetwise.review.allowing import Verb, not_signed_in, why_not, why_not_own
 from offsetwise.review.answers import NotAllowed
@@ -214,7 +213,7 @@ class PlansView:
             )
 
     def kit(
-        self, person: Person | None, plan: int, *, name: str, job: str, destination: kits.Destination
+        self, person: Person | None, plan: int, *, name: str, job: str, destination: exports.Destination
     ) -> exports.Export:
         """Return an approved plan with its approvals and a README of commands, in one archive.
 
@@ -232,14 +231,14 @@ class PlansView:
         with self._looking(person, "Exporting the plan") as look:
             _, version, told = self._newest(look, plan, rules)
             parsed = self._plans.get(look, version)
-            return kits.archive(
+            return exports.archive(
                 parsed,
                 look.content(version.id),
                 name=name,
                 digest=version.digest,
                 decisions=told.counted,
                 mark=told.mark,
-                output=kits.output_of(parsed, job, destination),
+                output=exports.output_of(parsed, job, destination),
             )
 
     def audit(

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from offsetwise.client_properties import ClientProperties
+from offsetwise.client_properties.kafka_python import configuration, ssl_context
 from offsetwise.config import ClusterConfig
 from offsetwise.errors import ClusterUnreachableError, ConfigError
 from offsetwise.lab.brokers import free_ports
 from offsetwise.streams.kafka.client import Deadline
 from offsetwise.streams.kafka.wire import Wire
-from offsetwise.streams.kafka.wire_configuration import configuration, ssl_context
 from tests.with_cases import with_cases
 
 CLUSTER = ClusterConfig(name="third", properties={"bootstrap.servers": "a.invalid:1"})

@@ -23,8 +23,7 @@ from offsetwise.model import Plan
 from offsetwise.plan.exports import starting_form
 from offsetwise.plan.moving import moving_of
 from offsetwise.plan.target import TargetRole, groups_of, target_type
-from offsetwise.review.exports import Export, ExportKind, commands
-from offsetwise.review.kit import Destination, groups_command, output_of
+from offsetwise.review.exports import Destination, Export, ExportKind, commands, groups_command, output_of
 from offsetwise.review.sheet import Sheet, SheetMark
 from offsetwise.store.review_rows import State
 from offsetwise.wording import many, moment, size

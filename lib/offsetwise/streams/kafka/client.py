@@ -26,8 +26,6 @@ from offsetwise.streams.client_process import wrong_answer
 LOGGER: Final = logging.getLogger("offsetwise.kafka")
 LOGGER.addHandler(logging.NullHandler())
 
-ONLY_LIBRDKAFKA: Final = {"ssl.keystore.location": "PKCS#12 key stores", "sasl.oauthbearer.method": "OAuth tokens"}
-"""Properties that the second client (kafka-python) does not take here, and what they are of."""
 _POLL_S: Final = 0.05
 _FIRST_WAIT_S: Final = 0.25
 _GRACE_S: Final = 1.0

@@ -19,11 +19,12 @@ from typing import Any, Final
 
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
 
+from offsetwise.client_properties.kafka_python import ONLY_LIBRDKAFKA
 from offsetwise.errors import OffsetwiseError
 from offsetwise.findings.reading import group_unreadable
 from offsetwise.model import GroupOffset, GroupState, Problem
 from offsetwise.position import TopicPartition
-from offsetwise.streams.kafka.client import ONLY_LIBRDKAFKA, Client, Failure, failure, reason
+from offsetwise.streams.kafka.client import Client, Failure, failure, reason
 
 _ASKED_AT_ONCE: Final = 256
 """Groups whose offsets are asked for together, while the coordinators of as many more are asked whether they are."""

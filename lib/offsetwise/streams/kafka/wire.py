@@ -25,11 +25,11 @@ from kafka.protocol.consumer.fetch import FetchRequest
 from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest, MetadataRequest
 
 from offsetwise.client_properties import AddressedCluster, ClientProperties, masked
+from offsetwise.client_properties.kafka_python import configuration
 from offsetwise.errors import ClusterUnreachableError
 from offsetwise.position import TopicPartition
 from offsetwise.streams.kafka.batches import Fetched, headers
 from offsetwise.streams.kafka.client import Deadline
-from offsetwise.streams.kafka.wire_configuration import configuration
 from offsetwise.transactions.observed import Answer, Described, Listed, Missing, OpenWrite, UnsupportedBrokerError
 
 _LOG: Final = logging.getLogger("kafka")

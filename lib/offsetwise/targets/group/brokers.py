@@ -11,8 +11,9 @@ from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaExcep
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from offsetwise.client_properties import AddressedCluster
+from offsetwise.client_properties.kafka_python import ONLY_LIBRDKAFKA
 from offsetwise.model import GroupOffset, GroupState, TopicPartition
-from offsetwise.streams.kafka.client import ONLY_LIBRDKAFKA, Client, reason
+from offsetwise.streams.kafka.client import Client, reason
 from offsetwise.streams.kafka.groups import read_groups
 from offsetwise.targets.group.checks import lost, nothing_committed, other_cluster
 from offsetwise.targets.group.port import Reply

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ssl
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from offsetwise.client_properties import AddressedCluster, ClientProperties
 from offsetwise.errors import ConfigError
-from offsetwise.streams.kafka.client import ONLY_LIBRDKAFKA
+
+ONLY_LIBRDKAFKA: Final = {"ssl.keystore.location": "PKCS#12 key stores", "sasl.oauthbearer.method": "OAuth tokens"}
+"""Properties that the second client (kafka-python) does not take here, and what they are of."""
 
 
 def configuration(config: AddressedCluster, properties: ClientProperties) -> dict[str, Any]:
