@@ -72,12 +72,6 @@ class Row:
 
 
 POSITIONS: Final[Columns[Row]] = (
-    Column(
-        "look",
-        lambda row: LOOKS[row.look],
-        84,
-        "What needs a look: unsafe first, then what the version before had otherwise, then what is not exact.",
-    ),
     Column("topic", lambda row: row.position.topic, 96, pinned=True),
     Column("p", lambda row: row.position.partition, 34, "Partition.", pinned=True),
     Column("from", lambda row: row.position.old_offset, 64, "The next record to read on the old cluster."),
@@ -90,6 +84,12 @@ POSITIONS: Final[Columns[Row]] = (
         printed=signed,
         right=True,
         when=lambda rows: any(shift(row.position) is not None for row in rows),
+    ),
+    Column(
+        "look",
+        lambda row: LOOKS[row.look],
+        84,
+        "What needs a look: unsafe first, then what the version before had otherwise, then what is not exact.",
     ),
     Column("exactness", lambda row: mark(row.position), 92, "How well that place is known, or that a person chose it."),
     Column(
