@@ -49,7 +49,7 @@ def test_a_plan_of_the_sample_is_drafted_submitted_edited_and_waits_for_the_revi
     page.get_by_label("Why it is right").first.fill("Three again: the sink drops them.")
     page.get_by_role("button", name="Decide", exact=True).click()
     expect(page.get_by_test_id("stMetric").filter(has_text="Replayed")).to_contain_text("≤ 3")
-    expect(page.get_by_text("What you save becomes version 2")).to_be_visible()
+    expect(page.get_by_text("Version 2 of plan 1")).to_be_visible()
     settle(page)
     keep(page, "draft-decided")
     page.get_by_role("button", name="Submit for review").click()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -56,9 +57,12 @@ def test_a_savepoint_is_inspected_and_an_earlier_checkpoint_of_its_job_chosen(pa
     page.goto(f"{bundled}/checkpoint?{OF}")
     settle(page)
     expect(page.get_by_text("the job continues with")).to_contain_text("orders-0 at 1050")
+    page.get_by_role("tab", name="Operators").click()
     expect(page.get_by_role("heading", name="Operators")).to_be_visible()
     keep(page, "flink-checkpoint")
     page.goto(f"{bundled}/checkpoint?{OF}-retained")
+    settle(page)
+    page.get_by_role("tab", name="Other checkpoints").click()
     settle(page)
     choose(page, "Retained checkpoint", "chk-4")
     expect(page.get_by_text("Starting here instead reads")).to_be_visible()
@@ -95,8 +99,9 @@ def test_a_plan_is_drafted_approved_and_exported_by_the_people_of_the_demonstrat
         settle(page)
         keep(page, "flink-export")
         with page.expect_download() as download:
-            page.get_by_role("button", name="Download").first.click()
-        assert '"flink-savepoint"' in Path(download.value.path()).read_text()
+            page.get_by_role("button", name=re.compile("Download plan-")).click()
+        with zipfile.ZipFile(download.value.path()) as kit:
+            assert any(b'"flink-savepoint"' in kit.read(name) for name in kit.namelist())
 
 
 @pytest.mark.parametrize("theme", THEMES)
@@ -115,6 +120,8 @@ def test_transactions_of_a_killed_job_are_seen_decided_planned_and_approved_by_t
         settle(page)
         page.get_by_role("link", name="Clusters", exact=True).click()
         expect(page.get_by_role("heading", name="Clusters", level=1)).to_be_visible()
+        settle(page)
+        page.get_by_role("tab", name="Transactions of the sink").click()
         settle(page)
         choose(page, "Sink of", "order-audit")
         expect(page.get_by_text("4 transactions to be ended or looked into")).to_be_visible()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from urllib.parse import quote
 
@@ -31,7 +32,7 @@ def test_positions_stand_on_the_tree_of_shards_and_the_lag_is_a_time(
     grid = page.get_by_test_id("stDataFrame").filter(has=page.locator("[aria-label*='old and new offset']")).first
     expect(grid.locator("tr[role=row]").filter(has_text="3 shards, 0 at seq:").first).to_contain_text("place exact")
     expect(page.get_by_text("shard 2: TRIM_HORIZON, ")).to_be_visible()
-    page.get_by_text("findings about the whole migration").click()
+    page.get_by_role("tab", name=re.compile("The whole migration")).click()
     expect(page.get_by_text("Application 'orders-app' is elsewhere")).to_be_visible()
     expect(page.get_by_role("tab", name="Every record of a topic")).to_have_count(0)
     page.get_by_role("tab", name="Where each partition resumes").click()

@@ -87,6 +87,7 @@ def test_both_live_clusters_are_read_and_reached_step_by_step(page: Page) -> Non
     settle(page)
     press(page, "Read both clusters")
     expect(page.get_by_role("button", name="Read again", exact=True)).to_have_count(2, timeout=PATIENCE_MS)
+    page.get_by_role("tab", name="Access").click()
     expect(page.get_by_role("heading", name="Minimum ACLs")).to_be_visible()
     for done in (1, 2):
         # Of the first that is left. What is pressed while the page is drawn again may be lost.

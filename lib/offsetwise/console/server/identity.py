@@ -197,7 +197,8 @@ def line() -> None:
             st.warning(why_no_role(person.unseen), icon=":material/visibility_off:")
     elif providers() or Role.VIEWER not in person.roles:
         st.markdown(f":gray[:material/account_circle: Not signed in · {roles}]", width="content")
-        sign_in_buttons("line")
+        if Role.VIEWER in person.roles:  # the page itself offers it to everybody else
+            sign_in_buttons("line")
 
 
 def why_no_role(unseen: Sequence[str]) -> str:
