@@ -77,7 +77,7 @@ def test_a_person_signs_in_follows_a_link_and_signs_out(context: BrowserContext,
     sign_in(page, "vera")
     expect(page.get_by_role("heading", name="Evidence · orders-1")).to_be_visible()
     expect(page).to_have_url(re.compile("/compare\\?.*row=orders-1"))
-    expect(page.get_by_test_id("stSidebar")).to_contain_text("Vera <b>Viewer</b> · viewer")
+    expect(page.get_by_test_id("stMain")).to_contain_text("Vera <b>Viewer</b> · viewer")
     page.screenshot(path=SCREENSHOTS / "signed-in.png")
 
     page.get_by_role("button", name="Sign out").click()
@@ -114,7 +114,7 @@ def test_a_group_of_the_provider_gives_a_role(context: BrowserContext, guarded: 
     page.goto(guarded.address)
     settle(page)
     sign_in(page, "aron")
-    expect(page.get_by_test_id("stSidebar")).to_contain_text("Aron Author · viewer, author")
+    expect(page.get_by_test_id("stMain")).to_contain_text("Aron Author · viewer, author")
 
 
 def test_who_signs_in_under_a_name_with_what_nobody_sees_has_no_role(context: BrowserContext, guarded: Guarded) -> None:
@@ -123,7 +123,7 @@ def test_who_signs_in_under_a_name_with_what_nobody_sees_has_no_role(context: Br
     settle(page)
     sign_in(page, "aron\u034f")
     expect(page.get_by_text("holds U+034F, which nobody sees").first).to_be_visible()
-    expect(page.get_by_test_id("stSidebar")).to_contain_text("Aron Author · no role")
+    expect(page.get_by_test_id("stMain")).to_contain_text("Aron Author · no role")
 
 
 def test_a_name_and_an_address_are_no_identity(context: BrowserContext, guarded: Guarded) -> None:
