@@ -157,7 +157,7 @@ def test_a_link_to_a_job_that_is_gone_says_what_is_shown_in_its_place() -> None:
     page = opened("author", of="gone")
     assert not page.exception
     (warned,) = [each.value.replace("\\", "") for each in page.warning if "link names" in each.value]
-    assert "positions of orders-to-new (sample) that this console does not have: checkpoint gone" in warned
+    assert "a job of orders-to-new (sample) that this console does not have: checkpoint gone" in warned
     assert "What you see is checkpoint orders." in warned
 
 

@@ -217,7 +217,7 @@ def test_what_changes_says_how_many_do_and_shows_them_first(offered: Offered, su
     frozen = frozen_of(offered, subject)
     rows = positions.rows_of(drafted(frozen, ways_of(frozen)[0]), None)
     changing = sum(row.position.old_offset != row.position.new_offset for row in rows)
-    told = f"{changing:,} of {len(rows):,} offset" if changing else "no offset changes"
+    told = f"{changing:,} change" if changing else "no offset changes"
     assert positions.headline(rows).startswith(told)
     assert "as before" not in positions.headline(rows)
     for look in positions.Look:

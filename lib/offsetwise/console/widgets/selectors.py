@@ -55,7 +55,7 @@ def migration(answers: Answers, bar: DeltaGenerator) -> Offered:
     chosen = names[_of_link(bar, "Migration", "migration", list(names), what="a migration")]
     spark = None if chosen.recorded else answers.reader.warm_spark(chosen.name)
     if spark is not None:
-        st.caption(_SPARK[spark.warmth] + (f": {escaping.markdown(spark.why)}" if spark.why else ""))
+        st.markdown(f":gray[{_SPARK[spark.warmth]}{f': {escaping.markdown(spark.why)}' if spark.why else ''}]")
     return chosen
 
 
