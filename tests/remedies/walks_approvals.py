@@ -196,7 +196,7 @@ rows(
     ),
 )
 rows(
-    "policy.py::Policy.__post_init__",
+    "policy.py::ApprovalPolicy.__post_init__",
     (
         "Set `approval.required`",
         "nobody_required",

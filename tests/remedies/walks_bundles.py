@@ -128,7 +128,7 @@ def receipt_of_another_plan(home: people.Scene, _: people.Scene) -> Given:
     )
 
 
-@on_boards("view.py::View._looking", "or ask the operator to name you")
+@on_boards("view.py::PlansView._looking", "or ask the operator to name you")
 def nobody_reads_plans(home: people.Scene, _: people.Scene) -> Given:
     saved = home.submitted()
     home.rules(sign_in=SignIn.REQUIRED)

@@ -30,7 +30,7 @@ def compared(path: Path, *named: str) -> Callable[[], object]:
 
 SCENES = "workflow/scenes.py::"
 instead(
-    SCENES + "Wanted.of",
+    SCENES + "WantedJob.of",
     "or leave the batch out",
     "group_taken_back",
     lambda scene: (

@@ -54,8 +54,9 @@ def _end() -> None:
 
 
 def _is_there() -> bool:
-    session = sys.modules.get("offsetwise.pipeline.session")
-    return session is not None and session.is_open()
+    # Another thread may be in the middle of importing it.
+    is_open = getattr(sys.modules.get("offsetwise.pipeline.session"), "is_open", None)
+    return is_open is not None and is_open()
 
 
 class WarmSpark:
