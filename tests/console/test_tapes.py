@@ -89,7 +89,7 @@ def test_from_checkpoint_to_export(folder: Path) -> None:
     assert "**Approved: version" in said(page)
 
     page = console.open("pages/plan/export.py", RITA, plan="1")
-    assert "found one of Toy" in said(page)
+    assert "starting-offsets" not in said(page), "a toy has no such option"
     assert "found the position 's-0940' of another stream" in said(page)
 
 

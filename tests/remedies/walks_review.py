@@ -151,7 +151,7 @@ def reason_of_two_lines(board: people.Scene) -> Given:
     )
 
 
-@on_board("kit.py::archive", "Export a plan that enough people approve.")
+@on_board("exports.py::archive", "Export a plan that enough people approve.")
 def archive_of_a_draft(board: people.Scene) -> Given:
     saved = board.submitted()
 
@@ -252,7 +252,7 @@ def edit_that_moves_another_job(board: people.Scene) -> Given:
 VIEW = "view.py::"
 
 
-@on_board(VIEW + "View.bundle", "Submit it first")
+@on_board(VIEW + "PlansView.bundle", "Submit it first")
 def bundle_of_a_draft(board: people.Scene) -> Given:
     saved = board.saved()
 
