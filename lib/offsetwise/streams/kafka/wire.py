@@ -186,9 +186,9 @@ class Wire:
                 if getattr(error, "errno", None) not in AGAIN or not self.may_go_on():
                     return None
         return {
-            TopicPartition(at.topic, at.partition): (one.offset, one.metadata or "")
-            for at, one in answer.items()
-            if one.offset >= 0
+            TopicPartition(at.topic, at.partition): (number, metadata or "")
+            for at, (number, metadata, _) in answer.items()
+            if number >= 0
         }
 
     def brokers(self) -> tuple[int, ...]:
