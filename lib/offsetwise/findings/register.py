@@ -55,7 +55,7 @@ class Stage(StrEnum):
     PARTITION = "by comparing a partition"
     """For each partition, from its `Case`."""
     TOPIC = "by comparing a topic"
-    """For each topic, from its `TopicPair`."""
+    """For each topic, from its `TopicCase`."""
     MIGRATION = "by comparing, once"
     """Once, from the `MigrationCase`."""
     READER = "by reading a checkpoint or a cluster"

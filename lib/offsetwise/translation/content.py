@@ -82,7 +82,7 @@ def anchors(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[Pair]:
     """Pair the records whose identity is unique on both sides, in the longest increasing order.
 
     >>> anchors(["a", "x", "b", "x", "c"], ["b", "a", "x", "c"])
-    [(0, 1), (4, 3)]
+    [(2, 0), (4, 3)]
     """
     count_old, count_new = Counter(old), Counter(new)
     place = {h: j for j, h in enumerate(new) if count_new[h] == 1}

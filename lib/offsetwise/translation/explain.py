@@ -22,7 +22,7 @@ class ReadingWay(StrEnum):
 def read_by(ways: Collection[ReadingWay]) -> str:
     """Say how the records behind a proof were read; nothing where none was.
 
-    >>> read_by({Way.SOURCE})
+    >>> read_by({ReadingWay.SOURCE})
     "The records were read by Spark's own Kafka source."
     """
     if {*ways} == {ReadingWay.CLIENT}:

@@ -112,7 +112,7 @@ def affordable(target: SearchTarget, record_bytes: int | None) -> SearchTarget:
         record_bytes: Mean size of the records read, of the log with the larger ones; None where none was read.
 
     >>> span = Span(start=0, end=1_000_000)
-    >>> affordable(Target(position=5, old=span, new=span), 1_000_000).budget
+    >>> affordable(SearchTarget(position=5, old=span, new=span), 1_000_000).budget
     1000
     """
     if not record_bytes:

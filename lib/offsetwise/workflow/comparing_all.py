@@ -152,7 +152,7 @@ def file_name(one: WantedJob, *, alike: bool = False) -> str:
     A name that no file system takes is cut, and ends with two percent signs and the beginning of its SHA-256. So does
     one that differs from another job's in capitals only, which many file systems do not tell apart.
 
-    >>> file_name(Wanted(kind=SubjectKind.GROUP, name="etl/eu"))
+    >>> file_name(WantedJob(kind=SubjectKind.GROUP, name="etl/eu"))
     'group-etl%2Feu.json'
     """
     encoded = quote(one.name, safe="")

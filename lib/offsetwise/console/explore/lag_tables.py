@@ -236,7 +236,7 @@ def time(of: TimeLag) -> str:
     """Say when the next record was written, with the method.
 
     >>> time(TimeLag(method=TimeMethod.OLDER, at_least_ms=90_000))
-    'more than 90.0 s ago (older than our samples)'
+    'more than 1 min 30 s ago (older than our samples)'
     """
     match of.method:
         case TimeMethod.AT_END:

@@ -305,7 +305,7 @@ def age(milliseconds: int | None) -> str:
     """Print how long ago something was; in the future when a clock is wrong, which is said and not cut to 0.
 
     >>> age(8_000), age(43_200_000), age(8_640_000_000), age(-300_000), age(None)
-    ('8 s', '12 h', '100 days', '5 min ahead', '?')
+    ('8 s', '12 h', '100 d', '5 min ahead', '?')
     """
     if milliseconds is None:
         return "?"

@@ -46,7 +46,7 @@ def ago(at_ms: int, now: datetime) -> str:
 
     >>> now = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
     >>> ago(1_772_363_940_000, now), ago(1_772_370_000_000, now)
-    ('41 min ago', 'in 60 min')
+    ('41 min ago', 'in 1 h')
     """
     gone = int(now.timestamp() * 1000) - at_ms
     return f"{duration(gone)} ago" if gone >= 0 else f"in {duration(-gone)}"
@@ -135,7 +135,7 @@ def _called(sheet: Sheet, issuer: str, subject: str) -> str:
 def votes(standing: VersionStanding) -> str:
     """Say how many approve, of how many are asked for.
 
-    >>> votes(Standing(state=State.SUBMITTED, submission=None, counted=(), required=2, expired=False))
+    >>> votes(VersionStanding(state=State.SUBMITTED, submission=None, counted=(), required=2, expired=False))
     '0 of 2 approvals'
     """
     return f"{len(standing.counted)} of {many(standing.required, 'approval')}"

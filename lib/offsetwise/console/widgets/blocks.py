@@ -164,7 +164,7 @@ def clusters(old: str, new: str) -> str:
     r"""Return from which cluster to which a migration goes, as Markdown.
 
     >>> clusters("eu-west", "eu_central")
-    '**eu\\\\-west** → **eu\\\\_central**'
+    '**eu\\-west** → **eu\\_central**'
     """
     return f"**{markdown(old)}** → **{markdown(new)}**"
 

@@ -26,7 +26,7 @@ _ALLOW: Final = 3
 
 
 def read_facts(config: AddressedCluster, *, timeout_s: float = 20) -> TransactionFacts:
-    """Ask every broker; see `streams.reader.Reader`."""
+    """Ask every broker; see `streams.abilities.ReadsTransactions`."""
     client = Client(config, timeout_s=timeout_s)
     client.contact()
     with Wire(config, client.properties, client.deadline) as wire:

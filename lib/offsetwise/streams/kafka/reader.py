@@ -1,4 +1,4 @@
-"""Reads Kafka clusters: what `streams.reader.Reader` asks for.
+"""Reads Kafka clusters: what `streams.reader.ClusterReader` asks for.
 
 Whatever is asked of brokers is asked in a process of its own: some answers end the process that librdkafka is in.
 """
@@ -44,14 +44,14 @@ _timestamps_at = in_a_process(record_times.timestamps_at)
 
 
 def log_ranges(config: ClusterConfig, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, LogRange]:
-    """Ask where logs begin and end; see `streams.reader.Reader`."""
+    """Ask where logs begin and end; see `streams.reader.ClusterReader`."""
     return _log_ranges(config, tuple(partitions))
 
 
 def timestamps_at(
     config: ClusterConfig, places: Iterable[record_times.Place]
 ) -> Mapping[record_times.Place, int | None]:
-    """Read the times of records; see `streams.reader.Reader`."""
+    """Read the times of records; see `streams.reader.ClusterReader`."""
     return _timestamps_at(config, tuple(places))
 
 

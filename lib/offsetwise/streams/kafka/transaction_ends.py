@@ -63,7 +63,7 @@ def _contacted(client: Client) -> Contacted:
 def read_ends(
     config: AddressedCluster, transactions: Sequence[PlannedTransaction], *, count: bool = False, timeout_s: float = 20
 ) -> Ends:
-    """Read what became of transactions; see `streams.reader.Reader`."""
+    """Read what became of transactions; see `streams.abilities.ReadsTransactions`."""
     from offsetwise.streams.kafka.wire import Wire  # noqa: PLC0415 - imports a second client, a quarter of a second
 
     client = Client(config, timeout_s=timeout_s)

@@ -48,7 +48,7 @@ def look_at_transactions(
     apart_s: float = 2,
     timeout_s: float = 20,
 ) -> Looks:
-    """Look twice; see `streams.reader.Reader`."""
+    """Look twice; see `streams.abilities.ReadsTransactions`."""
     from offsetwise.streams.kafka.wire import Wire  # noqa: PLC0415 - imports a second client, a quarter of a second
 
     client = Client(config, timeout_s=timeout_s)

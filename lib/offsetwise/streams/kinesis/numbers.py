@@ -33,7 +33,7 @@ def evidence_of(sequence: int) -> NumberEvidence | None:
     """Take a sequence number apart; None for one of another layout, as before 2014 and of emulators that count.
 
     >>> evidence_of(49593949378240586316257100628612811999143984124999500050)
-    Evidence(shard=17, arrived_s=1554821832, born_s=1552896735)
+    NumberEvidence(shard=17, arrived_s=1554821832, born_s=1552896735)
     >>> evidence_of(49537979178794861780081237450294896636708704732336619521) is None
     True
     """

@@ -1,4 +1,4 @@
-"""Reads streams of Kinesis: what `streams.reader.Reader` asks for.
+"""Reads streams of Kinesis: what `streams.reader.ClusterReader` asks for.
 
 A stream has no groups, ACLs and transactions. Its records are read at positions, as they may be aggregates.
 """
@@ -134,7 +134,7 @@ def read_cluster(
     mirror: bool = True,  # noqa: ARG001 - a stream has none
     timeout_s: float = 20,  # noqa: ARG001 - each call has its own
 ) -> Snapshot:
-    """Take a snapshot; see `streams.reader.Reader`."""
+    """Take a snapshot; see `streams.reader.ClusterReader`."""
     return read_whole(cluster, config, topics=topics, groups=groups).snapshot(topics, groups, if_there=if_there)
 
 
