@@ -157,7 +157,8 @@ def test_a_page_of_a_migration_with_clusters_starts_it_and_says_what_it_does(ope
     page = open_page(reader, "pages/explore/compare.py", migration="orders-to-new")
 
     assert reader.warmed == ["orders-to-new"]
-    assert [each.value for each in page.caption] == [r"Spark could not be started ahead: Spark \*needs\* Java 17\."]
+    told = [each.value for each in page.markdown if "Spark" in each.value]
+    assert told == [r":gray[Spark could not be started ahead: Spark \*needs\* Java 17\.]"]
 
 
 def test_a_page_of_a_recorded_migration_starts_nothing(open_page: OpenPage) -> None:
