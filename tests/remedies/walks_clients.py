@@ -28,7 +28,7 @@ from offsetwise.ports.windows import ReadFailure
 from offsetwise.streams.kafka.client import Client
 from offsetwise.streams.kinesis import client as kinesis
 from offsetwise.streams.kinesis.matching.search import refuse as refuse_window
-from offsetwise.streams.reader import transactions_of
+from offsetwise.streams.reader import transactions_reader
 from offsetwise.targets.group.brokers import _reply
 from offsetwise.targets.starting_position.spec import starting_position
 from tests.apply.kinesis_plans import CHAIN, shard_plan
@@ -390,10 +390,10 @@ for failure, words in (
 
 
 corrected(
-    "streams/reader.py::transactions_of",
+    "streams/reader.py::transactions_reader",
     "Name the cluster that the job's sinks write to",
     "transactions_of_kinesis",
-    lambda: transactions_of(REGION) and None,
+    lambda: transactions_reader(REGION) and None,
     lambda: (
         Migration.model_validate(
             {

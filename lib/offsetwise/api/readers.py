@@ -13,8 +13,7 @@ from offsetwise.model import Checkpoint, Cluster, IsolationLevel, Plan, PlannedT
 from offsetwise.ports.stretches import ReadStretch, Stretch
 from offsetwise.progress import Progress, unheard
 from offsetwise.storage.folders import open_tree
-from offsetwise.streams.reader import read_again, read_cluster
-from offsetwise.streams.reader import transactions_of as transactions_reader
+from offsetwise.streams.reader import read_again, read_cluster, transactions_reader
 from offsetwise.transactions.ended import Ends
 from offsetwise.transactions.report import SinkTransactions
 from offsetwise.translation.identify import Records

@@ -165,7 +165,7 @@ def has_mirror_topic(config: ClusterConfig, topic: str) -> bool:
     return isinstance(reader, KeepsMirrorTopics) and reader.is_of_mirror(topic)
 
 
-def transactions_of(config: ClusterConfig) -> ReadsTransactions:
+def transactions_reader(config: ClusterConfig) -> ReadsTransactions:
     """Return what reads the transactions of a cluster.
 
     Raises:

@@ -15,7 +15,7 @@ from offsetwise.garbage import collected_seldom
 from offsetwise.model import Checkpoint
 from offsetwise.ports.stream import spec_of
 from offsetwise.progress import Progress
-from offsetwise.streams.reader import transactions_of
+from offsetwise.streams.reader import transactions_reader
 from offsetwise.transactions.observed import HeldTransactions
 from offsetwise.transactions.report import Looks, SinkAnswer, report
 from offsetwise.transactions.snapshot import SinkSnapshot
@@ -65,7 +65,7 @@ def look(
     step = f"look twice at cluster {cluster.name}"
     progress(step, 0, 1)
     with collected_seldom():
-        looks = transactions_of(cluster).look_at_transactions(cluster, held, topics=topics, apart_s=apart_s)
+        looks = transactions_reader(cluster).look_at_transactions(cluster, held, topics=topics, apart_s=apart_s)
     progress(step, 1, 1)
     of = {each.name: each for each in asked}
     return SinkSnapshot(
@@ -87,7 +87,7 @@ def ask_sink(migration: Migration, stated: CheckpointConfig, read: Checkpoint) -
         return None
     try:
         held = _held(read, migration)
-        looks = transactions_of(cluster).look_at_transactions(cluster, held, apart_s=0, timeout_s=_ASIDE_S)
+        looks = transactions_reader(cluster).look_at_transactions(cluster, held, apart_s=0, timeout_s=_ASIDE_S)
     except OffsetwiseError:
         return None
     sink = Sink(stated=stated, read=read, held=held, cluster=cluster, after=cluster)
@@ -118,7 +118,7 @@ def require_of(snapshot: SinkSnapshot, sink: Sink) -> None:
 def _facts(cluster: ClusterConfig) -> TransactionFacts:
     """Ask a cluster's brokers; where none can be reached, what they would say is not known."""
     try:
-        return transactions_of(cluster).transaction_facts(cluster, timeout_s=_ASIDE_S)
+        return transactions_reader(cluster).transaction_facts(cluster, timeout_s=_ASIDE_S)
     except ClusterError:
         return TransactionFacts(name=cluster.name, brokers=())
 

@@ -22,7 +22,7 @@ from offsetwise.model import (
 from offsetwise.plan.request import DraftRequest
 from offsetwise.plan.sinks.settling import Settling, counted, settle
 from offsetwise.progress import Progress, unheard
-from offsetwise.streams.reader import transactions_of as transactions_reader
+from offsetwise.streams.reader import transactions_reader
 from offsetwise.transactions.decisions import Decision, SinkTransaction
 from offsetwise.transactions.observed import HeldTransactions, together
 from offsetwise.transactions.report import SinkTransactions, report
