@@ -13,7 +13,6 @@ from offsetwise.approval.key_files import listed_key
 from offsetwise.approval.unproven import require_acceptable
 from offsetwise.errors import FileError, OffsetwiseError, PlanError, UsageError
 from offsetwise.model import AcceptedUnproven
-from offsetwise.plan.checks import unmet
 from offsetwise.plan.drift import Drift
 from offsetwise.plan.refusals import require_proofs
 from offsetwise.review import overrides
@@ -78,7 +77,7 @@ def decide(attempt: Attempt, wanted: ReviewDecision) -> DecideAnswer:
     try:
         content_of(attempt.change, newest)
         if wanted.verdict is Verdict.APPROVED:
-            not_met = unmet(attempt.plans.get(attempt.change, newest)) if facts.unmet is None else facts.unmet
+            not_met = facts.not_met(lambda: attempt.plans.get(attempt.change, newest))
             unreasoned = overrides.why_not(not_met, wanted.in_spite_of)
             if unreasoned is not None:
                 return unreasoned

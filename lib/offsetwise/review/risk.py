@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -36,6 +36,10 @@ class VersionFacts:
     has_proofs: bool = False
     """Whether each position that is called proven has a proof that `apply` can make again; False of a version that an
     earlier release kept, which did not look."""
+
+    def not_met(self, plan: Callable[[], Plan]) -> tuple[str, ...]:
+        """Return the names of the checks that are not met; the plan is asked for only where they were not kept."""
+        return unmet(plan()) if self.unmet is None else self.unmet
 
     def dump(self) -> str:
         """Write it as JSON."""

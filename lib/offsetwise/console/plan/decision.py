@@ -26,7 +26,6 @@ from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.model import GateCheck
-from offsetwise.plan.checks import checks_of
 from offsetwise.plan.drift import Drift
 from offsetwise.review.allowing import Verb
 from offsetwise.review.answers import Approved, Done, NotAllowed, Rejected
@@ -118,7 +117,7 @@ def fields(seat: Seat, sheet: Sheet, observed: Observed, *, overtaken: bool) -> 
     offs = Offs(approve=off or stale, reject=off)
     with guard.block("typed"), observed.typed:
         if offs.approve is None:
-            override_fields.draw(plan, checks_of(sheet.plan))
+            override_fields.draw(plan, sheet.facts.not_met(lambda: sheet.plan))
         if offs.approve is None and sheet.facts.confirm is not None:
             st.text_input(
                 f"Type `{sheet.facts.confirm}` to approve",

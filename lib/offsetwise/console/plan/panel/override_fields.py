@@ -7,14 +7,13 @@ from collections.abc import Sequence
 import streamlit as st
 
 from offsetwise.console.widgets.escaping import markdown
-from offsetwise.model import GateCheck, Outcome
 from offsetwise.review.sheet import Sheet
 from offsetwise.store.review_rows import DecisionRow
 
 
-def draw(plan: int, checks: Sequence[GateCheck]) -> None:
-    """Draw a field for each check that is not met; nothing where all are."""
-    for name in _not_met(checks):
+def draw(plan: int, not_met: Sequence[str]) -> None:
+    """Draw a field for each check that is not met, by its name."""
+    for name in not_met:
         st.text_input(
             f"Approve in spite of: {markdown(name)}",
             key=_key(plan, name),
@@ -38,10 +37,6 @@ def in_words(sheet: Sheet, decision: DecisionRow) -> str:
     own = (decision.by.issuer, decision.by.subject, decision.digest)
     found = (each for each in sheet.overridden if (each.issuer, each.subject, each.digest) == own)
     return "\n".join(f"In spite of {line}" for each in found for line in each.lines)
-
-
-def _not_met(checks: Sequence[GateCheck]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(each.name for each in checks if each.outcome is Outcome.FAILED))
 
 
 def _key(plan: int, name: str) -> str:
