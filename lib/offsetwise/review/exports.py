@@ -22,7 +22,7 @@ from offsetwise.plan.exports import consumer_groups_csv, starting_form
 from offsetwise.plan.target import Where, target_type
 from offsetwise.review.sheet import SheetMark
 from offsetwise.store.review_rows import DecisionRow
-from offsetwise.wording import many, moment, number, signed
+from offsetwise.wording import many, moment, number, signed, verdicts
 
 README: Final = "README.md"
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
@@ -262,7 +262,7 @@ def _positions(plan: Plan) -> str:
         return ""
     rows = []
     for one in plan.positions[:_MOST]:
-        shift = None if one.old_offset is None else one.new_offset - one.old_offset
+        shift = verdicts.shift(one)
         cells = (
             f"{marked(one.new_topic)}-{one.partition}",
             "none" if one.old_offset is None else number(one.old_offset),

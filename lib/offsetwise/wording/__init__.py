@@ -51,6 +51,16 @@ def signed(value: int | None) -> str:
     return "?" if value is None else "0" if value == 0 else f"{value:+,}"
 
 
+def changing(changed: int, same: int) -> str:
+    """Count what changes and what stays, each where there is any.
+
+    >>> changing(5, 3), changing(1, 1), changing(0, 2), changing(0, 0)
+    ('5 change, 3 stay', '1 changes, 1 stays', '2 stay', '')
+    """
+    told = ((changed, "changes", "change"), (same, "stays", "stay"))
+    return ", ".join(many(count, one, several) for count, one, several in told if count)
+
+
 def many(count: int | None, noun: str, plural: str | None = None) -> str:
     """Count a noun; say so where its number is not known.
 

@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from offsetwise.model import Comparison, Exactness, Method, Outcome, PartitionComparison, RawVerdict, Severity
+from offsetwise.model import (
+    Comparison,
+    Exactness,
+    Method,
+    Outcome,
+    PartitionComparison,
+    PlannedPosition,
+    RawVerdict,
+    Severity,
+)
 from offsetwise.position import OpaquePosition, offset_of
 from offsetwise.wording import at_most, many, number
 
@@ -153,8 +162,8 @@ def urgency(row: PartitionComparison) -> tuple[int, bool, int]:
     return rank(row), not row.exactness.proven, -(row.raw.skip or row.raw.replay or 0)
 
 
-def shift(row: PartitionComparison) -> int | None:
-    """Give new offset minus old offset, None where either is not known."""
+def shift(row: PartitionComparison | PlannedPosition) -> int | None:
+    """Return new offset minus old offset; None where either is not known, or tells no number of records."""
     return None if row.new_offset is None or row.old_offset is None else row.new_offset - row.old_offset
 
 

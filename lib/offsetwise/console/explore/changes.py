@@ -17,7 +17,7 @@ from offsetwise.console.widgets.escaping import markdown
 from offsetwise.console.widgets.evidence import partition_name
 from offsetwise.model import AnyPosition, Comparison, PartitionComparison
 from offsetwise.position import offset_or_none
-from offsetwise.wording import brief, signed, verdicts
+from offsetwise.wording import brief, changing, signed, verdicts
 
 SHOWN: Final = 5
 """Rows of the table; the whole table of the page has the others."""
@@ -33,9 +33,8 @@ class Changes:
     largest: tuple[PartitionComparison, ...]
 
     def __str__(self) -> str:
-        counts = ((self.changed, "change", "changes"), (self.same, "stay", "stays"))
-        told = [f"{count:,} {one if count == 1 else several}" for count, several, one in counts if count]
-        return ", ".join([*told, *([f"{self.unknown:,} not known yet"] if self.unknown else [])])
+        unknown = f"{self.unknown:,} not known yet" if self.unknown else ""
+        return ", ".join(filter(None, (changing(self.changed, self.same), unknown)))
 
 
 def changes_of(rows: Sequence[PartitionComparison]) -> Changes:

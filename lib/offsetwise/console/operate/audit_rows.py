@@ -11,7 +11,7 @@ from typing import Final
 import streamlit as st
 
 from offsetwise.console.widgets import downloads, selectors, table
-from offsetwise.console.widgets.escaping import markdown
+from offsetwise.console.widgets.escaping import cut, markdown
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.review.allowing import Verb
 from offsetwise.review.people import Person
@@ -53,8 +53,6 @@ class Asked:
     """A sentence each. Markdown."""
 
 
-_TOLD: Final = 160
-"""Characters of a reason in a cell; the whole one stands below the table."""
 RESULTS: Final = {
     "done": Verdict(icon="✓", word="done", tone=Tone.RIGHT),
     "refused": Verdict(icon="!", word="refused", tone=Tone.WRONG),
@@ -181,10 +179,6 @@ def _or_nothing(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _TOLD else f"{text[: _TOLD - 1]}…"
-
-
 def result(row: AuditRow) -> Verdict:
     """Say what came of it; a word that this release does not know is unknown."""
     said = row.record.result
@@ -234,7 +228,7 @@ COLUMNS: Final[Columns[Linked]] = (
     Column("plan", lambda of: _or_nothing(of[0].record.plan), 52),
     Column("digest", lambda of: (of[0].record.digest or "")[:8], 80),
     Column("before → after", lambda of: change(of[0]), 160),
-    Column("why", lambda of: _cut(why(of[0])), 300),
+    Column("why", lambda of: cut(why(of[0])), 300),
     Column("who", lambda of: name(of[0]), 130),
 )
 IN_FILES: Final[Columns[AuditRow]] = (

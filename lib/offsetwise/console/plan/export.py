@@ -12,7 +12,7 @@ import streamlit as st
 
 from offsetwise.console import answers, board
 from offsetwise.console.plan import intake, plans
-from offsetwise.console.plan.panel import naming
+from offsetwise.console.plan.panel import live, naming
 from offsetwise.console.plan.standing import caption, named, votes
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, downloads
@@ -89,7 +89,7 @@ def show(head: guard.Head) -> None:
         return
     now = datetime.now(UTC)
     with guard.block("plan"):
-        chosen = plans.choose(seat, now)
+        chosen = plans.choose(live.listed(seat), now)
         sheet = None if chosen is None else seat.board.sheet(seat.person, chosen)
         if sheet is not None:
             head.says(caption(sheet, now))

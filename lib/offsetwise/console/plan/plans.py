@@ -9,12 +9,12 @@ from typing import Final
 
 import streamlit as st
 
-from offsetwise.console.board import Seat
 from offsetwise.console.plan import standing
 from offsetwise.console.plan.panel import bar
+from offsetwise.console.plan.panel.live import Listed
 from offsetwise.console.widgets import blocks, palette, table
 from offsetwise.console.widgets.cached import cached
-from offsetwise.console.widgets.escaping import markdown
+from offsetwise.console.widgets.escaping import cut, markdown
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.console.widgets.table import Column, Columns, Selection
 from offsetwise.review.sheet import Waiting
@@ -26,23 +26,16 @@ KEY: Final = "plan"
 _OF_LINK: Final = "plan-of-link"
 _MOST: Final = 200
 """Plans listed; of more, those that changed last."""
-_TOLD: Final = 160
-"""Characters of a reason in a cell; the whole one stands below the table."""
 
 
-def waiting_for(seat: Seat | None) -> tuple[Waiting, ...]:
-    """Return the plans that wait for whoever sits there, the oldest first; none where nobody can sign in."""
-    return () if seat is None else seat.board.waiting_for(seat.person)
-
-
-def choose(seat: Seat, now: datetime) -> int | None:
+def choose(shown: Listed, now: datetime) -> int | None:
     """Let the person choose a plan; None where there is none."""
-    waiting = {each.plan: each for each in waiting_for(seat)}
+    waiting = {each.plan: each for each in shown.waiting}
     opened = bar.to_open()
     if opened is not None:
         st.session_state[KEY] = opened
     asked = opened or st.query_params.get(KEY)
-    found = sorted(seat.board.plans(seat.person), key=lambda row: (row.id not in waiting, not row.state.open))
+    found = sorted(shown.plans, key=lambda row: (row.id not in waiting, not row.state.open))
     if not found:
         blocks.empty(
             "There is no plan yet.", "An author drafts one from a comparison, and submits it. It appears here."
@@ -116,8 +109,3 @@ def _plans(waiting: Mapping[int, Waiting], now: datetime) -> Columns[PlanRow]:
         Column("version", lambda row: row.number, 64),
         Column("changed", lambda row: standing.ago(row.changed_at_ms, now), 90),
     )
-
-
-def cut(text: str) -> str:
-    """Shorten a text for a cell."""
-    return text if len(text) <= _TOLD else f"{text[: _TOLD - 1]}…"

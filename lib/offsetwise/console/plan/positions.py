@@ -11,12 +11,11 @@ import streamlit as st
 
 from offsetwise import wording
 from offsetwise.console.board import Seat
-from offsetwise.console.plan.panel.position_words import at_most, mark, moves, shift, spoken
-from offsetwise.console.plan.plans import cut
+from offsetwise.console.plan.panel.position_words import at_most, mark, moves, spoken
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, evidence, selectors, table
 from offsetwise.console.widgets.cached import cached
-from offsetwise.console.widgets.escaping import markdown, plain
+from offsetwise.console.widgets.escaping import cut, markdown, plain
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.console.widgets.selectors import row_names
 from offsetwise.console.widgets.table import Column, Columns, Selection
@@ -78,12 +77,12 @@ POSITIONS: Final[Columns[Row]] = (
     Column("to", lambda row: row.position.new_offset, 64, "Where the plan resumes on the new cluster."),
     Column(
         "shift",
-        lambda row: shift(row.position),
+        lambda row: verdicts.shift(row.position),
         56,
         "New offset minus old offset; 0 stays.",
         printed=signed,
         right=True,
-        when=lambda rows: any(shift(row.position) is not None for row in rows),
+        when=lambda rows: any(verdicts.shift(row.position) is not None for row in rows),
     ),
     Column(
         "look",
@@ -286,14 +285,12 @@ def headline(rows: Sequence[Row]) -> str:
     """Return how many offsets change and stay, and how many partitions need a look."""
     count = sum(row.look is not Look.NOTHING for row in rows)
     changed = sum(moves(row.position) for row in rows)
-    stay = len(rows) - changed
-    told = f"{number(changed)} {'changes' if changed == 1 else 'change'}" if changed else ""
-    parts = [told, f"{number(stay)} {'stays' if stay == 1 else 'stay'}" if stay else ""]
+    told = wording.changing(changed, len(rows) - changed)
     if not count:
-        return f"{', '.join(filter(None, parts))}, all proven"
+        return f"{told}, all proven"
     needs = "needs" if count == 1 else "need"
     of = f"{number(count)} of {many(len(rows), 'partition')} {needs} a look, shown first"
-    return f"{', '.join(filter(None, parts))}; {of}"
+    return f"{told}; {of}"
 
 
 def cost(rows: Sequence[Row]) -> tuple[str, str, str]:
@@ -337,7 +334,7 @@ def _order(row: Row) -> tuple[int, bool, int, int, bool, int, str, int, str]:
         -(one.skip or 0),
         -(one.replay or 0),
         not moves(one),
-        -abs(shift(one) or 0),
+        -abs(verdicts.shift(one) or 0),
         one.topic,
         one.partition,
         one.source,

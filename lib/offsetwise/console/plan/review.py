@@ -38,7 +38,7 @@ def show(head: guard.Head) -> None:
     now = datetime.now(UTC)
     listed = live.listed(seat)
     waiting = len(listed.waiting)
-    chosen = plans.choose(seat, now)
+    chosen = plans.choose(listed, now)
     sheet = None if chosen is None else seat.board.sheet(seat.person, chosen)
     live.watch(seat, chosen, live.with_plan(listed, sheet))
     if chosen is None:

@@ -178,7 +178,7 @@ def draw(
     submitting = why_not or _why_not_submit(new=new, sheet=sheet)
     kept = None if new else sheet
     facts = bar.Facts(
-        name=f"New plan · {naming.cut(job)}" if sheet is None else naming.plan_name(sheet.row),
+        name=f"New plan · {naming.shortened(job)}" if sheet is None else naming.plan_name(sheet.row),
         state=standing.STATES[State.DRAFT] if kept is None else standing.shown_state(kept.standing),
         checks=checks,
         digest=None if made is None else made.digest if kept is None else kept.digest,

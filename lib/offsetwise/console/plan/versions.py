@@ -14,11 +14,10 @@ from offsetwise.console.board import Seat
 from offsetwise.console.plan import accepting, standing
 from offsetwise.console.plan.panel import override_fields
 from offsetwise.console.plan.panel.position_words import spoken
-from offsetwise.console.plan.plans import cut
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import selectors, table
 from offsetwise.console.widgets.cached import cached
-from offsetwise.console.widgets.escaping import markdown
+from offsetwise.console.widgets.escaping import cut, markdown
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.model import PlannedPosition
 from offsetwise.review.board import Board

@@ -35,6 +35,19 @@ def plain(name: str) -> str:
     return shown
 
 
+CELL: Final = 160
+"""Characters of a text in a cell of a table; the whole one stands below it."""
+
+
+def cut(text: str, most: int = CELL) -> str:
+    """Shorten a text to so many characters, with an ellipsis.
+
+    >>> cut("orders", 6), cut("payments", 6)
+    ('orders', 'payme…')
+    """
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def markdown(name: str) -> str:
     r"""Escape a name for Markdown and Streamlit's directives. No address in it becomes a link.
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from offsetwise.console import answers
 from offsetwise.console.reader import Offered
+from offsetwise.console.widgets.escaping import cut
 from offsetwise.store.review_rows import PlanRow
 
 _CHECKPOINT: Final = "checkpoint "
@@ -37,7 +38,7 @@ def job_name(row: PlanRow, offered: Iterable[Offered]) -> str:
         found = next(names, uri.rpartition("/")[2] or uri)
     else:
         found = moves.removeprefix(_GROUP).rpartition(" on ")[0] or moves
-    return cut(f"{before}{found}")
+    return shortened(f"{before}{found}")
 
 
 def migration_of(row: PlanRow, offered: Iterable[Offered]) -> Offered | None:
@@ -45,13 +46,9 @@ def migration_of(row: PlanRow, offered: Iterable[Offered]) -> Offered | None:
     return next((one for one in offered if one.name in (row.migration, f"{row.migration} (sample)")), None)
 
 
-def cut(name: str) -> str:
-    """Shorten a name for a heading.
-
-    >>> cut("orders"), len(cut("x" * 1_000))
-    ('orders', 60)
-    """
-    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
+def shortened(name: str) -> str:
+    """Shorten a name for a heading."""
+    return cut(name, _LONGEST)
 
 
 def _same(of_file: str, of_plan: str) -> bool:

@@ -13,11 +13,6 @@ def moves(one: PlannedPosition) -> bool:
     return one.old_offset != one.new_offset
 
 
-def shift(one: PlannedPosition) -> int | None:
-    """Return new offset minus old offset; None where either is not known, or tells no number of records."""
-    return None if one.old_offset is None else one.new_offset - one.old_offset
-
-
 def mark(one: PlannedPosition) -> Verdict:
     """Say how the place is known, or that a person chose it."""
     if one.override is not None:
