@@ -137,14 +137,17 @@ class Page:
         """Send a message."""
         self.socket.send(message.SerializeToString())
 
-    def run(self, path: str = "", query: str = "", *, press: str = "") -> None:
-        """Open a page, or press a button by its id; keep what comes until the page has run."""
+    def run(self, path: str = "", query: str = "", *, press: str = "", typed: Mapping[str, str] | None = None) -> None:
+        """Open a page, or press a button by its id, with what is typed by field; keep what comes until it has run."""
         message = BackMsg()
         message.rerun_script.page_name = path
         message.rerun_script.query_string = query
         if press:
             pressed = message.rerun_script.widget_states.widgets.add()
             pressed.id, pressed.trigger_value = press, True
+        for name, text in (typed or {}).items():
+            filled = message.rerun_script.widget_states.widgets.add()
+            filled.id, filled.string_value = name, text
         self.elements.clear()
         self.send(message)
         while (got := self._next()).WhichOneof("type") != "script_finished" or got.script_finished == AGAIN:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -18,6 +19,7 @@ from streamlit.testing.v1 import AppTest
 from offsetwise.approval import ApprovalFile
 from offsetwise.approval.envelope import accepted_in
 from offsetwise.console import answers, board
+from offsetwise.console.plan.panel import unsent
 from offsetwise.console.server import access
 from offsetwise.console.server.access import Access
 from offsetwise.errors import ClusterUnreachableError
@@ -93,6 +95,7 @@ def court(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Court]:
     with open_store(f"sqlite:///{tmp_path / 'store.sqlite'}", wait_s=LOCK_WAIT_S) as store:
         made = Court(store.reviews, access_with_key(tmp_path))
         monkeypatch.setattr(board._boards[0], "_own", made.board)
+        monkeypatch.setattr(unsent, "_kept", OrderedDict())  # of this process, whatever the test
         yield made
     access.use(Access())
     st.cache_resource.clear()

@@ -108,7 +108,9 @@ def use(reviews: Callable[[], Reviews], demo_reviews: Callable[[], Reviews] = _o
 
 
 def playing() -> Role | None:
-    """Give the part that the person of this session plays in the demonstration; None for none."""
+    """Return the part that the person plays in the demonstration; None for none, and for who may not look."""
+    if not identity.allowed():
+        return None
     said = st.session_state.get(PART) or st.query_params.get(PART)
     return next((part for part in PARTS if part == said), None)
 
