@@ -165,9 +165,31 @@ def test_a_committers_table_is_of_one_query_of_spark() -> None:
         list(inspect([str(COMMITTER), str(AWSLABS)], committer=str(TABLE)))
     with pytest.raises(CheckpointError, match="since a committer's table was named, found a lease table of the KCL"):
         read_checkpoint(str(leases), committer=str(TABLE))
-    read = read_checkpoint(str(COMMITTER), committer=str(leases))
-    assert rows(read) == []
-    assert "expected items keyed by metadataKey and metadataSortKey" in said(read)
+
+
+@with_cases(
+    ("keys", "rows_of"),
+    [
+        (("leaseKey",), [{"leaseKey": "shardId-000000000000", "checkpoint": "7"}]),
+        (("leaseKey",), []),
+        (("metadataKey",), [{"metadataKey": "0", "metadataValue": "{}"}]),
+        (("id", "metadataSortKey"), [{"id": "0", "metadataSortKey": "shardId-000000000000"}]),
+        (("id",), [{"id": "0", "metadataKey": "0", "metadataSortKey": "s"}]),
+    ],
+)
+def test_a_table_that_is_no_committers_is_refused_whatever_the_dump_says_of_its_key(
+    keys: tuple[str, ...], rows_of: list[dict[str, str]], tmp_path: Path
+) -> None:
+    items = [{name: {"S": text} for name, text in row.items()} for row in rows_of]
+    schema = [{"AttributeName": name, "KeyType": kind} for name, kind in zip(keys, ("HASH", "RANGE"), strict=False)]
+    body = {"another": {"Items": items, "KeySchema": schema}}
+    (tmp_path / "table.json").write_text(json.dumps(body))
+
+    ran = call("inspect", COMMITTER, "--committer-table", tmp_path / "table.json", "--json")
+
+    refused = ran.refused()
+    assert f"found {' and '.join(sorted(keys))}. No position was read" in refused["problem"]
+    assert "--committer-table" in refused["fix"]
 
 
 @pytest.fixture

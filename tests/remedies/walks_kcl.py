@@ -161,6 +161,18 @@ def application_without_a_table(scene: Scene) -> Steps:
     return Steps(lambda: read_leases(table), lambda: None, _write(table, scene))
 
 
+@walk("targets/kcl/spec.py::_require_lease_table", "or a new one, whose table the plan creates")
+def table_of_something_else(scene: Scene) -> Steps:
+    other, new = _table(scene), _table(scene)
+    other._client.create_table(
+        TableName=other.name,
+        KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    return Steps(lambda: read_leases(other), lambda: None, _write(new, scene))
+
+
 @walk("targets/kcl/spec.py::read_leases", "Correct the row.")
 def lease_without_a_counter(scene: Scene) -> Steps:
     table = _table(scene, there=True)

@@ -17,7 +17,7 @@ from offsetwise.model import Problem
 from tests.commands import call
 from tests.engines.flink.files import Op, kafka_source, metadata, reader_element, state, subtask
 from tests.engines.spark.folders import SAMPLES, checkpoint, orders, write
-from tests.engines.test_kinesis import AWSLABS, DATA, PENDING
+from tests.engines.test_kinesis import AWSLABS, COMMITTER, DATA, PENDING, TABLE
 from tests.engines.test_lease_tables import FIRST, leases
 from tests.findings import test_migration_findings as of_migrations
 from tests.plan.scene import ETL, comparison, drafted
@@ -278,6 +278,16 @@ def end_of_a_shard_edited_by_hand(scene: Scene) -> Steps:
     end = checksum.with_name(checksum.name.removeprefix(".").removesuffix(".crc"))
     end.write_text(json.dumps(json.loads(end.read_text()), indent=1))
     return Steps(blocked(folder), checksum.unlink)
+
+
+@walk(KINESIS + "_from_table", "Name the table that the query writes the ends of its batches to")
+def table_that_is_no_committers(scene: Scene) -> Steps:
+    other = scene.write("other.json", json.dumps({"Items": [{"id": {"S": "1"}}]}))
+    return Steps(
+        lambda: read_checkpoint(str(COMMITTER), committer=str(other)),
+        lambda: None,
+        lambda: read_checkpoint(str(COMMITTER), committer=str(TABLE)),
+    )
 
 
 # Jobs of Flink.

@@ -38,6 +38,7 @@ _CLIENTS: Final = (
     ),
 )
 _COMMITTER: Final = {"metadataKey", "metadataSortKey"}
+_COMMITTERS: Final = "the table of a Spark query's DynamoDB committer"
 
 
 def no_lease_table(uri: str, key: str, tables: Sequence[Table]) -> NotACheckpointError:
@@ -48,12 +49,11 @@ def no_lease_table(uri: str, key: str, tables: Sequence[Table]) -> NotACheckpoin
         key: The key of a lease table.
         tables: What there is in its place.
     """
-    keyed = ((each.name, " and ".join(sorted(each.key_names)) or "nothing") for each in tables)
-    found = ", ".join(f"{table} keyed by {keys}" for table, keys in keyed)
+    found = ", ".join(f"{each.name} keyed by {keys_of(each)}" for each in tables)
     expected = f"{uri}: expected a lease table of the KCL, keyed by {key}, found {found}"
     if any(each.key_names >= _COMMITTER for each in tables):
         return NotACheckpointError(
-            f"{expected}. That is the table of a Spark query's DynamoDB committer. No position was read.",
+            f"{expected}. That is {_COMMITTERS}. No position was read.",
             fix="Name the checkpoint of that query, and this table with --committer-table.",
         )
     client = next((client for each in tables if (client := _client_of(each)) is not None), None)
@@ -68,6 +68,19 @@ def no_lease_table(uri: str, key: str, tables: Sequence[Table]) -> NotACheckpoin
         f"{expected}. No position was read.",
         fix=f"Name the lease table of the application: it has the application's name, and the key {key}.",
     )
+
+
+def keys_of(table: Table) -> str:
+    """Return the attributes of a table's key, for a sentence."""
+    return " and ".join(sorted(table.key_names)) or "nothing"
+
+
+def other_use(table: Table) -> str | None:
+    """Return what keeps its positions in a table that is no lease table, for a sentence; None where that is unknown."""
+    if table.key_names >= _COMMITTER:
+        return _COMMITTERS
+    client = _client_of(table)
+    return None if client is None else f"a table of {client.name}"
 
 
 def _client_of(table: Table) -> _Client | None:

@@ -9,7 +9,8 @@ from typing import Final
 from offsetwise.engines.kcl.details import KclDetails
 from offsetwise.engines.kcl.findings import lease_held, lease_table_migrates
 from offsetwise.engines.kcl.kinesis import KEY, checkpoint_of
-from offsetwise.errors import ApplyError, ClusterError
+from offsetwise.engines.kcl.other_clients import keys_of, other_use
+from offsetwise.errors import ApplyError, ClusterAuthError, ClusterError
 from offsetwise.findings.reading import checkpoint_damaged
 from offsetwise.model import AnyPosition, Checkpoint, Comparison
 from offsetwise.storage.dynamodb import Item, Table
@@ -88,6 +89,7 @@ def read_leases(table: DynamoTable) -> Leases:
             f"{table.uri}: expected a table of this name, found none in this region and account. Nothing was written.",
             fix=CREATE,
         )
+    _require_lease_table(table, rows)
     coordinator = table.rows_of(f"{table.name}{_COORDINATOR}")
     beside = [] if coordinator is None else [Table(name=f"{table.name}{_COORDINATOR}", keys=None, items=coordinator)]
     read = checkpoint_of(table.uri, _as_table(table.name, rows), beside)
@@ -113,6 +115,26 @@ def read_leases(table: DynamoTable) -> Leases:
     return Leases(
         rows={str(each[KEY]["S"]): each for each in rows if each.get(KEY, {}).get("S") in keys and _is_lease(each)},
         places={each.shard: each.position for each in shards},
+    )
+
+
+def _require_lease_table(table: DynamoTable, rows: Sequence[Item]) -> None:
+    """Refuse a table of something else, by its key; where that may not be asked, by what all its rows have."""
+    try:
+        state = table.state()
+    except ClusterAuthError:
+        if not rows:
+            raise
+        state = None
+    keys = None if state is None else state.keys
+    found = Table(name=table.name, keys=keys, items=tuple(rows))
+    if keys == ((KEY, "HASH"),) or (keys is None and KEY in found.key_names):
+        return
+    use = other_use(found)
+    raise ApplyError(
+        f"{table.uri}: expected a lease table of the KCL, keyed by {KEY}, found a table keyed by {keys_of(found)}"
+        f"{'' if use is None else f', which is {use}'}. Nothing was written.",
+        fix=NAME_ANOTHER,
     )
 
 

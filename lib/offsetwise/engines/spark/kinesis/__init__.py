@@ -18,7 +18,7 @@ from offsetwise.engines.spark.kinesis.places import object_of, place_of
 from offsetwise.engines.spark.later_batches import BATCH
 from offsetwise.engines.spark.offset_log import GarbledError, OffsetFile, checksum_fits
 from offsetwise.engines.spark.restart import Restart, damaged
-from offsetwise.errors import MissingError, StorageError
+from offsetwise.errors import MissingError, NotACheckpointError, StorageError
 from offsetwise.findings.migration import pending_batch
 from offsetwise.findings.reading import REPAIR_OPTIONS, checkpoint_damaged
 from offsetwise.model import CheckpointSource, Problem
@@ -318,16 +318,18 @@ def _from_folder(folder: FolderReader, source: str, line: OffsetLine) -> _Ends:
 
 
 def _from_table(committer: Table, line: OffsetLine) -> _Ends:
-    """Give what a committer's table says of a batch: its key is the bare number of the batch, of whatever query."""
+    """Return what a committer's table says of a batch: its key is the bare number of the batch, of whatever query.
+
+    Raises:
+        NotACheckpointError: It is a table of something else.
+    """
     made = _Ends()
     if not committer.key_names >= _KEYS:
-        made.problems.append(
-            damaged(
-                f"Table {committer.name}: expected items keyed by metadataKey and metadataSortKey, as the committer "
-                f"writes them, found {', '.join(sorted(committer.key_names)) or 'none'}. No position was taken from it."
-            )
+        raise NotACheckpointError(
+            f"Table {committer.name}: expected the table of a DynamoDB committer, with items keyed by metadataKey and "
+            f"metadataSortKey, found {' and '.join(sorted(committer.key_names)) or 'none'}. No position was read.",
+            fix="Name the table that the query writes the ends of its batches to, with --committer-table.",
         )
-        return made
     strange: list[str] = []
     for item in committer.items:
         try:
