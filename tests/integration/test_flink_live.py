@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.lab import Lab, Policy
@@ -19,6 +21,7 @@ from offsetwise.plan.sinks.gate import PENDING, RESTORE
 from tests.commands import call
 from tests.integration.flink_cluster import Flink, running, wait_until
 from tests.integration.flink_distribution import DISTRIBUTIONS, Distribution
+from tests.integration.lost_splits import changed, dropping, forgotten, handed_back
 from tests.integration.moving import GONE, Move, Orders, create, key_of, moved, tree
 from tests.integration.test_settling_live import end_elsewhere
 from tests.lab.reading import read_log
@@ -26,6 +29,8 @@ from tests.lab.reading import read_log
 pytestmark = pytest.mark.timeout(1800)  # a whole job with its Flink, on a machine that may be busy
 OLDEST, WITH_STRATEGIES, NEWEST = DISTRIBUTIONS
 TOPIC: Final = "flink-orders"
+FEW: Final = 4
+"""Records that arrive in a test: in all of a Flink's tests fewer than `GONE`, or the old position is in the new log."""
 COUNT: Final = """
 INSERT INTO counted
 SELECT serial, COUNT(*) OVER (PARTITION BY k ORDER BY arrived ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
@@ -68,7 +73,14 @@ class Jobs:
     """Of whatever is kept of them."""
 
     def start(
-        self, bootstrap: str, sink: Sink, *, state: Path | None = None, begin: Mapping[str, str], parallelism: int = 2
+        self,
+        bootstrap: str,
+        sink: Sink,
+        *,
+        state: Path | None = None,
+        begin: Mapping[str, str],
+        parallelism: int = 2,
+        topic: str = TOPIC,
     ) -> str:
         """Start one, from state if there is some; give its id. It takes checkpoints when it is told to."""
         settings = {
@@ -79,7 +91,7 @@ class Jobs:
         }
         if state is not None:
             settings["execution.state-recovery.path"] = str(state)
-        return self.flink.submit(settings, orders_table(bootstrap, begin), sink_table(sink), COUNT)
+        return self.flink.submit(settings, orders_table(bootstrap, begin, topic), sink_table(sink), COUNT)
 
     def wait(self, job: str, sink: Sink, count: int) -> None:
         """Wait until so many records were written to a sink."""
@@ -103,9 +115,9 @@ class Stopped:
     savepoint: Path
 
 
-def orders_table(bootstrap: str, begin: Mapping[str, str]) -> str:
+def orders_table(bootstrap: str, begin: Mapping[str, str], topic: str = TOPIC) -> str:
     columns = "k STRING, serial STRING, arrived AS PROCTIME()"
-    options = {"topic": TOPIC, "properties.bootstrap.servers": bootstrap, "properties.group.id": TOPIC, **begin}
+    options = {"topic": topic, "properties.bootstrap.servers": bootstrap, "properties.group.id": TOPIC, **begin}
     formats = {"key.format": "raw", "key.fields": "k", "value.format": "raw", "value.fields-include": "EXCEPT_KEY"}
     return f"CREATE TABLE orders ({columns}) WITH ({_listed(options | formats)})"
 
@@ -248,6 +260,56 @@ def test_a_job_that_may_not_reset_stops_where_its_position_is_not_in_the_log(sto
 
     assert "out of range" in stopped.jobs.flink.failed(job)
     assert sink.rows() == []
+
+
+NOBODY: Final = "no reader keeps a position"
+
+
+def refuse(move: Move, *told: str) -> None:
+    """Draft plans of a savepoint, which are refused with one of these reasons: the source's, not the sink's."""
+    for target in ("flink-savepoint", "consumer-group:orders"):
+        chosen = ("--checkpoint", "orders", "--author", "ada", "--out", move.plan, "--json", "--target", target)
+        refused = json.dumps(call("draft", "-m", move.migration, *chosen).refused())
+        assert any(each in refused for each in told), (target, refused)
+        assert not move.plan.exists()
+
+
+def kept(savepoint: Path) -> dict[int, int]:
+    """Return the position of every partition of the source."""
+    return {
+        at.partition: int(str(at.offset)) for each in read_checkpoint(str(savepoint)).sources for at in each.positions
+    }
+
+
+@flinks(OLDEST, NEWEST)
+@pytest.mark.parametrize("lost", [{0}, {0, 1}], ids=["1 of 2", "2 of 2"])
+def test_a_partition_that_no_reader_holds_is_never_read_and_no_plan_is_drafted(
+    stopped: Stopped, lost: set[int], tmp_path: Path
+) -> None:
+    orders, lab, jobs = stopped.orders, stopped.orders.lab, stopped.jobs
+    savepoint = changed(stopped.savepoint, tmp_path / "lost", dropping(lost))
+    move = moved(lab, savepoint, tmp_path / "move", job={"sink": "kafka"})
+    sources = read_checkpoint(str(move.checkpoint)).sources
+    assert {at.partition for source in sources for at in source.marked if at.starts_at == "none"} == lost
+    refuse(move, "NO_POSITION", NOBODY)
+
+    sink = _sink(lab, f"lost-{jobs.flink.distribution.version}-{len(lost)}")
+    job = jobs.start(lab.old_bootstrap, sink, state=savepoint, begin=OR_STOP)
+    orders.write(FEW)
+    unread = beyond(orders, kept(stopped.savepoint))
+    assert unread.keys() == GONE.keys()
+    read = [serial for at, serials_of in unread.items() if at not in lost for serial in serials_of]
+    jobs.stop(job, sink, len(read), tmp_path / "after")
+    assert Counter(serial for serial, _ in sink.rows()) == Counter(read), "Flink reads what is held, and nothing else"
+
+
+def beyond(orders: Orders, positions: Mapping[int, int]) -> dict[int, list[int]]:
+    """Return what lies at and behind the positions, by partition."""
+    unread: dict[int, list[int]] = {}
+    for (partition, offset), serial in orders.by_offset.items():
+        if offset >= positions[partition]:
+            unread.setdefault(partition, []).append(serial)
+    return unread
 
 
 def looked(move: Move) -> dict[str, Any]:
@@ -461,65 +523,110 @@ def test_5_of_a_savepoint_that_holds_nothing_it_is_said_that_the_sink_went_on(jo
     assert sum(twice.values()) == arrived, "as a start from the savepoint writes them again"
 
 
-def losing(savepoint: Path, copy: Path, readers: Collection[int]) -> Path:
-    """Copy a savepoint in which these readers, of those with partitions, keep none, as FLINK-40469 left them."""
-    shutil.copytree(savepoint, copy)
-    file = copy / "_metadata"
-    data = file.read_bytes()
-    kept = list(re.finditer(rb"\0\x11SourceReaderState.\0\0\0\x01.{8}", data, re.DOTALL))
-    assert len(kept) == len(GONE), "each reader keeps one partition"
-    for number in sorted(readers, reverse=True):
-        begin, end = kept[number].end() - 12, kept[number].end()
-        data = data[:begin] + bytes(4) + data[end:]
-    file.write_bytes(data)
-    return copy
+SPREAD: Final = "flink-spread"
+ALL: Final = range(4)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """A job that was stopped with a savepoint while each of its two readers kept two partitions."""
+
+    jobs: Jobs
+    lab: Lab
+    savepoint: Path
+    written: dict[int, list[int]] = field(default_factory=lambda: {at: [] for at in ALL})
+    """The serials of each partition, in its order."""
+
+    def write(self, count: int) -> None:
+        """Write as many records to every partition."""
+        producer = Producer({"bootstrap.servers": self.lab.old_bootstrap, "log_level": 2})
+        for at, serials_of in self.written.items():
+            for _ in range(count):
+                serials_of.append(len(ALL) * len(serials_of) + at)
+                producer.produce(SPREAD, key=key_of(serials_of[-1]), value=str(serials_of[-1]), partition=at)
+        assert producer.flush(30) == 0
 
 
 @pytest.fixture(scope="module")
-def held(jobs: Jobs, orders: Orders) -> Stopped:
-    """A job of its own: what is written after this one must not come between `stopped` and its comparison."""
-    sink = _sink(orders.lab, "held")
-    begun = jobs.start(orders.lab.old_bootstrap, sink, begin=EARLIEST)
-    savepoint = jobs.stop(begun, sink, len(serials(orders)), jobs.folder / "held")
-    return Stopped(jobs=jobs, orders=orders, sink=sink, savepoint=savepoint)
+def spread(jobs: Jobs, lab: Lab) -> Spread:
+    for bootstrap in (lab.old_bootstrap, lab.new_bootstrap):
+        admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 2})
+        admin.create_topics([NewTopic(SPREAD, len(ALL), 1)])[SPREAD].result(30)
+    made = Spread(jobs=jobs, lab=lab, savepoint=jobs.folder / "spread")
+    made.write(10)
+    sink = _sink(lab, "spread")
+    savepoint = jobs.stop(jobs.start(lab.old_bootstrap, sink, begin=EARLIEST, topic=SPREAD), sink, 40, made.savepoint)
+    assert kept(savepoint) == dict.fromkeys(ALL, 10)
+    return replace(made, savepoint=savepoint)
 
 
 @flinks(NEWEST)
-@pytest.mark.parametrize("readers", [{0}, {1}, {0, 1}], ids=["the first", "the second", "both"])
-def test_a_partition_that_no_reader_holds_is_never_read_and_no_plan_is_drafted(
-    held: Stopped, readers: set[int], tmp_path: Path
+@pytest.mark.parametrize("lost", [{1}, {0, 3}, {0, 1, 2}], ids=["1 of 4", "2 of 4", "3 of 4"])
+def test_of_the_partitions_of_a_reader_those_that_it_lost_are_never_read_and_no_plan_is_drafted(
+    spread: Spread, lost: set[int], tmp_path: Path
 ) -> None:
-    orders, lab = held.orders, held.orders.lab
-    savepoint = losing(held.savepoint, tmp_path / "lost", readers)
-    positions = {at: row["old_offset"] for at, row in moved_rows(held, tmp_path / "whole").items()}
-    move = moved(lab, savepoint, tmp_path / "move", job={"sink": "kafka"})
-
+    savepoint = changed(spread.savepoint, tmp_path / "lost", dropping(lost))
+    move = moved(spread.lab, savepoint, tmp_path / "move", job={"sink": "kafka"})
     sources = read_checkpoint(str(move.checkpoint)).sources
-    lost = {at.partition for source in sources for at in source.marked if at.starts_at == "none"}
-    assert len(lost) == len(readers)
-    for target in ("flink-savepoint", "consumer-group:orders"):
-        chosen = ("--checkpoint", "orders", "--author", "ada", "--out", move.plan, "--json", "--target", target)
-        refused = call("draft", "-m", move.migration, *chosen).refused()
-        assert any(said in json.dumps(refused) for said in ("NO_POSITION", "no reader keeps a position")), target
-        assert not move.plan.exists()
+    assert {at.partition for source in sources for at in source.marked if at.starts_at == "none"} == lost
+    refuse(move, "NO_POSITION", NOBODY)
 
-    sink = _sink(lab, f"lost-{'-'.join(map(str, sorted(readers)))}")
-    job = held.jobs.start(lab.old_bootstrap, sink, state=savepoint, begin=OR_STOP)
-    orders.write(20)
-    unread: dict[int, list[int]] = {at: [] for at in GONE}
-    for (at, offset), serial in orders.by_offset.items():
-        if offset >= int(positions[at]):
-            unread[at].append(serial)
-    assert all(unread.values())
-    read = [serial for at, kept in unread.items() if at not in lost for serial in kept]
-    held.jobs.stop(job, sink, len(read), tmp_path / "after")
+    sink = _sink(spread.lab, f"spread-{len(lost)}")
+    job = spread.jobs.start(spread.lab.old_bootstrap, sink, state=savepoint, begin=OR_STOP, topic=SPREAD)
+    spread.write(10)
+    read = [serial for at, serials_of in spread.written.items() if at not in lost for serial in serials_of[10:]]
+    spread.jobs.stop(job, sink, len(read), tmp_path / "after")
     assert Counter(serial for serial, _ in sink.rows()) == Counter(read), "Flink reads what is held, and nothing else"
 
 
-def moved_rows(held: Stopped, folder: Path) -> dict[int, dict[str, Any]]:
-    """Compare a whole savepoint, by partition."""
-    whole = moved(held.orders.lab, held.savepoint, folder, job={"sink": "kafka"})
-    return {row["partition"]: row for row in whole.compare()["partitions"]}
+@flinks(NEWEST)
+@pytest.mark.parametrize(
+    ("partitions", "known"),
+    [({0}, True), ({0, 1}, True), ({1}, False)],
+    ids=["one, at its offset", "all, at their offsets", "one, at earliest"],
+)
+def test_a_partition_that_the_coordinator_has_to_hand_out_is_read_exactly_once_from_the_copy(
+    stopped: Stopped, partitions: set[int], known: bool, tmp_path: Path
+) -> None:
+    """As a reader that failed leaves it: nobody holds its partitions, and all is read."""
+    orders, lab, jobs = stopped.orders, stopped.orders.lab, stopped.jobs
+    positions = kept(stopped.savepoint)
+    back = handed_back(partitions, positions if known else None)
+    savepoint = changed(stopped.savepoint, tmp_path / "back", dropping(partitions), back)
+    move = moved(lab, savepoint, tmp_path / "move", job={"sink": "kafka"})
+    decided: tuple[str, ...] = ()
+    if not known:
+        refuse(move, "NO_POSITION")
+        for at in partitions:
+            decided += ("--override", f"{TOPIC}:{at}={positions[at] - GONE[at]}", "--reason", "as its reader had it")
+    move.draft("flink-savepoint", *decided)
+    move.sign()
+    move.apply("--output", str(move.copy), "--execute")
+
+    sink = _sink(lab, f"back-{len(partitions)}-{known}".lower())
+    job = jobs.start(lab.new_bootstrap, sink, state=move.copy, begin=OR_STOP)
+    arrive(orders, FEW)
+    unread = [serial for serials_of in beyond(orders, positions).values() for serial in serials_of]
+    jobs.stop(job, sink, len(unread), tmp_path / "after")
+    assert Counter(serial for serial, _ in sink.rows()) == Counter(unread), "every record once"
+
+
+@flinks(NEWEST)
+def test_a_partition_that_the_coordinator_does_not_know_is_no_plan(stopped: Stopped, tmp_path: Path) -> None:
+    """Flink takes it for a new one, and begins it at earliest, although a reader keeps its position."""
+    orders, lab, jobs = stopped.orders, stopped.orders.lab, stopped.jobs
+    savepoint = changed(stopped.savepoint, tmp_path / "unknown", forgotten({0}))
+    move = moved(lab, savepoint, tmp_path / "move", job={"sink": "kafka"})
+    refuse(move, "CHECKPOINT_DAMAGED", "which its coordinator does not know")
+
+    sink = _sink(lab, "unknown")
+    job = jobs.start(lab.old_bootstrap, sink, state=savepoint, begin=EARLIEST)
+    orders.write(FEW)
+    unread = beyond(orders, kept(stopped.savepoint))
+    again = [serial for (at, offset), serial in orders.by_offset.items() if at == 0 and offset >= GONE[0]]
+    jobs.stop(job, sink, len(again) + len(unread[1]), tmp_path / "after")
+    assert len(again) > len(unread[0])
+    assert not Counter([*again, *unread[1]]) - Counter(serial for serial, _ in sink.rows()), "all of it is read again"
 
 
 @flinks(NEWEST)
@@ -534,7 +641,7 @@ def test_readers_without_a_partition_lose_none(jobs: Jobs, orders: Orders, tmp_p
     move.apply("--output", str(move.copy), "--execute")
 
     job = jobs.start(lab.new_bootstrap, sink, state=move.copy, begin=OR_STOP, parallelism=2 * len(GONE))
-    arrive(orders, 20)
+    arrive(orders, FEW)
     jobs.stop(job, sink, len(serials(orders)), tmp_path / "after")
 
     assert Counter(serial for serial, _ in sink.rows()) == Counter(serials(orders)), "every record once"
