@@ -28,24 +28,33 @@ SEED = int(os.environ.get("OFFSETWISE_SEED", "20251"))
 PROVEN = (Exactness.EXACT, Exactness.POSITION_EXACT)
 
 
-def answer_of(case: Mirrored, *, claims: Sequence[int] = (), timed: bool = False) -> tuple[Cut, PartitionComparison]:
-    """Ask the rule."""
-    end = case.old_start + len(case.old)
-    target = SearchTarget(
+def target_of(case: Mirrored, claims: Sequence[int] = ()) -> SearchTarget:
+    """Return what is asked of the rule, and how much it may read."""
+    return SearchTarget(
         position=case.position,
-        old=Span(start=case.old_start, end=end),
+        old=Span(start=case.old_start, end=case.old_start + len(case.old)),
         new=Span(start=0, end=len(case.new)),
         brackets=tuple(Span(start=claim, end=claim) for claim in claims),
         window=case.window,
         budget=case.budget,
     )
+
+
+def answer_of(case: Mirrored, *, claims: Sequence[int] = (), timed: bool = False) -> tuple[Cut, PartitionComparison]:
+    """Ask the rule."""
     times = {record: 10 * index for index, record in enumerate(case.old)} if timed else {}
     pair = Pair(
         old=tuple(Entry(case.old_start + i, h, i, i, times.get(h)) for i, h in enumerate(case.old)),
         new=tuple(Entry(j, h, j, None, times.get(h)) for j, h in enumerate(case.new)),
-        target=target,
+        target=target_of(case, claims),
     )
     cut = locate(pair, natives_excluded=case.mirror_only)
+    return cut, row_of(case, Answer(cut=cut))
+
+
+def row_of(case: Mirrored, answer: Answer) -> PartitionComparison:
+    """Return the row of the comparison that an answer leads to."""
+    end = case.old_start + len(case.old)
     position = Query(
         source="s",
         topic="t",
@@ -56,12 +65,16 @@ def answer_of(case: Mirrored, *, claims: Sequence[int] = (), timed: bool = False
         new=LogRange(log_start=0, lso=len(case.new), hw=len(case.new)),
         isolation=IsolationLevel.READ_UNCOMMITTED,
     )
-    return cut, resolve(Match(query=position, answer=Answer(cut=cut)))
+    return resolve(Match(query=position, answer=answer))
 
 
 def wrong(case: Mirrored, claims: Sequence[int] = ()) -> Iterator[str]:
     """Say what an answer claims that is not so."""
-    cut, row = answer_of(case, claims=claims)
+    yield from wrong_in(case, *answer_of(case, claims=claims))
+
+
+def wrong_in(case: Mirrored, cut: Cut, row: PartitionComparison) -> Iterator[str]:
+    """Yield what a row claims that is not so."""
     gate = mirrored(row, Link.MIRRORMAKER)
     if gate is Outcome.PASSED and case.to_come:
         yield "gate: passed"
