@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -134,3 +135,43 @@ def test_a_committers_table_is_read_and_a_table_of_something_else_named_as_one_i
             refused = ran.refused()
             assert "expected the table of a DynamoDB committer" in refused["problem"]
             assert "--committer-table" in refused["fix"]
+
+
+def test_the_leases_of_another_streams_application_with_the_same_shards_are_not_written_over(
+    kinesis_mock: Server, dynamodb_local: Server, tmp_path: Path
+) -> None:
+    client = dynamodb_local.client
+    stream = kinesis_mock.stream(SHARDS)
+    time.sleep(1.1)  # a number says in which second its shard was made
+    other = kinesis_mock.stream(SHARDS)
+    leases = {}
+    for each in (stream, other):
+        each.put(range(12))
+        firsts = [each.of_shard(f"shardId-{shard:012}") for shard in range(SHARDS)]
+        leases[each.name] = [lease(at, each.places[of[1]][1]) for at, of in enumerate(firsts)]
+    app, theirs = f"app-{stream.name}", f"app-{other.name}"
+    for name, items in ((app, leases[stream.name]), (theirs, leases[other.name])):
+        put(client, name, table(("leaseKey",), items))
+    before = rows(client, theirs)
+    folder = migrated(tmp_path / "move", stream, live(dynamodb_local.address, app), dynamodb_local)
+
+    refused = folder.draft("--target", f"kcl-leases:{theirs}", "--json").refused()
+    assert "TABLE_SHARED" in refused["problem"]
+    assert "the table is of another stream's application" in refused["problem"]
+
+    back = [
+        part
+        for at in range(SHARDS)
+        for first in stream.of_shard(f"shardId-{at:012}")[:1]
+        for part in ("--override", f"{stream.name}:{at}={stream.text(first)}", "--reason", "read it again")
+    ]
+    drafted = folder.draft("--target", f"kcl-leases:{app}", *back)
+    assert drafted.code == 0, drafted.err
+    for item in leases[other.name]:  # somebody starts the other stream's application under this name
+        client.put_item(TableName=app, Item=item)
+    stale = folder.apply("--execute", "--json")
+    assert stale.code != 0
+    assert "Nothing was written" in stale.out + stale.err
+    assert rows(client, app) == rows(client, theirs) == before
+    for name in (app, theirs):
+        client.delete_table(TableName=name)
