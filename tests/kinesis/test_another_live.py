@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -30,20 +32,66 @@ def test_every_record_is_read_once_on_another_stream_after_a_split(kinesis_mock:
     old.put(range(40, 60))
     done = {number for some in read.values() for number in some}
     new.put([*sorted(done), *(number for number in range(60) if number not in done)])
-    leases = [lease(shard, old.places[some[-1]][1]) for shard, some in read.items()]
-    (tmp_path / "app.json").write_text(json.dumps({"Items": leases}))
-    given = f'{{stream: kinesis, properties: {{region: us-east-1, endpoint: "{kinesis_mock.address}"}}}}'
-    (tmp_path / "migration.yaml").write_text(
-        f"name: live\nsource: {given}\ntarget: {given}\ntopics: {{map: {{{old.name}: {new.name}}}}}\n"
-        f"checkpoints: [{{name: app, uri: ./app.json, job: {{stream: {old.name}}}}}]\n"
-    )
-    made = ow.Migration.load(tmp_path / "migration.yaml").checkpoint("app").compare()
+    made = compared(tmp_path, old, new, {shard: some[-1] for shard, some in read.items()})
 
     assert {row.exactness for row in made} <= {Exactness.EXACT, Exactness.POSITION_EXACT}
     for row in made:
         here = new.of_shard(f"shardId-{row.partition:012}")
         last = [number for number in here if number in done][-1]
         assert (str(row.target_offset), row.replay, row.skip) == (new.text(last), 0, 0)
+
+
+def compared(folder: Path, old: Stream, new: Stream, last: Mapping[int, int]) -> ow.Comparison:
+    """Compare an application that has read up to these records, by shard."""
+    leases = [lease(shard, old.places[number][1]) for shard, number in last.items()]
+    (folder / "app.json").write_text(json.dumps({"Items": leases}))
+    given = f'{{stream: kinesis, properties: {{region: us-east-1, endpoint: "{old.server.address}"}}}}'
+    (folder / "migration.yaml").write_text(
+        f"name: live\nsource: {given}\ntarget: {given}\ntopics: {{map: {{{old.name}: {new.name}}}}}\n"
+        f"checkpoints: [{{name: app, uri: ./app.json, job: {{stream: {old.name}}}}}]\n"
+    )
+    return ow.Migration.load(folder / "migration.yaml").checkpoint("app").compare()
+
+
+def behind(stream: Stream, shard: int, place: str) -> list[int]:
+    """Read a shard from a place on, as an application does."""
+    client, number = stream.server.client, place.removeprefix("seq:")
+    begin = {"ShardIteratorType": "TRIM_HORIZON"}
+    if number != place:
+        begin = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "StartingSequenceNumber": number}
+    iterator = client.get_shard_iterator(StreamName=stream.name, ShardId=f"shardId-{shard:012}", **begin)
+    found = client.get_records(ShardIterator=iterator["ShardIterator"])
+    assert found["MillisBehindLatest"] == 0
+    return [int(record["Data"]) for record in found["Records"]]
+
+
+def test_records_of_others_between_the_copies_are_counted_and_every_unread_record_is_read(
+    kinesis_mock: Server, tmp_path: Path
+) -> None:
+    """Others write in front of, between and behind the last copies that were read and the first that were not."""
+    exactness = set()
+    for seed in range(4):
+        chosen = Random(seed)
+        old, new = kinesis_mock.stream(2), kinesis_mock.stream(chosen.choice([2, 3]))
+        old.put(range(30))
+        shards = [old.of_shard(name) for name in (FIRST, SECOND)]
+        last = {shard: chosen.choice(some[2:-2]) for shard, some in enumerate(shards)}
+        done = {number for shard, some in enumerate(shards) for number in some if number <= last[shard]}
+        copies = [*sorted(done), *(number for number in range(30) if number not in done)]
+        for other in range(900, 912):
+            copies.insert(chosen.randint(len(done) - 4, len(done) + 4), other)
+        new.put(copies)
+        (tmp_path / str(seed)).mkdir()
+
+        for row in compared(tmp_path / str(seed), old, new, last):
+            exactness.add(row.exactness)
+            assert row.target_offset is not None, (seed, row.partition)
+            here = {number for number in new.of_shard(f"shardId-{row.partition:012}") if number < 900}
+            got = [number for number in behind(new, row.partition, str(row.target_offset)) if number < 900]
+            assert len(got) == len(set(got))
+            assert here - done <= set(got), (seed, row.partition, "an unread record is skipped")
+            assert len(set(got) & done) == row.replay, (seed, row.partition)
+    assert exactness <= {Exactness.EXACT, Exactness.POSITION_EXACT, Exactness.BOUNDED}
 
 
 def copied(old: Stream) -> Stream:
