@@ -158,7 +158,8 @@ class Groups:
         if self.silent:
             raise ClusterUnreachableError("Cluster 'new': expected a broker, found none.", fix="Wait.")
         held = self.offsets.get(group, {})
-        return GroupState(name=group, state=self.state, type=self.type, offsets=tuple(held.values()), error=self.error)
+        state = "Dead" if self.state == "Empty" and group not in self.offsets else self.state
+        return GroupState(name=group, state=state, type=self.type, offsets=tuple(held.values()), error=self.error)
 
     def commit_one(self, group: str, offsets: tuple[GroupOffset, ...]) -> Mapping[TopicPartition, str]:
         self.commits.append(offsets)

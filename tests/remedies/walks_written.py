@@ -459,6 +459,15 @@ def committed(staged: Stage, offset: int) -> Callable[[], object]:
     return lambda: held.update({key: replace(held[key], offset=offset)})
 
 
+@walk(GROUPS + CHECKS + "require_gone", "in which a broker removes a group without commits")
+def group_that_is_listed_without_commits(scene: Scene) -> Steps:
+    staged = stage(scene.folder, TO_GROUP, absent=range(1_000))
+    run = Run(staged)
+    step = run.write()
+    staged.groups.offsets[GROUP].clear()
+    return Steps(lambda: run.undo(step), lambda: staged.groups.offsets.pop(GROUP))
+
+
 @walk(GROUPS + CHECKS + "offsets_to_write", "Find out who commits with this group")
 def somebody_committed_since(scene: Scene) -> Steps:
     staged = stage(scene.folder, TO_GROUP)

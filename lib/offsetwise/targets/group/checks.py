@@ -18,8 +18,11 @@ from offsetwise.targets.group.offsets import (
     some_of,
     with_before,
 )
+from offsetwise.wording import many
 
-INACTIVE: Final = frozenset({"Empty", "Dead"})
+NO_GROUP: Final = "Dead"
+"""How Kafka calls the state of a group that is not there."""
+INACTIVE: Final = frozenset({"Empty", NO_GROUP})
 """States of a group without members."""
 
 
@@ -88,6 +91,23 @@ def require_inactive(name: str, now: GroupState) -> None:
             fix="Stop every consumer of the group; a static member leaves only after session.timeout.ms. "
             "Then give the same command again.",
         )
+
+
+def require_gone(name: str, now: GroupState) -> None:
+    """Go on only where a group without commits is not listed either: a broker that hides them answers two questions.
+
+    Raises:
+        LostReplyError: It is listed, or has commits.
+    """
+    if now.state == NO_GROUP and not now.offsets and now.error is None:
+        return
+    commits = f"{many(len(now.offsets), 'commit')}" if now.offsets else "no commit"
+    raise LostReplyError(
+        f"Group {name!r}: expected that the group is gone, found it {now.state or 'in an unknown state'} with "
+        f"{commits}. Whether what this plan committed is taken back is not known.",
+        fix="Wait 10 minutes, in which a broker removes a group without commits "
+        "(offsets.retention.check.interval.ms), then give the same command again.",
+    )
 
 
 def unreadable(name: str, why: str) -> ApplyError:

@@ -9,8 +9,12 @@ Several groups are written in shares. Every group of a share is read and compare
 is written for any of them; every group's line, with what stood there before, is on the disk before the first request of
 the share leaves; then all requests are under way together, and all groups are read back. So a crash, or lost replies,
 leave groups that the journal says have begun, each of which holds what stood there before, or what is wanted, or some
-of both: the same that one group alone can be left with. Going on reads each again and asks only for what is missing;
-groups do not depend on each other, so the order in which requests arrive changes nothing.
+of both: the same that one group alone can be left with. Going on reads each again, and sends its request again; groups
+do not depend on each other, so the order in which requests arrive changes nothing.
+
+What is committed, one kind of answer alone says. It decides whether a request may be sent, and never that none is
+needed: a request is sent also where its offsets are there already, and is done only where its own reply and what is
+read back agree.
 """
 
 from __future__ import annotations
@@ -44,6 +48,7 @@ from offsetwise.targets.group.checks import (
     group_of,
     intended_step,
     offsets_to_write,
+    require_gone,
     require_inactive,
     unreadable,
 )
@@ -148,11 +153,7 @@ class GroupWriter(Writer):
             journal.begin_together({n: one for n, one in intended.items() if not journal.record(n).stands})
             failed = self._commit(
                 plan,
-                {
-                    one.place: to_commit(one.offsets)
-                    for one in intended.values()
-                    if differing_from(found[one.place], to_commit(one.offsets))
-                },
+                {one.place: to_commit(one.offsets) for one in intended.values()},
                 put_back={one.place: one.offsets for one in intended.values()},
             )
         except OffsetwiseError as error:
@@ -175,7 +176,7 @@ class GroupWriter(Writer):
 
         Raises:
             GroupActiveError: The group has members.
-            LostReplyError: Whether it was done cannot be told yet.
+            LostReplyError: Whether it was done cannot be told yet, or two answers of the cluster disagree.
             ApplyError: Somebody else has committed since, or partitions were refused.
         """
         journal, name = journal_of(context), group_of(step.target)
@@ -188,9 +189,11 @@ class GroupWriter(Writer):
         require_inactive(name, now)
         refuse_foreign(name, now, step.offsets)
         before = tuple(to_put_back(one) for one in step.offsets if one.before is not None)
-        if differing_from(now, before):
+        if before:
             journal.undoing(context.step)
-            failed = self._commit(plan, {name: before}, put_back={})
+            # Who may not commit has written nothing either: a refusal counts where a reply called the step done.
+            written = record.intended is None or record.done is not None
+            failed = self._commit(plan, {name: before}, put_back={}, refusals_count=written)
             if failed:
                 raise failed[name]
         kept = [
@@ -204,8 +207,11 @@ class GroupWriter(Writer):
             refused = self.port.remove(name, cluster_id=_cluster(plan))
             if refused is not None:
                 return replace(step, state=StepState.FAILED, told=told_not_taken_away(name, kept, len(before), refused))
+            require_gone(name, self._read(plan, name))
         elif kept:
             return replace(step, state=StepState.FAILED, told=told_not_taken_away(name, kept, len(before)))
+        elif none and not before:
+            require_gone(name, now)
         told = f"Group {name!r} is committed as it was before, in {len(step.offsets)} partitions."
         if before and record.intended is None:
             told += " Without metadata: only the journal of the application has it."
@@ -250,8 +256,15 @@ class GroupWriter(Writer):
         wanted: Mapping[str, tuple[GroupOffset, ...]],
         *,
         put_back: Mapping[str, tuple[WrittenOffset, ...]],
+        refusals_count: bool = True,
     ) -> Mapping[str, OffsetwiseError]:
         """Commit; give an error for every group of which not every partition was read back as wanted.
+
+        Args:
+            plan: The plan.
+            wanted: What each group is to hold.
+            put_back: What is taken back of a group that is committed in part, by group.
+            refusals_count: Whether a partition that is refused is not as wanted, though it is read back so.
 
         Raises:
             ClusterError: Nothing was sent.
@@ -270,7 +283,8 @@ class GroupWriter(Writer):
         except (ClusterError, StalePlanError) as error:
             return failed | {name: _not_read_back(name, error.problem, replies[name], error) for name in sent}
         for name in sent:
-            wrong = self._judged(plan, name, wanted[name], replies[name], found[name], put_back=put_back.get(name, ()))
+            refused = replies[name] if refusals_count or isinstance(replies[name], OffsetwiseError) else {}
+            wrong = self._judged(plan, name, wanted[name], refused, found[name], put_back=put_back.get(name, ()))
             if wrong is not None:
                 failed[name] = wrong
         return failed
@@ -289,10 +303,11 @@ class GroupWriter(Writer):
         if now.error is not None:
             unread = unreadable(name, now.error)
             return _not_read_back(name, unread.problem, reply, unread)
-        differing = differing_from(now, wanted)
+        refused = {} if isinstance(reply, OffsetwiseError) else reply
+        not_there = differing_from(now, wanted)
+        differing = tuple(at for one in wanted if (at := one.topic_partition) in not_there or at in refused)
         if not differing:
             return None
-        refused = {} if isinstance(reply, OffsetwiseError) else reply
         stands = told_standing(now, wanted, refused)
         if isinstance(reply, OffsetwiseError):
             return _caused(
