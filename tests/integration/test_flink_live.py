@@ -495,6 +495,37 @@ def test_6_what_a_job_holds_that_was_resubmitted_under_another_id_is_never_abort
 
 
 @flinks(NEWEST)
+@pytest.mark.parametrize("ends", ["committed", "open"])
+def test_7_a_signed_plan_that_marks_is_stale_where_the_sink_has_gone_on_since(
+    ends: str, jobs: Jobs, orders: Orders
+) -> None:
+    lab, flink = orders.lab, jobs.flink
+    name = f"went-on-{ends}"
+    sink = _sink(lab, name, "INCREMENTING")
+    create(lab.new_bootstrap, name)
+    job = jobs.start(lab.old_bootstrap, sink, begin=EARLIEST)
+    savepoint = jobs.stop(job, sink, len(serials(orders)), jobs.folder / name)
+    stated = {"sink": "kafka", "sink_cluster": "old", "new_sink_cluster": "new", "transaction_timeout_ms": 900_000}
+    move = moved(lab, savepoint, jobs.folder / f"{name}-move", job=stated)
+    assert move.draft("flink-savepoint", "--mark-settled")["marks"]
+    move.sign()
+    again = jobs.start(lab.old_bootstrap, sink, state=savepoint, begin=OR_STOP)  # somebody starts it where it was
+    orders.write(FEW)
+    jobs.wait(again, sink, len(serials(orders)))
+    if ends == "committed":
+        flink.stop(again, jobs.folder / f"{name}-later")
+    else:
+        flink.kill(again)
+
+    given = ("--approval", move.folder / "plan.approval.json", *move.trusted, "--output", move.copy, "--execute")
+    ran = call("apply", move.plan, "-m", move.migration, *given, "--json")
+
+    assert ran.code == 3, ran.err
+    assert not move.copy.exists()
+    assert decisions(looked(move), held=False) == {"SINK_WENT_ON" if ends == "committed" else "ABORT"}
+
+
+@flinks(NEWEST)
 def test_5_of_a_savepoint_that_holds_nothing_it_is_said_that_the_sink_went_on(jobs: Jobs, orders: Orders) -> None:
     lab, flink = orders.lab, jobs.flink
     sink = _sink(lab, "holds-nothing", "POOLING")
