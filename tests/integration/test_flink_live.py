@@ -495,9 +495,13 @@ def test_6_what_a_job_holds_that_was_resubmitted_under_another_id_is_never_abort
 
 
 @flinks(NEWEST)
-@pytest.mark.parametrize("ends", ["committed", "open"])
-def test_7_a_signed_plan_that_marks_is_stale_where_the_sink_has_gone_on_since(
-    ends: str, jobs: Jobs, orders: Orders
+@pytest.mark.parametrize(
+    ("ends", "decision", "refused"),
+    [("committed", "SINK_WENT_ON", True), ("open", "ABORT", False)],
+    ids=["committed", "left open, which the moved job writes again"],
+)
+def test_7_a_signed_plan_that_marks_is_applied_only_where_a_fresh_draft_may_be(
+    ends: str, decision: str, refused: bool, jobs: Jobs, orders: Orders
 ) -> None:
     lab, flink = orders.lab, jobs.flink
     name = f"went-on-{ends}"
@@ -518,11 +522,14 @@ def test_7_a_signed_plan_that_marks_is_stale_where_the_sink_has_gone_on_since(
         flink.kill(again)
 
     given = ("--approval", move.folder / "plan.approval.json", *move.trusted, "--output", move.copy, "--execute")
+    chosen = ("--checkpoint", "orders", "--target", "flink-savepoint", "--mark-settled", "--author", "ada")
+    fresh = call("draft", "-m", move.migration, *chosen, "--out", move.folder / "again.json", "--json")
     ran = call("apply", move.plan, "-m", move.migration, *given, "--json")
 
-    assert ran.code == 3, ran.err
-    assert not move.copy.exists()
-    assert decisions(looked(move), held=False) == {"SINK_WENT_ON" if ends == "committed" else "ABORT"}
+    assert fresh.code == (1 if refused else 0), fresh.err
+    assert ran.code == (3 if refused else 0), ran.err
+    assert move.copy.exists() != refused
+    assert decisions(looked(move), held=False) == {decision}
 
 
 @flinks(NEWEST)
