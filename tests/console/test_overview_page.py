@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Element
 
@@ -38,6 +39,24 @@ def test_what_is_done_on_the_command_line_names_its_command_and_offers_no_button
     for command in ("draft", "sign", "apply"):
         assert f"`offsetwise {command}`" in words(page)
     assert not {"Draft plan", "Approve", "Submit"} & {button.label for button in page.button}
+
+
+def test_the_path_stands_above_everything_else_and_leads_to_the_page_of_each_step(open_page: OpenPage) -> None:
+    page = open_page(ValueReader())
+    said = words(page)
+    assert said.index("1 · Explore") < said.index("4 · Apply") < said.index("**1,050** on the old cluster")
+    links = [link.label for link in page.get("page_link") if isinstance(link, Element)]
+    assert links[:4] == ["Compare", "Draft", "Review", "Export"]
+    assert "You are here" not in said
+
+
+@pytest.mark.parametrize("live", [None, builders.comparison()], ids=["samples alone", "a migration of one's own"])
+def test_samples_are_folded_only_beside_a_migration_of_ones_own(open_page: OpenPage, live: Comparison | None) -> None:
+    page = open_page(ValueReader(live=live))
+    folded = [one for one in page.expander if "bundled sample migration" in one.label]
+    assert len(folded) == (live is not None)
+    assert all("**1,050** on the old cluster" in "".join(text.value for text in one.markdown) for one in folded)
+    assert "**1,050** on the old cluster" in words(page)
 
 
 def test_a_live_migration_is_listed_and_not_read(open_page: OpenPage) -> None:

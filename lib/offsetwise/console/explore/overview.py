@@ -35,26 +35,35 @@ _LAG: Final = ("Lag", ":material/show_chart:", "pages/explore/lag.py")
 _CHECKPOINT: Final = ("Checkpoint", ":material/save:", "pages/explore/checkpoint.py")
 _PATH: Final = (
     (
-        ":material/search:",
+        ":material/compare_arrows:",
         "1 · Explore",
-        "See every partition on both clusters, with its proof and its cost. You are here.",
+        "See for every partition where it must resume, with the proof and the cost.",
+        "Compare",
         COMPARE_PAGE,
     ),
     (
         ":material/edit_note:",
         "2 · Plan",
-        "Decide how the job moves: keep its state, or start anew. Draft makes a plan from what was compared, and "
-        "submits it; `offsetwise draft` does the same.",
+        "Decide how the job moves, and submit a plan. `offsetwise draft` does the same.",
+        "Draft",
         "pages/plan/draft.py",
     ),
     (
         ":material/fact_check:",
         "3 · Review",
-        "A second person agrees to exactly that plan, here or with `offsetwise sign`. Only then `offsetwise apply` "
-        "writes anything, never this console.",
+        "A second person approves exactly that plan, here or with `offsetwise sign`.",
+        "Review",
         "pages/plan/review.py",
     ),
+    (
+        ":material/download:",
+        "4 · Apply",
+        "Take the approved plan to where `offsetwise apply` writes it. This console never writes to a cluster.",
+        "Export",
+        "pages/plan/export.py",
+    ),
 )
+"""Icon, title, what is done, and the page where, by its name and file."""
 _Example = tuple[dict[str, str], Held[Comparison], PartitionComparison]
 REVIEW: Final = "pages/plan/review.py"
 _SHOWN: Final = 20
@@ -76,6 +85,7 @@ def draw(answers: Answers) -> None:
         "job's checkpoint and both clusters, finds where every partition must resume, and proves it on the records "
         "themselves."
     )
+    _path()
     live = [one for one in answers.offered if not one.recorded]
     samples = [one for one in answers.offered if one.recorded]
     with guard.block("waiting"):
@@ -85,13 +95,12 @@ def draw(answers: Answers) -> None:
         st.header("Your migrations", anchor=False)
         for migration in live:
             _migration(answers, migration)
-    if samples:
-        st.header("The sample migration" if live else "Start here: the sample migration", anchor=False)
-        _case(answers, samples[0])
-        _migration(answers, samples[0])
-    for sample in samples[1:]:
-        _same_case(answers, sample)
-        _migration(answers, sample)
+    if live and samples:
+        with st.expander(f"{many(len(samples), 'bundled sample migration')}, recorded: nothing to set up"):
+            _samples(answers, samples)
+    elif samples:
+        st.header("Start here: the sample migration", anchor=False)
+        _samples(answers, samples)
     if not live:
         blocks.empty(
             "To look at your own migration",
@@ -100,12 +109,23 @@ def draw(answers: Answers) -> None:
             "offsetwise init --old HOST:PORT --new HOST:PORT --checkpoints FOLDER --out migration.yaml\n"
             "offsetwise console --migration migration.yaml",
         )
-    st.header("The path", anchor=False)
-    with st.container(horizontal=True):
-        for icon, title, text, page in _PATH:
-            with st.container(border=True, height="stretch"):
-                st.markdown(f"{icon} **{title}**  \n{text}")
-                st.page_link(Path(page), label=title.rpartition(" ")[2], icon=":material/arrow_forward:")
+
+
+def _path() -> None:
+    """Draw the steps from the first look to the applied plan, each with the page where it is done."""
+    columns = st.columns(len(_PATH), border=True)
+    for column, (icon, title, text, name, page) in zip(columns, _PATH, strict=True):
+        with column:
+            st.markdown(f"**{title}**  \n{text}")
+            st.page_link(Path(page), label=name, icon=icon)
+
+
+def _samples(answers: Answers, samples: Sequence[Offered]) -> None:
+    _case(answers, samples[0])
+    _migration(answers, samples[0])
+    for sample in samples[1:]:
+        _same_case(answers, sample)
+        _migration(answers, sample)
 
 
 def _totals(answers: Answers, migrations: list[Offered]) -> None:
