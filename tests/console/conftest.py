@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -41,6 +42,16 @@ def words(page: AppTest) -> str:
     """Everything that a page says in text; not what keeps an address from being a link."""
     shown = (page.markdown, page.error, page.warning, page.info, page.success, page.code)
     return "\n".join(str(element.value) for kind in shown for element in kind).replace(BREAK, "")
+
+
+def figures(page: AppTest) -> dict[str, str]:
+    """The numbers of a page's cards by their labels, without the colours that they are in."""
+    return {card.label: uncoloured(card.value) for card in page.metric}
+
+
+def uncoloured(value: str) -> str:
+    """The value of a card without the colour that it is in."""
+    return re.sub(r"^:[a-z]+\[(.*)\]$", r"\1", value)
 
 
 def settle(page: AppTest) -> None:

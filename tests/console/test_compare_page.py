@@ -19,7 +19,7 @@ from offsetwise.model import BelongsTo, Finding, LogRange, Method, RawReuse, Raw
 from offsetwise.streams.kinesis.spec import LATEST, TRIM_HORIZON, after, in_shards
 from offsetwise.wording.verdicts import METHOD
 from tests.console import builders
-from tests.console.conftest import COMPARE, OpenPage, answer_at_look, settle, words
+from tests.console.conftest import COMPARE, OpenPage, answer_at_look, figures, settle, words
 from tests.console.readers import ValueReader
 from tests.with_cases import with_cases
 
@@ -35,13 +35,32 @@ def test_the_answer_stands_first_and_says_at_least(open_page: OpenPage) -> None:
     assert not page.exception
     assert page.error[0].value.startswith("**5 of 8 partitions would go wrong**")
     assert "at least 200 records never read" in page.error[0].value
-    assert [(card.label, card.value) for card in page.metric] == [
+    assert list(figures(page).items()) == [
         ("Partitions", "8"),
         ("Proven", "5"),
         ("Bounded", "1"),
         ("Unknown", "2"),
         ("Skipped if unedited", "≥ 200"),
     ]
+
+
+def test_cards_have_the_colour_and_the_sign_of_what_they_say(open_page: OpenPage) -> None:
+    page = open_page(ValueReader(), COMPARE)
+    shown = {card.label: (card.value, card.proto.icon) for card in page.metric}
+    assert shown == {
+        "Partitions": ("8", ""),
+        "Proven": (":green[5]", ":material/check_circle:"),
+        "Bounded": (":orange[1]", ":material/warning:"),
+        "Unknown": (":gray[2]", ":material/help:"),
+        "Skipped if unedited": (":red[≥ 200]", ":material/error:"),
+    }
+
+
+def test_a_card_with_nothing_to_report_has_no_colour(open_page: OpenPage) -> None:
+    proven = tuple(row for row in builders.comparison().partitions if row.exactness.proven)
+    page = open_page(ValueReader({"orders": builders.comparison(proven)}), COMPARE, migration="orders")
+    assert not page.exception
+    assert {card.label: (card.value, card.proto.icon) for card in page.metric}["Unknown"] == ("0", "")
 
 
 def test_what_the_new_offsets_cost_is_said_of_those_that_were_counted_only(open_page: OpenPage) -> None:

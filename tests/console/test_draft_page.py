@@ -32,7 +32,7 @@ from offsetwise.review.demo import demo_board, demo_people
 from offsetwise.review.sheet import Sheet
 from offsetwise.store.review_rows import State
 from offsetwise.store.store import Store, open_store
-from tests.console.conftest import APP, words
+from tests.console.conftest import APP, figures, words
 from tests.console.readers import ValueReader
 from tests.console.test_shell import NOBODY, PEOPLE, ROLES, SECRETS, bundled, claims
 from tests.plan.scene import grouped, rows, snapshot
@@ -82,10 +82,6 @@ def decide(page: AppTest, offset: str, reason: str, *, row: str = "payments-0") 
     return page
 
 
-def metrics(page: AppTest) -> dict[str, str]:
-    return {each.label: each.value for each in page.metric}
-
-
 def demo(kept: Store) -> tuple[Board, dict[Role, object]]:
     return demo_board(kept.reviews), dict(demo_people(datetime.now(UTC)))
 
@@ -108,7 +104,7 @@ def test_where_nobody_can_sign_in_the_page_says_how_and_still_shows_what_a_plan_
     said = words(page)
     assert "Nobody can sign in here" in said
     assert "offsetwise keygen --console" in said
-    assert metrics(page)["Partitions"] == "2"
+    assert figures(page)["Partitions"] == "2"
     assert "Deciding is off" in said
     assert not [button for button in page.main.button if button.key in ("save", "submit")]
     assert [button.label for button in page.main.button if button.label.startswith("Play")] == [
@@ -206,10 +202,10 @@ def test_editing_makes_a_new_version_and_drops_what_was_approved(kept: Store) ->
     assert isinstance(answer, Approved)
 
     page.run()
-    assert metrics(page)["Skipped"] == "0"
+    assert figures(page)["Skipped"] == "0"
     decide(page, "953", "Three test records that nobody needs.", row="orders-0")
-    assert metrics(page)["Skipped"] == "≤ 3"
-    assert metrics(page)["Decided by people"] == "1"
+    assert figures(page)["Skipped"] == "≤ 3"
+    assert figures(page)["Decided by people"] == "1"
     assert "Saving drops 1 approval of version 1." in words(page)
     press(page, "save")
 
@@ -225,11 +221,11 @@ def test_editing_makes_a_new_version_and_drops_what_was_approved(kept: Store) ->
 def test_who_opens_an_open_plan_goes_on_with_what_was_decided_in_it(kept: Store) -> None:
     press(decide(opened("author"), "590", "Read ten again, to be sure."), "save")
     again = opened("author")
-    assert metrics(again)["Replayed"] == "≤ 10"
+    assert figures(again)["Replayed"] == "≤ 10"
     assert disabled(again)["save"], "nothing is changed"
     again.selectbox(key="take-back").select("payments-0").run()
     press(again, "take-back-now")
-    assert metrics(again)["Replayed"] == "0"
+    assert figures(again)["Replayed"] == "0"
     press(again, "save")
     assert sheet_of(kept).plan.totals.overridden == 0
 
@@ -244,7 +240,7 @@ def test_an_edit_of_a_version_that_is_not_the_newest_is_refused_with_what_to_do(
     assert "Somebody saved another version meanwhile" in words(other)
     assert sheet_of(kept).row.number == 2
     press(other, "begin-again")
-    assert metrics(other)["Replayed"] == "≤ 1"
+    assert figures(other)["Replayed"] == "≤ 1"
 
 
 def test_a_plan_that_was_withdrawn_makes_room_for_a_new_one(kept: Store) -> None:
@@ -279,7 +275,7 @@ def test_every_way_says_what_it_keeps_gives_up_and_needs_and_why_it_does_not_app
     said = words(page)
     assert "! does not apply here" in said
     assert "There may be no such plan." in said
-    assert metrics(page)["Skipped"] == "?", "unknown is not 0"
+    assert figures(page)["Skipped"] == "?", "unknown is not 0"
     assert disabled(page) == {"save": True, "submit": True}
     page.checkbox(key="sink-rewound").check().run()
     assert "There may be no such plan." not in words(page)
@@ -310,7 +306,7 @@ def test_a_topic_can_start_at_its_earliest_record_with_a_reason(kept: Store) -> 
     assert "Expected the reason why this start is right" in words(page)
     page.text_input(key="start-reason").input("Everything again, the sink was emptied.")
     next(each for each in page.main.button if each.label == "Decide for the topic").click().run()
-    assert metrics(page)["Decided by people"] == "2"
+    assert figures(page)["Decided by people"] == "2"
     press(page, "save")
     plan = sheet_of(kept).plan
     assert {one.start for one in plan.positions} == {Start.EARLIEST}
@@ -409,7 +405,7 @@ def test_a_withdrawn_plan_is_drafted_again_as_another_one(kept: Store) -> None:
 def test_a_decision_that_is_none_changes_nothing_and_is_told(offset: str, reason: str, said: str) -> None:
     page = decide(opened("author"), offset, reason)
     assert said.casefold() in words(page).replace("\\", "").casefold()
-    assert metrics(page)["Decided by people"] == "0"
+    assert figures(page)["Decided by people"] == "0"
 
 
 def test_the_largest_offset_is_taken_to_the_last_digit() -> None:
@@ -461,7 +457,7 @@ def test_a_store_that_goes_down_at_the_click_says_so_and_keeps_what_was_decided(
         patched.setattr(Board, "save_draft", down)
         press(page, "save")
     assert "no answer within 5 s" in words(page)
-    assert metrics(page)["Decided by people"] == "1"
+    assert figures(page)["Decided by people"] == "1"
     press(page, "save")
     assert sheet_of(kept).plan.totals.overridden == 1
 
@@ -528,9 +524,9 @@ def test_either_answer_is_taken_with_its_price_as_the_reason(
     reader = ValueReader({"payments": replace(one, partitions=(row,))})
     reader.seen = replace(wide(one, 1), partitions=(row,))
     page = opened("author", reader=reader, migration="sample", way="state-preserving edit, in a copy")
-    assert metrics(page)["Partitions"] == "?", "bounded, and not said to tolerate replay: somebody decides"
+    assert figures(page)["Partitions"] == "?", "bounded, and not said to tolerate replay: somebody decides"
     press(page, f"alternative-{place}-payments-0")
-    assert (page.text_input(key="offset-payments-0").value, metrics(page)["Decided by people"]) == (offset, "1")
+    assert (page.text_input(key="offset-payments-0").value, figures(page)["Decided by people"]) == (offset, "1")
     press(page, "submit")
     (position,) = sheet_of(kept).plan.positions
     assert position.override is not None
@@ -543,11 +539,11 @@ def test_partitions_without_a_commit_are_left_unset_by_a_click() -> None:
     sides = (snapshot(Cluster.OLD, compared.partitions), snapshot(Cluster.NEW, compared.partitions))
     reader.seen = replace(compared, read_from=sides)
     page = opened("author", reader=reader, migration="sample", way="group offsets")
-    assert metrics(page)["Partitions"] == "?", "somebody decides, or leaves it"
+    assert figures(page)["Partitions"] == "?", "somebody decides, or leaves it"
     page.checkbox(key="leave-unset").check().run()
-    assert metrics(page)["Partitions"] == "1"
+    assert figures(page)["Partitions"] == "1"
     page.checkbox(key="leave-unset").uncheck().run()
-    assert metrics(page)["Partitions"] == "?"
+    assert figures(page)["Partitions"] == "?"
 
 
 # --------------------------------------------------------------------------- ten thousand
@@ -582,7 +578,7 @@ def test_ten_thousand_partitions_are_drafted_once_for_every_change_and_sent_in_p
     reader = ValueReader({"payments": large})
     reader.seen = large
     page = opened("author", reader=reader, migration="sample", row="payments-9999", rows="9751–10000")
-    assert metrics(page)["Partitions"] == f"{PARTITIONS:,}"
+    assert figures(page)["Partitions"] == f"{PARTITIONS:,}"
     drafts = reader.calls["draft"]
     assert drafts == 4, "once for the page, and once for each of the three ways that no rule speaks against"
     for shown in ("by topic", "needs a look first"):

@@ -29,7 +29,7 @@ from offsetwise.plan.request import DraftRequest
 from offsetwise.plan.strategies import Strategy, targets_of
 from offsetwise.store.store import open_store
 from offsetwise.wording import verdicts
-from tests.console.conftest import APP, settle, words
+from tests.console.conftest import APP, figures, settle, words
 from tests.with_cases import with_cases
 
 READER = Reader(())
@@ -249,15 +249,15 @@ def test_clusters_and_fleet_say_what_their_verdicts_are_about(offered: Offered) 
 
     fleet = READER.fleet(offered.name, lambda *_: None)
     page = page_of("operate/fleet", offered, offered.subjects[0])
-    shown = {each.label: each.value for each in page.metric}
+    shown = figures(page)
     severities = [
         {severity_of(code) for code in row.codes} if not isinstance(row.read, FailedCheckpoint) else set()
         for row in fleet.rows
     ]
-    assert shown["! Blocked"] == str(sum(Severity.BLOCKS in each for each in severities))
+    assert shown["Blocked"] == str(sum(Severity.BLOCKS in each for each in severities))
     warned = sum(
         Severity.WARNS in each and row.verdict is FleetVerdict.RESTARTABLE
         for each, row in zip(severities, fleet.rows, strict=True)
     )
-    assert shown["▲ Warned"] == str(warned)
+    assert shown["Warned"] == str(warned)
     assert bool(warned) == (" warnings: the column problems names them" in text(page))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Element
 
 from offsetwise.errors import ClusterError, ClusterUnreachableError, FileError, StoreError
@@ -13,17 +12,13 @@ from offsetwise.review.people import Person
 from offsetwise.store.reviews import Reviews
 from tests.console import builders
 from tests.console.boards import ADA, RITA, VERA, Stage, here
-from tests.console.conftest import COMPARE, OpenPage, words
+from tests.console.conftest import COMPARE, OpenPage, figures, words
 from tests.console.readers import ETL, ValueReader
 from tests.with_cases import with_cases
 
 __all__ = ["here"]
 
 OVERVIEW = "pages/explore/overview.py"
-
-
-def cards(page: AppTest) -> dict[str, str]:
-    return {card.label: card.value for card in page.metric}
 
 
 def test_the_sample_shows_1050_beside_950_and_opens_with_one_click(open_page: OpenPage) -> None:
@@ -63,7 +58,7 @@ def test_a_live_migration_is_listed_and_not_read(open_page: OpenPage) -> None:
     reader = ValueReader(live=builders.comparison())
     page = open_page(reader)
     assert "? not compared yet" in words(page)
-    assert cards(page) == {"Checkpoints": "1", "Groups": "1"}
+    assert figures(page) == {"Checkpoints": "1", "Groups": "1"}
     assert reader.calls["compare"] == reader.calls["checkpoint_reading"] == 0
 
 
@@ -77,7 +72,7 @@ def test_all_jobs_are_compared_at_once_and_each_shows_its_verdict_or_why_it_has_
     assert "5 of 8 partitions would go wrong" in told
     assert "the last attempt failed" in told
     assert "expected committed offsets, found none" in told
-    assert cards(page)["Compared"] == "1 of 2"
+    assert figures(page)["Compared"] == "1 of 2"
     assert (reader.calls["compare all"], reader.calls["compare"]) == (1, 0)
     assert page.button(key="all-orders-to-new-again").label == "Compare all again"
 
@@ -88,7 +83,7 @@ def test_what_was_compared_is_counted_with_what_would_go_wrong(open_page: OpenPa
     )
     page.button(key="compare-now").click().run()
     page.switch_page(OVERVIEW).run()
-    assert cards(page) == {
+    assert figures(page) == {
         "Checkpoints": "1",
         "Groups": "1",
         "Compared": "1 of 2",

@@ -24,6 +24,7 @@ from offsetwise.console.explore.compare_table import Filters, Rows, filtered
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, downloads, evidence, layout, palette, selectors, table
+from offsetwise.console.widgets.blocks import Card, counted, tone_of
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.charts import Drawn
 from offsetwise.console.widgets.escaping import markdown, plain
@@ -218,18 +219,15 @@ def _metrics(shown: Comparison) -> None:
     told = any(row.raw.verdict is not RawVerdict.UNKNOWN for row in shown.partitions)
     blocks.cards(
         (
-            (
-                "Partitions",
-                number(summary.partitions),
-                "One row per partition of the positions, and per new partition.",
-            ),
-            ("Proven", number(proven), "The position on the new cluster was proven on the records."),
-            ("Bounded", number(summary.bounded), verdicts.MEANING[Exactness.BOUNDED]),
-            ("Unknown", number(unknown), "No place is known, or only claimed by somebody."),
-            (
+            Card("Partitions", number(summary.partitions), "One per partition of the positions, and per new one."),
+            counted("Proven", proven, "The position on the new cluster was proven on the records.", Tone.RIGHT),
+            counted("Bounded", summary.bounded, verdicts.MEANING[Exactness.BOUNDED], Tone.CAREFUL),
+            counted("Unknown", unknown, "No position is known, or only claimed by somebody.", Tone.UNKNOWN),
+            Card(
                 "Skipped if unedited",
                 f"≥ {number(summary.raw_skip)}" if told else "?",
                 "Records never read if the old numbers were used. Only what is proven is added up.",
+                tone_of(summary.raw_skip, Tone.WRONG) if told else Tone.UNKNOWN,
             ),
         )
     )

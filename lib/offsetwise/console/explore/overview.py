@@ -17,6 +17,7 @@ from offsetwise.console.explore import compare
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, evidence, palette
+from offsetwise.console.widgets.blocks import Card, counted, tone_of
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.engines.registry import keeper_of
 from offsetwise.errors import OffsetwiseError
@@ -25,6 +26,7 @@ from offsetwise.position import offset_or_none
 from offsetwise.review.sheet import Waiting
 from offsetwise.store.review_rows import State
 from offsetwise.wording import duration, many, number
+from offsetwise.wording.verdicts import Tone
 
 COMPARE_PAGE: Final = "pages/explore/compare.py"
 _OF_MIGRATION: Final = (
@@ -133,21 +135,20 @@ def _totals(answers: Answers, migrations: list[Offered]) -> None:
     held = [found.value for found in map(answers.held, keys) if found is not None]
     kinds = Counter(subject.kind for one in migrations for subject in one.subjects)
     cards = [
-        ("Checkpoints", number(kinds[SubjectKind.CHECKPOINT]), "Those that the migration files name."),
-        ("Groups", number(kinds[SubjectKind.GROUP]), "Those that the migration files name."),
+        Card("Checkpoints", number(kinds[SubjectKind.CHECKPOINT]), "Those that the migration files name."),
+        Card("Groups", number(kinds[SubjectKind.GROUP]), "Those that the migration files name."),
     ]
     if held:
+        wrong = sum(one.summary.raw_wrong for one in held)
+        skip = sum(one.summary.raw_skip for one in held)
         cards += [
-            ("Compared", f"{number(len(held))} of {number(len(keys))}", "Since this console was started."),
-            (
-                "Partitions that would go wrong",
-                number(sum(one.summary.raw_wrong for one in held)),
-                "If nobody edits the offsets.",
-            ),
-            (
+            Card("Compared", f"{number(len(held))} of {number(len(keys))}", "Since this console was started."),
+            counted("Partitions that would go wrong", wrong, "If nobody edits the offsets.", Tone.WRONG),
+            Card(
                 "Skipped if unedited",
-                f"≥ {number(sum(one.summary.raw_skip for one in held))}",
+                f"≥ {number(skip)}",
                 "Records that would never be read.",
+                tone_of(skip, Tone.WRONG),
             ),
         ]
     blocks.cards(cards)

@@ -17,6 +17,7 @@ from offsetwise.console.operate.fleet_table import now_ms
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, downloads, layout, palette, table
+from offsetwise.console.widgets.blocks import Card, counted
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.console.widgets.evidence import linked
@@ -29,6 +30,7 @@ from offsetwise.findings import severity_of
 from offsetwise.fleet import Fleet, FleetRow, FleetVerdict
 from offsetwise.model import Checkpoint, Subject, SubjectKind
 from offsetwise.wording import many, moment, number, part, read_at, verdicts
+from offsetwise.wording.verdicts import Tone
 
 CHECKPOINT_PAGE: Final = "pages/explore/checkpoint.py"
 MAX_POSITIONS: Final = 250
@@ -104,28 +106,33 @@ def _metrics(held: Held[Fleet]) -> None:
     known = fleet_table.facts(held)
     blocks.cards(
         (
-            (
+            Card(
                 "Checkpoints",
                 number(len(held.value.rows)),
                 "Those the migration file names, and those found below roots.",
             ),
             *(
-                (_title(verdict), number(known.counts[verdict]), fleet_table.MEANING[verdict])
+                counted(
+                    _title(verdict),
+                    known.counts[verdict],
+                    fleet_table.MEANING[verdict],
+                    fleet_table.VERDICTS[verdict].tone,
+                )
                 for verdict in FleetVerdict
             ),
-            (
-                "▲ Warned",
-                number(sum(row.warned for row in held.value.rows)),
+            counted(
+                "Warned",
+                sum(row.warned for row in held.value.rows),
                 "Those that can be restarted and have a problem that warns: the column problems names it.",
+                Tone.CAREFUL,
             ),
-            ("Copies", number(known.copies), "Checkpoints whose query id another one carries too."),
+            Card("Copies", number(known.copies), "Checkpoints whose query id another one carries too."),
         )
     )
 
 
 def _title(verdict: FleetVerdict) -> str:
-    called = "blocked" if verdict is FleetVerdict.PROBLEMS else verdict.value
-    return f"{fleet_table.VERDICTS[verdict].icon} {called.capitalize()}"
+    return ("blocked" if verdict is FleetVerdict.PROBLEMS else verdict.value).capitalize()
 
 
 def _map(held: Held[Fleet], colours: Palette) -> None:

@@ -18,6 +18,7 @@ from offsetwise.console.plan.work import Drafted, Frozen, Work, begun_with, draf
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, selectors
+from offsetwise.console.widgets.blocks import Card, tone_of
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import Comparison, GateCheck, Outcome, Plan, Subject, Target, time_of
@@ -207,20 +208,30 @@ def _begin(frozen: Frozen, who: str, sheet: Sheet) -> None:
     st.session_state[sinks.MARK] = bool(sheet.plan.marks)
 
 
+_CARDS: Final = {
+    "Partitions": "Positions in the plan.",
+    "Replayed": "Records read twice, at most.",
+    "Skipped": "Records never read, at most.",
+    "Not counted": "Partitions of which it is not known how many records are read twice or never.",
+    "Decided by people": "Positions that a person chose.",
+}
+"""Titles of the cards of a draft, and what each means."""
+
+
 def _totals(plan: Plan | None) -> None:
     totals = None if plan is None else plan.totals
+    if totals is None:
+        blocks.cards(Card(label, "?", meaning, Tone.UNKNOWN) for label, meaning in _CARDS.items())
+        return
+    shown = (
+        (number(totals.partitions), None),
+        (at_most(totals.replay), tone_of(totals.replay, Tone.CAREFUL)),
+        (at_most(totals.skip), tone_of(totals.skip, Tone.WRONG)),
+        (number(totals.uncounted), tone_of(totals.uncounted, Tone.UNKNOWN)),
+        (number(totals.overridden), tone_of(totals.overridden, Tone.CAREFUL)),
+    )
     blocks.cards(
-        (
-            ("Partitions", "?" if totals is None else number(totals.partitions), None),
-            ("Replayed", "?" if totals is None else at_most(totals.replay), "Records read twice, at most."),
-            ("Skipped", "?" if totals is None else at_most(totals.skip), "Records never read, at most."),
-            (
-                "Not counted",
-                "?" if totals is None else number(totals.uncounted),
-                "Partitions of which it is not known how many records are read twice or never.",
-            ),
-            ("Decided by people", "?" if totals is None else number(totals.overridden), None),
-        )
+        Card(label, value, meaning, tone) for (label, meaning), (value, tone) in zip(_CARDS.items(), shown, strict=True)
     )
 
 

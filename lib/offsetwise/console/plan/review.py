@@ -15,6 +15,7 @@ from offsetwise.console.plan.panel import live, outcome, unsent
 from offsetwise.console.plan.panel.naming import plan_name
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, evidence, palette, table
+from offsetwise.console.widgets.blocks import Card, counted
 from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.model import Severity
 from offsetwise.plan.drift import Drift
@@ -23,6 +24,7 @@ from offsetwise.review.access import Role
 from offsetwise.review.sheet import Sheet
 from offsetwise.store.review_rows import State
 from offsetwise.wording import many, number
+from offsetwise.wording.verdicts import Tone
 
 _BESIDE: Final = (5, 3)
 """Widths of the plan and of the decision beside it, which stands below where there is no room."""
@@ -145,6 +147,12 @@ def _drifted(sheet: Sheet, drifts: tuple[Drift, ...]) -> None:
     )
 
 
+def _cost_tone(cost: str, tone: Tone) -> Tone | None:
+    if cost == "?":
+        return Tone.UNKNOWN
+    return None if cost == number(0) else tone
+
+
 def _job(sheet: Sheet, shown: positions.Shown) -> None:
     st.subheader("What happens to the job", anchor=False)
     skipped, replayed, unknown = shown.cost
@@ -152,10 +160,10 @@ def _job(sheet: Sheet, shown: positions.Shown) -> None:
     if plan.positions:
         blocks.cards(
             (
-                ("Skipped", skipped, "Records never read, at most."),
-                ("Replayed", replayed, "Records read twice, at most."),
-                ("Partitions", number(plan.totals.partitions), "Positions in the plan."),
-                ("Decided by people", number(plan.totals.overridden), "Positions that a person chose."),
+                Card("Skipped", skipped, "Records never read, at most.", _cost_tone(skipped, Tone.WRONG)),
+                Card("Replayed", replayed, "Records read twice, at most.", _cost_tone(replayed, Tone.CAREFUL)),
+                Card("Partitions", number(plan.totals.partitions), "Positions in the plan."),
+                counted("Decided by people", plan.totals.overridden, "Positions that a person chose.", Tone.CAREFUL),
             )
         )
     if unknown:

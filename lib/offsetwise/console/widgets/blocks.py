@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -17,6 +17,7 @@ from streamlit.delta_generator import DeltaGenerator
 from offsetwise.console.answers import Answer, Answers, Held, Question, Reading
 from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.errors import AccessError, ClusterAuthError, ClusterUnreachableError, OffsetwiseError, PlanError
+from offsetwise.wording import number
 from offsetwise.wording.verdicts import Tone
 
 CHART_OPTIONS: Final = {"showSendToCloud": False, "displaylogo": False, "displayModeBar": False}
@@ -310,8 +311,40 @@ def box(tone: Tone, text: str) -> None:
     draw(text, icon=icon)
 
 
-def cards(shown: Iterable[tuple[str, str, str | None]]) -> None:
-    """Draw numbers side by side: what each is, its value, and what it means."""
+class Card(NamedTuple):
+    """A number of a row of cards."""
+
+    label: str
+    value: str
+    meaning: str | None = None
+    """Shown when the pointer rests on the label."""
+    tone: Tone | None = None
+    """What the number says of the job; None where it says neither good nor bad."""
+
+
+def cards(shown: Iterable[Card]) -> None:
+    """Draw numbers side by side, all of one height. One with a tone has its colour, and its sign beside the label."""
     with st.container(horizontal=True):
-        for label, value, meaning in shown:
-            st.metric(label, value, border=True, help=meaning)
+        for card in shown:
+            value, icon = card.value, None
+            if card.tone is not None:
+                value, icon = f":{card.tone.colour}[{card.value}]", _BOX[card.tone][1]
+            st.metric(card.label, value, border=True, help=card.meaning, icon=icon, height="stretch")
+
+
+def counted(label: str, count: int | None, meaning: str, tone: Tone) -> Card:
+    """Return the card of a count that has a tone unless it is 0; one that is not known says so.
+
+    >>> counted("Unread", 1050, "Records.", Tone.WRONG).value
+    '1,050'
+    """
+    return Card(label, number(count), meaning, Tone.UNKNOWN if count is None else tone_of(count, tone))
+
+
+def tone_of(count: int, tone: Tone) -> Tone | None:
+    """Return the tone of a number that is of no concern while it is 0.
+
+    >>> tone_of(0, Tone.WRONG), tone_of(2, Tone.WRONG)
+    (None, <Tone.WRONG: 'wrong'>)
+    """
+    return tone if count else None

@@ -15,6 +15,7 @@ from offsetwise.console.plan import decided
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, layout, table
+from offsetwise.console.widgets.blocks import Card, counted
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.engines.engine import CheckpointReading
 from offsetwise.engines.flink.details import Operator, OperatorState, Saved, flink_details
@@ -93,19 +94,20 @@ def _metrics(read: CheckpointReading, *, recorded: bool) -> None:
     age = duration(None if written is None else read.read_at_ms - written)
     blocks.cards(
         (
-            ((saved.kind or "kind unknown").capitalize(), number(saved.id), "Its id: it grows by one with each."),
-            ("Age" if recorded else "File age", age, _OF_RECORDING if recorded else _OF_FILE),
-            (
+            Card((saved.kind or "kind unknown").capitalize(), number(saved.id), "Its id: it grows by one with each."),
+            Card("Age" if recorded else "File age", age, _OF_RECORDING if recorded else _OF_FILE),
+            Card(
                 "Partitions",
                 number(sum(len(one.positions) + len(one.marked) for one in shown.sources)),
                 "Of its sources.",
             ),
-            ("Operators", number(len(details.operators)), "Each is known by its uid or its hash."),
-            ("State", size(details.state_bytes), "Bytes of all states of all operators."),
-            (
+            Card("Operators", number(len(details.operators)), "Each is known by its uid or its hash."),
+            Card("State", size(details.state_bytes), "Bytes of all states of all operators."),
+            counted(
                 "Open transactions",
-                number(len(shown.details.transactions)),
+                len(shown.details.transactions),
                 "Of the job's Kafka sinks, as they stood then.",
+                Tone.CAREFUL,
             ),
         )
     )

@@ -14,7 +14,7 @@ from offsetwise.console.explore.checkpoint.sources import restart_tone
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, downloads, layout, table
-from offsetwise.console.widgets.blocks import asked
+from offsetwise.console.widgets.blocks import Card, asked, counted
 from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.console.widgets.shards import in_shards
 from offsetwise.console.widgets.table import Column, Columns
@@ -128,15 +128,15 @@ def _metrics(read: CheckpointReading) -> None:
     newest = details.batches[-1] if details.batches else None
     blocks.cards(
         (
-            ("Last committed batch", _or_none(details.last_committed_batch), "The newest file in commits/."),
-            ("Last planned batch", _or_none(details.last_planned_batch), "The newest file in offsets/."),
+            Card("Last committed batch", _or_none(details.last_committed_batch), "The newest file in commits/."),
+            Card("Last planned batch", _or_none(details.last_planned_batch), "The newest file in offsets/."),
             *_again(shown),
-            (
+            Card(
                 "Shards" if in_shards(shown) else "Partitions",
                 number(sum(len(one.positions) + len(one.shards) for one in shown.sources)),
                 "Of its sources.",
             ),
-            ("State", size(details.state_bytes) if details.state else "none", "Bytes of all files in state/."),
+            Card("State", size(details.state_bytes) if details.state else "none", "Bytes of all files in state/."),
         )
     )
     mark = sources.watermark(newest.watermark_ms) if newest else "?"
@@ -147,11 +147,11 @@ def _metrics(read: CheckpointReading) -> None:
     )
 
 
-def _again(shown: Checkpoint) -> Iterator[tuple[str, str, str]]:
+def _again(shown: Checkpoint) -> Iterator[Card]:
     """Count what a restart reads again; of shards nothing, because sequence numbers tell no number of records."""
     if not in_shards(shown):
         says = "Records between the committed and the planned end, added up."
-        yield "Read again on restart", number(again_on_restart(shown)), says
+        yield counted("Read again on restart", again_on_restart(shown), says, Tone.CAREFUL)
 
 
 @st.fragment
