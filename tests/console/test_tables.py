@@ -136,6 +136,16 @@ def test_every_column_of_compare_stands_inside_a_window_of_1400_pixels() -> None
     assert sum(column.width or 0 for column in shown) <= 1400 - sidebar - padding - boxes
 
 
+@with_cases(
+    ("name", "heading"),
+    [("p", "partition"), ("ahead", "records ahead"), ("old offset", None)],
+)
+def test_headings_are_in_full_words_on_screen_and_files_keep_their_names(name: str, heading: str | None) -> None:
+    rows = builders.comparison().partitions
+    assert table.prepared(PARTITIONS, rows, LIGHT).columns[name]["label"] == heading
+    assert name in compare_table.csv(rows).decode().splitlines()[0].split(",")
+
+
 def test_findings_are_counted_on_screen_and_named_in_downloads() -> None:
     row = builders.partition(findings=("FOREIGN_AHEAD", "LOSS_INSIDE_LOG", "GAP"))
     assert table.frame(PARTITIONS, [row])["findings"][0] == "! 1  ▲ 1  i 1"

@@ -32,7 +32,7 @@ def in_time(rows: Sequence[PartitionComparison]) -> bool:
 
 PARTITIONS: Final[table.Columns[PartitionComparison]] = (
     Column("topic", lambda row: row.topic, 96, pinned=True),
-    Column("p", lambda row: row.partition, 36, "Partition.", pinned=True),
+    Column("p", lambda row: row.partition, 70, pinned=True, heading="partition"),
     Column("old offset", lambda row: row.old_offset, 78, "The next record to read on the old cluster."),
     Column("new offset", lambda row: row.new_offset, 82, "The same place on the new cluster."),
     Column("shift", verdicts.shift, 52, "New offset minus old offset.", when=lambda rows: not in_time(rows)),
@@ -63,7 +63,13 @@ PARTITIONS: Final[table.Columns[PartitionComparison]] = (
     Column("behind, new", lambda row: behind(row.behind_new), 150, _BEHIND, when=in_time),
     Column("replay", lambda row: row.replay, 54, "Records read twice at the new offset, at most."),
     Column("skip", lambda row: row.skip, 44, "Records never read at the new offset, at most."),
-    Column("ahead", verdicts.ahead, 92, "How the records from the position on differ on the new cluster."),
+    Column(
+        "ahead",
+        verdicts.ahead,
+        104,
+        "How the records from the position on differ on the new cluster.",
+        heading="records ahead",
+    ),
     Column(
         "findings",
         lambda row: verdicts.findings(map(severity_of, row.findings)),
@@ -80,7 +86,7 @@ PARTITIONS: Final[table.Columns[PartitionComparison]] = (
 )
 LANES: Final[table.Columns[PartitionComparison]] = (
     Column("topic", lambda row: row.topic),
-    Column("p", lambda row: row.partition, 44, "Partition."),
+    Column("p", lambda row: row.partition, 70, heading="partition"),
     Column("old log start", lambda row: row.old.log_start),
     Column("old offset", lambda row: row.old_offset),
     Column("old HW", lambda row: row.old.hw),

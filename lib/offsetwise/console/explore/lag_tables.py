@@ -80,7 +80,7 @@ def partitions(sample: LagSample, claimed: LagSample, *, groups: int = MOST_GROU
 
     return (
         Column("topic", lambda row: row.topic, 96, pinned=True),
-        Column("p", lambda row: row.partition, 36, "Partition.", pinned=True),
+        Column("p", lambda row: row.partition, 70, pinned=True, heading="partition"),
         Column("position", lambda row: row.position),
         left(Cluster.OLD),
         Column("place on new", lambda row: row.new_position, 94, "Proven on the records where `exactness` says so."),
@@ -97,7 +97,7 @@ def partitions(sample: LagSample, claimed: LagSample, *, groups: int = MOST_GROU
             for index, group in enumerate(sample.groups[:groups])
             if group != sample.group
         ),
-        Column("by", lambda row: row.method.value, 116),
+        Column("by", lambda row: row.method.value, 116, "How the position on new was found.", heading="found by"),
         Column("exactness", lambda row: verdicts.EXACTNESS[row.exactness], 84),
         Column("old log start", lambda row: row.old.log_start, 86),
         Column("old HW", lambda row: row.old.hw),

@@ -72,7 +72,7 @@ class Row:
 
 POSITIONS: Final[Columns[Row]] = (
     Column("topic", lambda row: row.position.topic, 96, pinned=True),
-    Column("p", lambda row: row.position.partition, 34, "Partition.", pinned=True),
+    Column("p", lambda row: row.position.partition, 70, pinned=True, heading="partition"),
     Column("from", lambda row: row.position.old_offset, 64, "The next record to read on the old cluster."),
     Column("to", lambda row: row.position.new_offset, 64, "Where the plan resumes on the new cluster."),
     Column(
@@ -87,8 +87,9 @@ POSITIONS: Final[Columns[Row]] = (
     Column(
         "look",
         lambda row: LOOKS[row.look],
-        84,
+        100,
         "What needs a look: unsafe first, then what the version before had otherwise, then what is not exact.",
+        heading="needs a look",
     ),
     Column("exactness", lambda row: mark(row.position), 92, "How well that place is known, or that a person chose it."),
     Column(

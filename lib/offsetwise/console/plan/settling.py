@@ -49,7 +49,7 @@ _CHOICES: Final[Columns[SettlementChoice]] = (
     Column("transactional id", lambda one: one.transactional_id),
     Column("decision", lambda one: one.decision.lower()),
     Column("reason", lambda one: one.reason),
-    Column("by", lambda one: one.by),
+    Column("by", lambda one: one.by, heading="decided by"),
 )
 
 

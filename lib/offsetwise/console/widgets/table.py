@@ -53,6 +53,8 @@ class Column(Generic[Row]):
     tone: Callable[[Row], Tone | None] | None = None
     """The colour of what is no verdict."""
     _: KW_ONLY
+    heading: str = ""
+    """In full words, on screen, where `name`, which stands in files, is shorter."""
     printed: Callable[[int], str] | None = None
     """Prints an integer on screen where its digits would say little."""
     right: bool = False
@@ -230,12 +232,16 @@ def _layout(column: Column[Row], cells: pd.Series[Any], values: Sequence[Cell]) 
     width, number = column.width, _integer(cells)
     if number and column.printed is None:
         digits = max((len(f"{end:,}") for end in _ends(cells)), default=0)
-        heading = max(_NARROWEST_PX, _CELL_PADDING_PX + _LETTER_PX * len(column.name))
+        heading = max(_NARROWEST_PX, _CELL_PADDING_PX + _LETTER_PX * len(column.heading or column.name))
         width = max(width or heading, _CELL_PADDING_PX + _DIGIT_PX * digits)
     if places := [cells.iloc[at] for at, each in enumerate(values) if isinstance(each, OpaquePosition)]:
         width = max(width or 0, _CELL_PADDING_PX + _LETTER_PX * max(map(len, places)))
     return st.column_config.Column(
-        width=width, alignment="right" if number or column.right else None, help=column.help, pinned=column.pinned
+        column.heading or None,
+        width=width,
+        alignment="right" if number or column.right else None,
+        help=column.help,
+        pinned=column.pinned,
     )
 
 

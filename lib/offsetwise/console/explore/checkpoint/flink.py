@@ -28,7 +28,12 @@ _OPERATORS: Final[Columns[Operator]] = (
     Column("operator", lambda one: one.name or "(not named)"),
     Column("uid", lambda one: one.uid or "–", help="Without one, the id comes from the job's graph."),
     Column("parallelism", lambda one: one.parallelism),
-    Column("most", lambda one: one.max_parallelism, help="The maximum parallelism."),
+    Column(
+        "most",
+        lambda one: one.max_parallelism,
+        help="The largest parallelism that the state can be restored with.",
+        heading="maximum parallelism",
+    ),
     Column("states", lambda one: len(one.states)),
     Column("state", lambda one: wording.size(sum(state.size_bytes for state in one.states))),
     Column("finished", lambda one: "yes" if one.finished else "no"),
@@ -49,7 +54,7 @@ _RETAINED: Final[Columns[RetainedCheckpoint]] = (
 )
 _APART: Final[Columns[tuple[SourcePosition, int]]] = (
     Column("topic", lambda row: row[0].topic),
-    Column("p", lambda row: row[0].partition, 44, "Partition."),
+    Column("p", lambda row: row[0].partition, 70, heading="partition"),
     Column("continues at", lambda row: row[0].offset),
     Column("the named one at", lambda row: row[1]),
     Column("read again", lambda row: row[1] - row[0].offset, help="Negative where this one is further on."),

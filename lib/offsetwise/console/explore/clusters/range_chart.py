@@ -21,7 +21,7 @@ Lane = tuple[TopicPair, int, PartitionState | None, PartitionState | None]
 LANES: Final[Columns[Lane]] = (
     Column("old topic", lambda lane: lane[0].old_name or ""),
     Column("new topic", lambda lane: lane[0].new_name or ""),
-    Column("p", lambda lane: lane[1], 44, "Partition."),
+    Column("p", lambda lane: lane[1], 70, heading="partition"),
     Column("old log start", lambda lane: None if lane[2] is None else lane[2].log_start),
     Column("old LSO", lambda lane: None if lane[2] is None else lane[2].lso),
     Column("old HW", lambda lane: None if lane[2] is None else lane[2].hw),
