@@ -50,6 +50,17 @@ class TestSample:
         assert "Batch 7 is planned and not committed" in said(page)
         assert "[PENDING_BATCH](help?code=PENDING_BATCH)" in said(page)
 
+    def test_positions_stand_by_topic_and_partition_and_times_are_written_as_in_the_head(
+        self, open_page: OpenPage
+    ) -> None:
+        page = open_page(Reader(()), PAGE)
+        positions = next(each.value for each in page.dataframe if "next record" in each.value)
+        named = list(zip(positions["topic"], positions["p"], strict=True))
+        assert len(named) == 8
+        assert named == sorted(named)
+        assert "from 2026-11-21 12:58:25 UTC" in said(page)
+        assert "planned at 2026-11-21 12:58:20 UTC" in said(page)
+
     def test_a_row_that_the_migration_names_leads_to_its_page(self, open_page: OpenPage) -> None:
         page = open_page(Reader(()), PAGE)
         link: Any = page.get("page_link")[0].proto

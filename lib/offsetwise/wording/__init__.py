@@ -160,6 +160,18 @@ def moment(timestamp_ms: int | None) -> str:
     return f"{read:%Y-%m-%dT%H:%M:%S}.{timestamp_ms % 1000:03d}Z"
 
 
+def clock(timestamp_ms: int | None, *, milliseconds: bool = False) -> str:
+    """Return a time as a page writes it in a sentence; `?` where there is none usable.
+
+    >>> clock(1_700_000_000_123), clock(1_700_000_000_123, milliseconds=True), clock(-1)
+    ('2023-11-14 22:13:20 UTC', '2023-11-14 22:13:20.123 UTC', '?')
+    """
+    exact = moment(timestamp_ms)
+    if exact == "?":
+        return exact
+    return f"{exact.replace('T', ' ')[: -1 if milliseconds else -5]} UTC"
+
+
 def utc(timestamp_ms: int) -> str:
     """Say a time in ISO 8601, UTC, to the second; one that no calendar has, in milliseconds.
 

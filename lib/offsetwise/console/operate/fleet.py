@@ -29,7 +29,7 @@ from offsetwise.engines.rows import FailedCheckpoint
 from offsetwise.findings import severity_of
 from offsetwise.fleet import Fleet, FleetRow, FleetVerdict
 from offsetwise.model import Checkpoint, Subject, SubjectKind
-from offsetwise.wording import many, moment, number, part, read_at, verdicts
+from offsetwise.wording import clock, many, number, part, read_at, verdicts
 from offsetwise.wording.verdicts import Tone
 
 CHECKPOINT_PAGE: Final = "pages/explore/checkpoint.py"
@@ -276,16 +276,16 @@ def _numbers(held: Held[Fleet], row: FleetRow, checkpoint: Checkpoint, *, record
         age = fleet_table.age(fleet_table.age_ms(details.written_ms, now))
         dated = "recorded as written" if recorded else "file dated"
         called = markdown((details.words or (details.kind,))[0].capitalize())
-        st.markdown(f"**{called}**, {dated} {moment(details.written_ms)} ({age} before this was read). {end}")
+        st.markdown(f"**{called}**, {dated} {clock(details.written_ms)} ({age} before this was read). {end}")
         return
     planned, committed = (
         fleet_table.age(fleet_table.age_ms(at, now)) for at in (row.planned_at_ms, row.committed_at_ms)
     )
     st.markdown(
         f"Batch **{number(checkpoint.details.last_planned_batch)}** is the newest planned one, from "
-        f"{moment(row.planned_at_ms)} ({planned} before this was read). Batch "
+        f"{clock(row.planned_at_ms)} ({planned} before this was read). Batch "
         f"**{number(checkpoint.details.last_committed_batch)}** is the newest committed one, planned at "
-        f"{moment(row.committed_at_ms)} ({committed} before). {end}"
+        f"{clock(row.committed_at_ms)} ({committed} before). {end}"
     )
     if checkpoint.job_id is not None:
         st.markdown("Query id")

@@ -16,7 +16,7 @@ from offsetwise.console.widgets.shards import several
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.engines.batch_files import SHOWN_BYTES, BatchFiles, RawFile
 from offsetwise.engines.spark.offset_log import OffsetFile
-from offsetwise.wording import many, moment, number
+from offsetwise.wording import clock, many, number
 
 _LONG: Final = 4_000
 """Characters of a file above which it is shown in a box that scrolls."""
@@ -110,7 +110,7 @@ def _parsed(found: BatchFiles) -> None:
 
 def _offsets(parsed: OffsetFile) -> None:
     st.markdown(
-        f"Offset log **v{parsed.version}** · planned **{moment(parsed.timestamp_ms)}** · watermark "
+        f"Offset log **v{parsed.version}** · planned **{clock(parsed.timestamp_ms)}** · watermark "
         f"**{sources.watermark(parsed.watermark_ms)}** · {many(len(parsed.configuration), 'setting')}"
     )
     for source in parsed.sources:

@@ -21,7 +21,7 @@ from offsetwise.engines.engine import CheckpointReading
 from offsetwise.engines.flink.details import Operator, OperatorState, Saved, flink_details
 from offsetwise.model import Checkpoint, RetainedCheckpoint, SourcePosition
 from offsetwise.position import offset_of
-from offsetwise.wording import duration, many, moment, number, size
+from offsetwise.wording import clock, duration, many, number, size
 from offsetwise.wording.verdicts import Tone
 
 _OPERATORS: Final[Columns[Operator]] = (
@@ -122,7 +122,7 @@ def _metrics(read: CheckpointReading, *, recorded: bool) -> None:
 def _told(saved: Saved, *, recorded: bool = False) -> str:
     """Say what a checkpoint tells of itself."""
     dated = "Recorded as written" if recorded else "File dated"
-    told = [f"{dated} **{moment(saved.written_ms)}**", f"format of _metadata **{saved.format_version}**"]
+    told = [f"{dated} **{clock(saved.written_ms)}**", f"format of _metadata **{saved.format_version}**"]
     if saved.format is not None:
         told.append(f"**{saved.format}** format")
     told.append("aligned" if saved.aligned else "**unaligned: it holds records in flight**")

@@ -88,9 +88,9 @@ def watermark(milliseconds: int | None) -> str:
     """Print a watermark; Spark writes 0 until there is one.
 
     >>> watermark(0), watermark(None), watermark(1_740_989_773_501)
-    ('none yet', '?', '2025-03-03T08:16:13.501Z')
+    ('none yet', '?', '2025-03-03 08:16:13.501 UTC')
     """
-    return "none yet" if milliseconds == 0 else wording.moment(milliseconds)
+    return "none yet" if milliseconds == 0 else wording.clock(milliseconds, milliseconds=True)
 
 
 def _sources(checkpoint: Checkpoint) -> Columns[CheckpointSource]:
@@ -130,11 +130,15 @@ def resumes(checkpoint: Checkpoint) -> Columns[Resumed]:
 
 
 def resumed(checkpoint: Checkpoint) -> list[Resumed]:
-    """Give where reading continues in every partition, in the order of the file; those without an offset come last."""
-    return [
-        *((source.id, one) for source in checkpoint.sources for one in source.positions),
-        *((source.id, one) for source in checkpoint.sources for one in source.marked),
-    ]
+    """Return where reading continues, by topic and partition; partitions without an offset come last."""
+    positions = [(source.id, one) for source in checkpoint.sources for one in source.positions]
+    marked = [(source.id, one) for source in checkpoint.sources for one in source.marked]
+    return [*sorted(positions, key=_topic_partition), *sorted(marked, key=_topic_partition)]
+
+
+def _topic_partition(row: Resumed) -> tuple[str, int, str]:
+    source, position = row
+    return position.topic, position.partition, source
 
 
 def _kafka(source: CheckpointSource) -> bool:

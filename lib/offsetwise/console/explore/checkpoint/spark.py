@@ -23,7 +23,7 @@ from offsetwise.engines.spark.details import StateStore, spark_details
 from offsetwise.model import Checkpoint
 from offsetwise.model.state import StateRows, StoreRows
 from offsetwise.position import offset_of
-from offsetwise.wording import many, moment, number, size
+from offsetwise.wording import clock, many, number, size
 from offsetwise.wording.verdicts import Tone
 
 YOUNG_MS: Final = 120_000
@@ -142,7 +142,7 @@ def _metrics(read: CheckpointReading) -> None:
     mark = sources.watermark(newest.watermark_ms) if newest else "?"
     st.markdown(
         f":gray[Watermark of the newest batch: **{mark}** · planned **"
-        f"{moment(newest.timestamp_ms if newest else None)}** · offset log v"
+        f"{clock(newest.timestamp_ms if newest else None)}** · offset log v"
         f"{number(details.offset_log_version)} · commit log v{number(details.commit_log_version)}]"
     )
 
