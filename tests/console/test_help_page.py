@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from offsetwise.console.help import _TOPICS
 from offsetwise.console.help import document as parts
@@ -88,3 +89,22 @@ def test_an_example_of_a_document_is_shown_to_the_letter() -> None:
     examples = [part.text for part in parts("clusters") if part.example]
     assert "sasl.password: ${KAFKA_PASSWORD}        # environment\n" in examples[1]
     assert 'kafka-acls.sh --bootstrap-server "$OLD" --add' in examples[0]
+
+
+def test_a_search_over_all_of_help_leads_to_the_parts_that_have_all_words(open_page: OpenPage) -> None:
+    page = open_page(ValueReader(), HELP)
+    page.text_input(key="words").set_value("keygen console.key").run()
+    assert not page.exception
+    links: list[Any] = [link.proto for link in page.get("page_link")]
+    assert {"**Sign-in**", "**Start**"} & {link.label for link in links} == {"**Sign-in**"}
+    assert next(link.query_string for link in links if link.label == "**Sign-in**") == "about=Sign-in"
+    page.text_input(key="words").set_value("no such words in <b>").run()
+    assert not page.exception
+    assert "No part of Help has all these words." in words(page)
+
+
+def test_the_parts_of_help_are_one_list(open_page: OpenPage) -> None:
+    page = open_page(ValueReader(), HELP, about="Keyboard")
+    assert page.selectbox(key="about").value == "Keyboard"
+    assert page.selectbox(key="about").options == list(_TOPICS)
+    assert not page.radio

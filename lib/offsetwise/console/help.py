@@ -88,7 +88,50 @@ def draw() -> None:
     """Draw the whole screen. A link that names a code opens it."""
     if "code" in st.query_params and "about" not in st.query_params:
         st.session_state.setdefault("about", FINDINGS)
-    _TOPICS[st.radio("About", list(_TOPICS), key="about", bind="query-params", horizontal=True)]()
+    with st.container(horizontal=True):
+        about = st.selectbox("About", list(_TOPICS), key="about", bind="query-params", width=260)
+        words = st.text_input("Search all of Help", key="words", bind="query-params", width=320)
+    if words.strip():
+        _results(words)
+    else:
+        _TOPICS[about]()
+
+
+def _results(words: str) -> None:
+    """Draw a link to every part of Help that has all the words, with the first line that has one of them."""
+    results = search(words)
+    if not results:
+        blocks.empty("No part of Help has all these words.", "Use fewer words, or other ones.")
+    for title, line in results.items():
+        query = {"about": title} | ({"find": words} if title == FINDINGS else {})
+        st.page_link(Path("pages/help/help.py"), label=f"**{title}**", icon=":material/article:", query_params=query)
+        st.markdown(f":gray[{escaping.markdown(line)}]")
+
+
+def search(words: str) -> dict[str, str]:
+    """Return the parts of Help that have all the words, each with the first line that has one of them.
+
+    >>> list(search("space marks its row"))
+    ['Keyboard']
+    """
+    wanted = words.lower().split()
+    results = {}
+    for title, text in _texts().items():
+        if wanted and all(word in text.lower() for word in wanted):
+            lines = (line.strip(" |#*-") for line in text.splitlines() if any(word in line.lower() for word in wanted))
+            results[title] = next(lines, title)
+    return results
+
+
+@lru_cache(maxsize=1)
+def _texts() -> dict[str, str]:
+    return {
+        "Start": _WHAT,
+        FINDINGS: "\n".join(f"{kind.code}: {kind.title} {kind.remedy}" for kind in findings().values()),
+        **{title: "\n".join(part.text for part in document(name)) for title, name in _DOCUMENTS.items()},
+        "Keyboard": _KEYBOARD,
+        "Commands": "\n".join(f"{code}: {meaning}" for code, meaning in EXIT_CODES.items()),
+    }
 
 
 def _start() -> None:
@@ -183,19 +226,23 @@ def _linked(link: re.Match[str]) -> str:
     return f"[{words}](?code={code})" if code in findings() else words
 
 
+_DOCUMENTS: Final = {
+    "Words": "glossary",
+    "How it proves": "how-it-proves",
+    "Clusters and ACLs": "clusters",
+    "Files": "formats",
+    "Runbook": "runbook",
+    "Plans": "plans",
+    "Approving": "approving",
+    "Automation": "automation",
+    "Lag over time": "watch",
+    "Sign-in": "sign-in",
+}
+"""Documents by the titles that their parts of Help have."""
 _TOPICS: Final[Mapping[str, Callable[[], None]]] = {
     "Start": _start,
     FINDINGS: _findings,
-    "Words": _of("glossary"),
-    "How it proves": _of("how-it-proves"),
-    "Clusters and ACLs": _of("clusters"),
-    "Files": _of("formats"),
-    "Runbook": _of("runbook"),
-    "Plans": _of("plans"),
-    "Approving": _of("approving"),
-    "Automation": _of("automation"),
-    "Lag over time": _of("watch"),
-    "Sign-in": _of("sign-in"),
+    **{title: _of(name) for title, name in _DOCUMENTS.items()},
     "Keyboard": _keyboard,
     "Commands": _commands,
 }
