@@ -29,7 +29,7 @@ def page(browser: Browser) -> Iterator[Page]:
 def test_a_plan_of_the_sample_is_drafted_submitted_edited_and_waits_for_the_reviewer(page: Page, fresh: str) -> None:
     page.goto(fresh)
     settle(page)
-    page.get_by_role("link", name="Plan", exact=True).click()
+    page.get_by_role("link", name="Open Draft", exact=True).click()
     expect(page.get_by_role("heading", name="Draft", level=1)).to_be_visible()
     expect(page.get_by_text("Nobody can sign in here")).to_be_visible()
     page.get_by_role("button", name="Play Ada, who drafts").click()

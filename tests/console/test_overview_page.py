@@ -41,7 +41,7 @@ def test_the_path_stands_above_everything_else_and_leads_to_the_page_of_each_ste
     said = words(page)
     assert said.index("1 · Explore") < said.index("4 · Apply") < said.index("**1,050** on the old cluster")
     links = [link.label for link in page.get("page_link") if isinstance(link, Element)]
-    assert links[:4] == ["Compare", "Draft", "Review", "Export"]
+    assert links[:4] == ["Open Compare", "Open Draft", "Open Review", "Open Export"]
     assert "You are here" not in said
 
 

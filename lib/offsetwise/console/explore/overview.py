@@ -119,7 +119,7 @@ def _path() -> None:
     for column, (icon, title, text, name, page) in zip(columns, _PATH, strict=True):
         with column:
             st.markdown(f"**{title}**  \n{text}")
-            st.page_link(Path(page), label=name, icon=icon)
+            st.page_link(Path(page), label=f"Open {name}", icon=icon)
 
 
 def _samples(answers: Answers, samples: Sequence[Offered]) -> None:
