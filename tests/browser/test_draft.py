@@ -45,6 +45,7 @@ def test_a_plan_of_the_sample_is_drafted_submitted_edited_and_waits_for_the_revi
     first = digest(told.inner_text())
     expect(page.get_by_role("button", name="Open on Review as Rita")).to_be_visible()
 
+    page.get_by_text("Decide otherwise about").click()
     page.get_by_label("Another offset on the new cluster").fill("947")
     page.get_by_label("Why it is right").first.fill("Three again: the sink drops them.")
     page.get_by_role("button", name="Decide", exact=True).click()

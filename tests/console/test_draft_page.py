@@ -592,3 +592,12 @@ def test_ten_thousand_partitions_are_drafted_once_for_every_change_and_sent_in_p
     sheet = sheet_of(kept)
     assert len(sheet.plan.positions) == PARTITIONS
     assert sheet.plan.totals.overridden == 1
+
+
+def test_the_fields_of_a_decision_are_folded_where_nothing_needs_one() -> None:
+    page = opened("author", row="payments-0")
+    folded = next(each for each in page.expander if each.label.startswith("Decide otherwise about"))
+    assert not folded.proto.expanded
+    decide(page, "599", "One again.")
+    decided = next(each for each in page.expander if each.label.startswith("Decide about"))
+    assert decided.proto.expanded

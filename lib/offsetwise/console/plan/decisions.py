@@ -121,7 +121,9 @@ def _decide(row: PartitionComparison, name: str, work: Work, by: str | None) -> 
     said = st.session_state.pop(_SAID, None)
     opaque = isinstance(row.new_offset, OpaquePosition)
     _alternatives(row, name, work, by)
-    with st.form(f"decide-{name}", border=True):
+    needed = there is not None or said is not None or not row.exactness.proven
+    title = f"Decide {'about' if needed else 'otherwise about'} {markdown(str(key))}"
+    with st.expander(title, expanded=needed), st.form(f"decide-{name}", border=False):
         st.markdown(
             f"**{markdown(str(key))}** · old {number(row.old_offset)} · translated {number(row.new_offset)} "
             f"({verdicts.EXACTNESS[row.exactness]}) · new log {number(row.new.log_start)} to {number(row.new.hw)}"
