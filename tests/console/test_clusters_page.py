@@ -554,3 +554,9 @@ def test_the_sinks_cluster_shows_at_a_click_who_holds_readers_up_and_which_time_
 
 def test_without_a_sink_whose_cluster_is_stated_the_page_says_nothing_of_transactions(open_page: OpenPage) -> None:
     assert "Transactions of the sink" not in words(open_page(reader(live=True), CLUSTERS, migration=LIVE))
+
+
+def test_that_a_log_has_no_limit_is_said_once(open_page: OpenPage) -> None:
+    page = open_page(Reader(()), CLUSTERS)
+    assert "set no limit" in words(page)
+    assert "**no limit**: " not in words(page)

@@ -10,7 +10,7 @@ from typing import Final
 import streamlit as st
 
 from offsetwise import wording
-from offsetwise.clusters.retention import RetentionDeadline, Standing, deadline
+from offsetwise.clusters.retention import RetentionDeadline, RetentionMethod, Standing, deadline
 from offsetwise.console.answers import Answers, Held, Question
 from offsetwise.console.explore.clusters.summary import HeldCluster
 from offsetwise.console.reader import Offered, Reader
@@ -66,7 +66,9 @@ def _of_cluster(answers: Answers, migration: Offered, side: Cluster, read: HeldC
         made[: table.PAGE_ROWS],
         alt=f"When retention reaches {many(len(made), 'position')}, soonest first, and how that is known.",
     )
-    evidence.notes("How that is known", [(each.method.value, each.why) for each in made])
+    # What has no limit says so itself.
+    named = ["" if each.method is RetentionMethod.NEVER else each.method.value for each in made]
+    evidence.notes("How that is known", [(name, each.why) for name, each in zip(named, made, strict=True)])
     if len(made) > table.PAGE_ROWS:
         st.markdown(f":gray[The soonest {table.PAGE_ROWS} of {many(len(made), 'position')}.]")
 
