@@ -93,7 +93,18 @@ def test_no_label_help_or_text_of_a_page_has_an_address_that_markdown_would_link
     page = open_page(Named(NAMES), address)
     texts = [
         str(getattr(element, part))
-        for kind in ("markdown", "subheader", "warning", "error", "info", "success", "button", "metric", "expander")
+        for kind in (
+            "markdown",
+            "header",
+            "subheader",
+            "warning",
+            "error",
+            "info",
+            "success",
+            "button",
+            "metric",
+            "expander",
+        )
         for element in page.get(kind)
         for part in ("value", "label", "help", "delta")
         if getattr(element, part, None)

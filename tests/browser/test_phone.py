@@ -2,22 +2,69 @@
 
 from __future__ import annotations
 
+import re
+
+import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import settle
+from tests.browser.test_confirmations import BAR, fill_in, in_viewport
+from tests.browser.test_journey import address
 from tests.browser.test_screens import NOT_OURS, fits
+from tools.screenshots import THEMES
+
+__all__ = ["address"]
 
 PAGES = ("", "checkpoint", "clusters", "compare", "lag", "fleet", "help")
 WIDTH, HEIGHT = 390, 844
+DESKTOP = {"width": 1440, "height": 900}
+
+
+def look(page: Page, path: str) -> None:
+    """Hold the page as it stands against axe's rules, and against the window's right edge."""
+    settle(page)
+    fits(page)
+    found = Axe().run(page, context=NOT_OURS).response["violations"]
+    assert [(path, each["id"], [node["html"][:120] for node in each["nodes"]]) for each in found] == []
 
 
 def test_axe_finds_nothing_on_a_phone_and_every_page_fits(browser: Browser, bundled: str) -> None:
     page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
     for path in PAGES:
         page.goto(f"{bundled}/{path}")
-        settle(page)
-        fits(page)
-        found = Axe().run(page, context=NOT_OURS).response["violations"]
-        assert [(path, each["id"], [node["html"][:120] for node in each["nodes"]]) for each in found] == []
+        look(page, path)
     page.close()
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_a_plan_is_drafted_approved_and_exported_on_a_phone(browser: Browser, address: str, theme: str) -> None:
+    page = browser.new_context(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme=theme).new_page()
+    page.goto(f"{address}/draft?play=author")
+    bar = page.locator(BAR)
+
+    def press(name: str) -> None:
+        button = bar.get_by_role("button", name=re.compile(f"{name}$"))
+        expect(button).to_be_enabled()
+        assert in_viewport(page, button), name
+        button.click()
+
+    def looked_at(title: str) -> None:
+        expect(page.get_by_role("heading", name=title, level=1)).to_be_visible()
+        look(page, title)
+        page.set_viewport_size(DESKTOP)
+        look(page, f"{title}, on a desk")
+        page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
+        settle(page)
+
+    looked_at("Draft")
+    press("Submit for review")
+    press("Open on Review as Rita")
+    looked_at("Review")
+    fill_in(page)
+    press("Approve")
+    expect(bar).to_contain_text("Approved")
+    looked_at("Review")
+    press("Export")
+    looked_at("Export")
+    page.context.close()

@@ -39,7 +39,7 @@ def test_a_hostile_name_is_text_on_every_page(here: Stage, name: str) -> None:
         page.user = {**claims(reviewer), "groups": [name]}
         page.run()
         assert not page.exception, address
-        shown = words(page) + "\n".join(str(each.value) for each in (*page.subheader, *page.title))
+        shown = words(page) + "\n".join(str(each.value) for each in (*page.header, *page.subheader, *page.title))
         assert "<img" not in shown.replace("\\<img", ""), address
         assert "\u202e" not in shown, address
         assert "a|b*c_d[e](f)" not in shown.replace("`a|b*c_d[e](f)`", ""), address

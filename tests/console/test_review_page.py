@@ -347,7 +347,7 @@ class TestTheDecision:
         far = at(200, partition=4, old_offset=1050)
         court.submitted(positions=(*stays, FIRST, far))
         page = court.opened(mail(RITA))
-        assert "2 change, 3 stay, all proven" in page.subheader[1].value
+        assert "2 change, 3 stay, all proven" in page.subheader[0].value
         assert rows_of(page)["shift"].tolist() == [-850, -100]
         page.toggle[0].set_value(True).run()
         assert rows_of(page)["shift"].tolist() == [-850, -100, 0, 0, 0]
@@ -600,10 +600,10 @@ class TestTheList:
         court.submitted()
         other = court.saved(moves="payments")
         page = court.opened(mail(RITA), plan=str(other.plan))
-        assert page.subheader[0].value.startswith(f"Plan {other.plan} · ")
+        assert page.header[0].value.startswith(f"Plan {other.plan} · ")
         lost = court.opened(mail(RITA), plan="4711; drop table")
         assert "The link names a plan that is not here: 4711; drop table" in said(lost)
-        assert lost.subheader[0].value.startswith("Plan ")
+        assert lost.header[0].value.startswith("Plan ")
 
     def test_an_answer_about_one_plan_does_not_stand_over_another(self, court: Court) -> None:
         plan = court.submitted()
@@ -641,7 +641,7 @@ class TestManyAndHostile:
         shown = rows_of(page)
         assert len(shown) == 250
         assert shown["topic"].tolist()[0] == "zz"
-        assert "1 of 10,000 partitions needs a look, shown first" in page.subheader[1].value
+        assert "1 of 10,000 partitions needs a look, shown first" in page.subheader[0].value
         page.selectbox(key="rows").select("9751–10000").run()
         assert len(rows_of(page)) == 250
         page.multiselect(key="topic").select("zz").run()
@@ -657,7 +657,9 @@ class TestManyAndHostile:
         user = mail(RITA)
         page = court.opened({**user, "name": name})
         look(page, plan)
-        shown = [str(each.value) for kind in (page.markdown, page.warning, page.subheader) for each in kind]
+        shown = [
+            str(each.value) for kind in (page.markdown, page.warning, page.header, page.subheader) for each in kind
+        ]
         assert "<img" not in "\n".join(shown).replace("\\<img", "")
         assert "\u202e" not in "\n".join(shown)
         assert "a|b*c_d[e](f)" not in "\n".join(shown)

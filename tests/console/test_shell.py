@@ -171,7 +171,7 @@ def locked(shown: AppTest, reader: ValueReader) -> None:
     assert not shown.exception
     assert len(shown.title) == 1
     assert shown.warning[0].value.startswith("**Locked**")
-    for kind in (shown.dataframe, shown.metric, shown.subheader, shown.main.selectbox, shown.error):
+    for kind in (shown.dataframe, shown.metric, shown.header, shown.subheader, shown.main.selectbox, shown.error):
         assert not kind
     assert dict(reader.calls) == {"offered": 1}
 

@@ -94,7 +94,7 @@ def show(head: guard.Head) -> None:
         if sheet is not None:
             head.says(caption(sheet, now))
             _plan(seat, sheet)
-    st.subheader("From another console", anchor=False)
+    st.header("From another console", anchor=False)
     intake.offer_handed(seat)
     intake.bundle(seat)
 
@@ -122,7 +122,7 @@ def _plan(seat: board.Seat, sheet: Sheet) -> None:
 def _kit(seat: board.Seat, sheet: Sheet, destination: Destination) -> None:
     """Draw the first step: everything that `apply` needs, in one file."""
     made = kit_of(seat, sheet, destination)
-    st.subheader("1. Download", anchor=False)
+    st.header("1. Download", anchor=False)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.download_button(
             f"Download {made.export.name}",
@@ -208,7 +208,7 @@ def on_command_line(sheet: Sheet, destination: Destination) -> None:
     lines = commands(sheet.digest, approvals=len(told.counted), mark=told.mark, output=output)
     steps = _STEPS[-1:] if told.mark is SheetMark.APPLIED else _STEPS if told.mark is SheetMark.APPROVED else _STEPS[:1]
     for (title, step), line in zip(steps, lines, strict=True):
-        st.subheader(title, anchor=False)
+        st.header(title, anchor=False)
         st.markdown(f":gray[{step}]")
         st.code(line, language=None, wrap_lines=True)
     if told.mark is SheetMark.DRAFT:

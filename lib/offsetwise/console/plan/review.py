@@ -94,7 +94,7 @@ def _title(sheet: Sheet) -> None:
     state = standing.shown_state(sheet.standing)
     with st.container(horizontal=True, vertical_alignment="center"):
         name = markdown(plan_name(sheet.row))
-        st.subheader(f"{name} :{state.tone.colour}-badge[{state}]", anchor=False, width="content")
+        st.header(f"{name} :{state.tone.colour}-badge[{state}]", anchor=False, width="content")
         with st.popover("Digest and people", icon=":material/fingerprint:"):
             st.markdown("A decision names this digest: the SHA-256 of the exact bytes of the plan.")
             st.code(sheet.digest, language=None, wrap_lines=True)
