@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,6 +33,7 @@ from offsetwise.model.state import StateRows
 from offsetwise.plan.drift import Drift
 from offsetwise.plan.request import DraftRequest
 from offsetwise.plan.strategies import Strategy, judge_strategies
+from offsetwise.ports.stream import spec_of
 from offsetwise.progress import Progress
 from offsetwise.review.exports import Destination, destination_of
 from offsetwise.store.store import open_store
@@ -68,6 +69,8 @@ class Offered:
     destination: Destination | None = None
     may_be_one: bool = False
     """Whether both clusters may be one, as with positions that stay in their stream."""
+    terms: Mapping[str, str] = field(default_factory=dict)
+    """The words of the old cluster's stream, by Kafka's."""
 
     @property
     def recorded_from(self) -> str:
@@ -375,6 +378,7 @@ def _offered(migration: Migration, name: str, *, recorded: bool) -> Offered:
         checkpoints=tuple((one.name, one.uri) for one in migration.checkpoints),
         destination=destination_of(migration, recorded=recorded),
         may_be_one=migration.may_be_one,
+        terms=spec_of(migration.source.stream).terms,
     )
 
 

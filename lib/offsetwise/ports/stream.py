@@ -152,6 +152,8 @@ class Spec:
     it."""
     by_name: bool = False
     """Whether only topics that are named are read, because an account holds those of everybody."""
+    terms: Mapping[str, str] = field(default_factory=dict)
+    """What people call a topic, a partition and an offset of it, in the singular, by the word that Kafka has for it."""
     properties: Mapping[str, str] = field(default_factory=dict)
     """What each property of a cluster means, of a stream that has names of its own for them."""
     needs: tuple[str, ...] = ()

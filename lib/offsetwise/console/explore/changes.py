@@ -12,6 +12,7 @@ from typing import Final
 import streamlit as st
 
 from offsetwise.console.answers import Held
+from offsetwise.console.widgets import terms
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.console.widgets.evidence import partition_name
@@ -57,7 +58,7 @@ def in_markdown(changes: Changes) -> str:
     """Return the table of the largest changes, the digits that change in bold."""
     numeric = all(offset_or_none(row.new_offset) is not None for row in changes.largest)
     shift = ("| shift ", "|---:") if numeric else ("", "")
-    lines = [f"| partition | old → new {shift[0]}| known |", f"|:---|:---{shift[1]}|:---|"]
+    lines = [f"| {terms.said('partition')} | old → new {shift[0]}| known |", f"|:---|:---{shift[1]}|:---|"]
     for row in changes.largest:
         verdict = verdicts.EXACTNESS[row.exactness]
         difference = f"| {signed(verdicts.shift(row)).replace('-', '−')} " if numeric else ""
@@ -93,7 +94,7 @@ def draw(held: Held[Comparison]) -> None:
     """Draw the table with its count above, and where the other rows are."""
     found = changes(held)
     if not found.largest:
-        st.markdown(f"**No partition changes its position** · {found}")
+        st.markdown(f"**{terms.said('No partition changes its position')}** · {found}")
         return
     more = "" if found.changed <= SHOWN else f" · the {SHOWN} largest changes"
     st.markdown(f"**{found}**{more}")

@@ -23,7 +23,7 @@ from offsetwise.console.explore import (
 from offsetwise.console.explore.compare_table import Filters, Rows, filtered
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
-from offsetwise.console.widgets import blocks, downloads, evidence, layout, palette, selectors, table
+from offsetwise.console.widgets import blocks, downloads, evidence, layout, palette, selectors, table, terms
 from offsetwise.console.widgets.blocks import Card, counted, tone_of
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.charts import Drawn
@@ -95,14 +95,15 @@ def draw(answers: Answers, migration: Offered, subject: Subject, held: Held[Comp
     _answer(held)
     if not shown.partitions:
         blocks.empty(
-            "No partition to compare.",
+            terms.said("No partition to compare."),
             "The positions name no topic. Look at the checkpoint with the command below.",
             "offsetwise inspect CHECKPOINT",
         )
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        told = markdown(facts_of(held).at_new_offsets)
-        st.markdown(f"{told} [Why, partition by partition](#{evidence.ANCHOR})", width="stretch")
+        why = terms.said("Why, partition by partition")
+        told = markdown(terms.said(facts_of(held).at_new_offsets))
+        st.markdown(f"{told} [{why}](#{evidence.ANCHOR})", width="stretch")
         blocks.lead_on("Draft a plan from this", DRAFT_PAGE, migration.address(subject), icon=":material/edit_note:")
     _numbers(held, colours)
     _metrics(shown)
@@ -130,7 +131,7 @@ def _partitions(held: Held[Comparison], colours: Palette) -> None:
         facts = facts_of(held)
         rows = filtered(held, compare_table.filters(facts.topics, facts.codes))
         if not rows:
-            blocks.empty("No partition passes these filters.", "Clear a filter to see more.")
+            blocks.empty(terms.said("No partition passes these filters."), "Clear a filter to see more.")
             return
         left, right = layout.beside("evidence")
         with left:
@@ -195,7 +196,7 @@ def _caption(migration: Offered, held: Held[Comparison] | None) -> str:
 
 def _answer(held: Held[Comparison]) -> None:
     tone, head, rest = facts_of(held).answer
-    blocks.box(tone, f"**{head}** {markdown(rest)}")
+    blocks.box(tone, f"**{terms.said(head)}** {markdown(terms.said(rest))}")
 
 
 def _numbers(held: Held[Comparison], colours: Palette) -> None:
@@ -305,7 +306,9 @@ def choose(held: Held[Comparison], rows: tuple[PartitionComparison, ...], colour
     selection = Selection(key="row", grid=f"partitions-{held.id}-{span.start}-{abs(hash(ids))}", names=ids, first=first)
     selection.draw(
         compare_table.partition_table(held, page, colours),
-        alt=f"{many(len(page), 'partition')} with old and new offset, exactness, and what the old number would do.",
+        alt=terms.said(
+            f"{many(len(page), 'partition')} with old and new offset, exactness, and what the old would do."
+        ),
     )
     _downloads(held, rows)
     return page[selection.choose("Evidence of", width=320)]
@@ -313,7 +316,7 @@ def choose(held: Held[Comparison], rows: tuple[PartitionComparison, ...], colour
 
 def _downloads(held: Held[Comparison], rows: tuple[PartitionComparison, ...]) -> None:
     with downloads.beside(
-        f":gray[{part(len(rows), len(held.value.partitions), 'partition')}. Select a row to see its proof.]"
+        f":gray[{part(len(rows), len(held.value.partitions), terms.said('partition'))}. Select a row to see its proof.]"
     ):
         for text, make in (
             ("CSV", lambda: compare_table.csv(rows)),

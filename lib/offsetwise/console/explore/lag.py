@@ -16,7 +16,7 @@ from offsetwise.console.answers import Answers, Held, Question
 from offsetwise.console.explore import lag_charts, lag_sampling, lag_tables
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
-from offsetwise.console.widgets import blocks, downloads, layout, palette, selectors, table
+from offsetwise.console.widgets import blocks, downloads, layout, palette, selectors, table, terms
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.console.widgets.evidence import findings
 from offsetwise.console.widgets.palette import Palette
@@ -84,7 +84,7 @@ def _body(answers: Answers, migration: Offered, subject: Subject, window_ms: int
         if compared is not None:  # derived values are cached by the id
             held = Held(id=hash((held.id, compared.id)), at=held.at, value=view)
         _samples(migration, view, claimed)
-        partitions, total = st.tabs([_TABLE, _LEFT])
+        partitions, total = st.tabs([terms.said(_TABLE), terms.said(_LEFT)])
         with total:
             _totals(held, view)
         with partitions:
@@ -158,8 +158,10 @@ def _totals(held: lag_tables.Shown, view: LagView) -> None:
     blocks.section(_LEFT)
     timed = bool(view.points[-1].furthest)
     st.markdown(
-        ":gray[Of the partition that is furthest behind, as the stream says at its position. ● old, solid · "
-        "◆ new, dotted. Where a sample is missing, or nothing was said, the line breaks.]"
+        terms.said(
+            ":gray[Of the partition that is furthest behind, as the stream says at its position. ● old, solid · "
+            "◆ new, dotted. Where a sample is missing, or nothing was said, the line breaks.]"
+        )
         if timed
         else ":gray[All partitions added up, signed: below 0 is past the end. ● old, solid · ◆ new, dotted. "
         "Where a sample is missing, or lacks a cluster, the line breaks. The line on new counts from the place that "
@@ -217,7 +219,7 @@ def choose(
         order = selectors.choice("Order", [_WORST, _BY_TOPIC], "lag-order", width=160)
     rows = lag_tables.rows(held, view, wanted, worst_first=order == _WORST)
     if not rows:
-        blocks.empty("No partition to show.", "The sample holds none, or the filter passes none.")
+        blocks.empty(terms.said("No partition to show."), "The sample holds none, or the filter passes none.")
         return None
     left, right = layout.beside("lag")
     with left:
@@ -233,10 +235,10 @@ def _chosen(
     selection = Selection(key="lag-row", grid=f"lag-{held.id}-{abs(hash(names))}", names=names, first=0)
     selection.draw(
         lag_tables.partition_table(held, view, page, colours, claimed),
-        alt=f"{many(len(page), 'partition')} with position and lag on both clusters.",
+        alt=f"{many(len(page), terms.said('partition'))} with position and lag on both clusters.",
     )
     with downloads.beside(
-        f":gray[{part(len(rows), len(sample.partitions), 'partition')}. "
+        f":gray[{part(len(rows), len(sample.partitions), terms.said('partition'))}. "
         f"{'' if in_time(sample) else 'A negative lag is past the end. '}Select a row to see it over time.]"
     ):
         downloads.button(
@@ -270,7 +272,7 @@ def _partition(
     held = answers.held(question)
     if held is None:
         offer = blocks.Offer(
-            what="the samples of this partition",
+            what=terms.said("the samples of this partition"),
             why="Looks its samples up in the store. No cluster is asked.",
             now="Read its samples",
             again="Read its samples again",

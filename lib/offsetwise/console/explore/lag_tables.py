@@ -9,7 +9,7 @@ from typing import Final
 
 from offsetwise import wording
 from offsetwise.console.answers import Held
-from offsetwise.console.widgets import table
+from offsetwise.console.widgets import table, terms
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import cell, markdown, plain
 from offsetwise.console.widgets.palette import Palette
@@ -214,7 +214,11 @@ def furthest_note(of: Furthest | None) -> str:
     """Say what the time of a card is of, as Markdown."""
     if of is None:
         return ":gray[no time is known]"
-    return f"? in {many(of.unknown, 'partition')}" if of.unknown else ":gray[the partition furthest behind]"
+    return (
+        f"? in {many(of.unknown, 'partition')}"
+        if of.unknown
+        else f":gray[the {terms.said('partition')} furthest behind]"
+    )
 
 
 def total_note(of: Total) -> str:

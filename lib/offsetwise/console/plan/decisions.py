@@ -8,7 +8,7 @@ from typing import Final
 import streamlit as st
 
 from offsetwise.console.plan.work import Drafted, Frozen, Work
-from offsetwise.console.widgets import blocks, selectors, table
+from offsetwise.console.widgets import blocks, selectors, table, terms
 from offsetwise.console.widgets.escaping import cell, markdown
 from offsetwise.console.widgets.table import Column, Columns, Selection
 from offsetwise.model import AnyPosition, Override, PartitionComparison, PlannedPosition, Start
@@ -103,7 +103,7 @@ def _choose(
     selection = Selection(key="row", grid=f"draft-{frozen.id}-{abs(hash(names))}", names=names, first=0)
     selection.draw(
         table.prepared(_PARTITIONS, [(row, planned.get((row.source, row.topic, row.partition))) for row in page]),
-        alt=f"{many(len(page), 'partition')} with old offset, planned offset, how it is known, and what it costs.",
+        alt=terms.said(f"{many(len(page), 'partition')} with old and planned offset, how it is known, what it costs."),
     )
     place = selection.choose("Decide about", width=320)
     return page[place], names[place]
@@ -129,7 +129,7 @@ def _decide(row: PartitionComparison, name: str, work: Work, by: str | None) -> 
             f"({verdicts.EXACTNESS[row.exactness]}) · new log {number(row.new.log_start)} to {number(row.new.hw)}"
         )
         st.text_input(
-            "Another offset on the new cluster",
+            terms.said("Another offset on the new cluster"),
             value="" if there is None else str(there.offset),
             key=f"offset-{name}",
             placeholder=f"such as {number(row.new_offset)}" if opaque else "digits only",
@@ -213,9 +213,9 @@ def wrong_with(offset: str, reason: str, *beside: AnyPosition | None) -> str | N
 
 
 def _topics(rows: Sequence[PartitionComparison], work: Work, by: str | None) -> None:
-    with st.expander("Start a whole topic somewhere else"):
+    with st.expander(terms.said("Start a whole topic somewhere else")):
         st.markdown(
-            "In the place of the translated offsets. By a time, or where another group is: "
+            f"{terms.said('In the place of the translated offsets.')} By a time, or where another group is: "
             "`offsetwise draft --start TOPIC=timestamp:TIME`, which reads the clusters."
         )
         with st.form("start-of-topic", border=False):
@@ -223,7 +223,7 @@ def _topics(rows: Sequence[PartitionComparison], work: Work, by: str | None) -> 
             st.selectbox("Start", [each.value for each in _OF_TOPIC], key="start-at", width=200)
             st.text_input("Why it is right", key="start-reason", max_chars=MAX_REASON)
             st.form_submit_button(
-                "Decide for the topic",
+                terms.said("Decide for the topic"),
                 icon=":material/edit:",
                 disabled=by is None or topic is None,
                 on_click=_start,

@@ -13,7 +13,7 @@ from offsetwise import wording
 from offsetwise.console.board import Seat
 from offsetwise.console.plan.panel.position_words import at_most, mark, moves, spoken
 from offsetwise.console.server import guard
-from offsetwise.console.widgets import blocks, evidence, selectors, table
+from offsetwise.console.widgets import blocks, evidence, selectors, table, terms
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import cut, markdown, plain
 from offsetwise.console.widgets.palette import Palette
@@ -158,7 +158,7 @@ def _filtered(shown: Shown) -> tuple[Row, ...]:
     if hidden and not topics:
         selected = st.session_state.get(_ROW) or st.query_params.get(_ROW)
         with_all = st.toggle(
-            f"Show the {many(len(hidden), 'partition')} that {'stays' if len(hidden) == 1 else 'stay'} too",
+            f"Show the {many(len(hidden), terms.said('partition'))} that {'stays' if len(hidden) == 1 else 'stay'} too",
             key=f"stay-{shown.key[:16]}",
             value=selected in hidden,
         )
@@ -173,7 +173,7 @@ def _choose(shown: Shown, rows: tuple[Row, ...], colours: Palette) -> Row:
     selection = Selection(key=_ROW, grid=f"positions-{shown.key[:16]}-{abs(hash(names))}", names=names, first=0)
     selection.draw(
         position_table(shown, page, colours),
-        alt=f"{many(len(page), 'partition')} with old and new offset, and why each needs a look.",
+        alt=f"{many(len(page), terms.said('partition'))} with old and new offset, and why each needs a look.",
     )
     return page[selection.choose("Details of", width=320)]
 

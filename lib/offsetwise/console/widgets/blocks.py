@@ -15,6 +15,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from offsetwise.console.answers import Answer, Answers, Held, Question, Reading
+from offsetwise.console.widgets import terms
 from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.errors import AccessError, ClusterAuthError, ClusterUnreachableError, OffsetwiseError, PlanError
 from offsetwise.wording import number
@@ -153,12 +154,12 @@ def draw_step(place: DeltaGenerator, name: str, done: int, total: int) -> None:
 
 def section(title: str, *, shown: str = "") -> None:
     """Head a part of a page, so that `contents` leads to it. Where given, `shown` is its heading. Markdown."""
-    st.header(shown or title, anchor=_anchor(title))
+    st.header(shown or terms.said(title), anchor=_anchor(title))
 
 
 def contents(*titles: str) -> None:
     """Draw the table of contents of a long page, from the titles of its sections."""
-    st.markdown(":gray[On this page:] " + " · ".join(f"[{title}](#{_anchor(title)})" for title in titles))
+    st.markdown(":gray[On this page:] " + " · ".join(f"[{terms.said(title)}](#{_anchor(title)})" for title in titles))
 
 
 def clusters(old: str, new: str) -> str:
@@ -329,7 +330,8 @@ def cards(shown: Iterable[Card]) -> None:
             value, icon = card.value, None
             if card.tone is not None:
                 value, icon = f":{card.tone.colour}[{card.value}]", _BOX[card.tone][1]
-            st.metric(card.label, value, border=True, help=card.meaning, icon=icon, height="stretch")
+            meaning = None if card.meaning is None else terms.said(card.meaning)
+            st.metric(terms.said(card.label), value, border=True, help=meaning, icon=icon, height="stretch")
 
 
 def counted(label: str, count: int | None, meaning: str, tone: Tone) -> Card:

@@ -12,6 +12,8 @@ from typing import Final
 import pandas as pd
 import streamlit as st
 
+from offsetwise.console.widgets import terms
+
 _MIME: Final = {".csv": "text/csv", ".json": "application/json", ".jsonl": "application/jsonl"}
 
 
@@ -34,14 +36,14 @@ def button(label: str, file_name: str, data: bytes | Callable[[], bytes], *, key
         says: What is in it.
     """
     st.download_button(
-        label,
+        terms.said(label),
         data,
         file_name=file_name,
         mime=_MIME.get(PurePath(file_name).suffix, "application/octet-stream"),
         icon=":material/download:",
         key=key,
         on_click="ignore",
-        help=says,
+        help=terms.said(says),
     )
 
 

@@ -10,7 +10,7 @@ from typing import Final
 import streamlit as st
 
 from offsetwise import wording
-from offsetwise.console.widgets import layout, table
+from offsetwise.console.widgets import layout, table, terms
 from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.console.widgets.shards import SHARDS, Shards
 from offsetwise.console.widgets.table import Column, Columns
@@ -208,7 +208,7 @@ def _ids(shown: Comparison, row: PartitionComparison) -> None:
         ),
     ):
         if value is not None:
-            st.markdown(title)
+            st.markdown(terms.said(title))
             st.code("\n".join(plain(line) for line in value.split("\n")), language=None, wrap_lines=True)
 
 

@@ -8,6 +8,8 @@ from typing import Final
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from offsetwise.console.widgets import terms
+
 CSS: Final = """
 [data-testid="stHeader"] { background: transparent }
 [data-testid="stHeader"], [data-testid="stHeader"] * { pointer-events: none }
@@ -60,6 +62,10 @@ def tabs(parts: Mapping[str, Callable[[], None]]) -> None:
         parts: What draws each, by the title of its tab.
     """
     asked = st.query_params.get(PART)
-    for tab, draw in zip(st.tabs(list(parts), default=asked if asked in parts else None), parts.values(), strict=True):
+    shown = st.tabs(
+        [terms.said(title) for title in parts],
+        default=terms.said(asked) if asked is not None and asked in parts else None,
+    )
+    for tab, draw in zip(shown, parts.values(), strict=True):
         with tab:
             draw()

@@ -13,7 +13,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from offsetwise.console.answers import Answers
 from offsetwise.console.reader import Offered
 from offsetwise.console.warm_spark import Warmth
-from offsetwise.console.widgets import escaping
+from offsetwise.console.widgets import escaping, terms
 from offsetwise.model import Subject, TopicPartition
 
 WORST_FIRST: Final = "Worst first"
@@ -53,6 +53,7 @@ def migration(answers: Answers, bar: DeltaGenerator) -> Offered:
     """
     names = {one.name: one for one in answers.offered}
     chosen = names[_of_link(bar, "Migration", "migration", list(names), what="a migration")]
+    terms.use(chosen.terms)
     spark = None if chosen.recorded else answers.reader.warm_spark(chosen.name)
     if spark is not None:
         st.markdown(f":gray[{_SPARK[spark.warmth]}{f': {escaping.markdown(spark.why)}' if spark.why else ''}]")
@@ -133,12 +134,13 @@ def choice(label: str, options: Sequence[str], key: str, *, default: str | None 
         del st.session_state[key]
     index = options.index(default) if default in options else 0
     return st.selectbox(
-        label, options, index=index, key=key, bind="query-params", format_func=escaping.plain, width=width
+        terms.said(label), options, index=index, key=key, bind="query-params", format_func=escaping.plain, width=width
     )
 
 
 def several(label: str, key: str, options: Sequence[str]) -> tuple[str, ...]:
     """Let the person choose any number; none means all. Unknown ones in the URL are ignored."""
+    told = terms.said(label)
     return tuple(
-        st.multiselect(label, options, key=key, bind="query-params", placeholder="all", format_func=escaping.plain)
+        st.multiselect(told, options, key=key, bind="query-params", placeholder="all", format_func=escaping.plain)
     )

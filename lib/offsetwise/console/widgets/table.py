@@ -17,7 +17,7 @@ import streamlit as st
 from pandas.io.formats.style import Styler
 
 from offsetwise import wording
-from offsetwise.console.widgets import palette, selectors
+from offsetwise.console.widgets import palette, selectors, terms
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import cell, plain
 from offsetwise.console.widgets.palette import Palette
@@ -117,7 +117,7 @@ class Selection:
         if st.session_state.get(self.key) not in self.names:
             st.session_state[self.key] = self.names[self._current()]
         chosen = st.selectbox(
-            label,
+            terms.said(label),
             self.names,
             key=self.key,
             bind="query-params",
@@ -229,18 +229,20 @@ def _layout(column: Column[Row], cells: pd.Series[Any], values: Sequence[Cell]) 
 
     Without a width, a column of numbers holds its heading too.
     """
-    width, number = column.width, _integer(cells)
+    width, number, label = column.width, _integer(cells), terms.said(column.heading or column.name)
     if number and column.printed is None:
         digits = max((len(f"{end:,}") for end in _ends(cells)), default=0)
-        heading = max(_NARROWEST_PX, _CELL_PADDING_PX + _LETTER_PX * len(column.heading or column.name))
+        heading = max(_NARROWEST_PX, _CELL_PADDING_PX + _LETTER_PX * len(label))
         width = max(width or heading, _CELL_PADDING_PX + _DIGIT_PX * digits)
     if places := [cells.iloc[at] for at, each in enumerate(values) if isinstance(each, OpaquePosition)]:
         width = max(width or 0, _CELL_PADDING_PX + _LETTER_PX * max(map(len, places)))
+    if label != (column.heading or column.name):
+        width = max(width or 0, _CELL_PADDING_PX + _LETTER_PX * len(label))
     return st.column_config.Column(
-        column.heading or None,
+        label=label,
         width=width,
         alignment="right" if number or column.right else None,
-        help=column.help,
+        help=None if column.help is None else terms.said(column.help),
         pinned=column.pinned,
     )
 

@@ -362,6 +362,7 @@ SPEC: Final = Spec(
     matches_records=True,
     holds_copies=True,
     by_name=True,
+    terms={"topic": "stream", "partition": "shard", "offset": "sequence number"},
     properties=PROPERTIES,
     needs=("region",),
     of_one_record=of_one_record,

@@ -16,7 +16,7 @@ from offsetwise.console.explore.clusters.mirror import groups as draw_groups
 from offsetwise.console.explore.clusters.summary import HeldCluster, View, view
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
-from offsetwise.console.widgets import blocks, layout
+from offsetwise.console.widgets import blocks, layout, terms
 from offsetwise.console.widgets.blocks import Offer, asked, busy
 from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.console.widgets.evidence import linked
@@ -135,7 +135,7 @@ def _facts(snapshot: Snapshot) -> None:
         st.code(plain(snapshot.cluster_id), language=None, wrap_lines=True)
     partitions = sum(len(topic.partitions) for topic in snapshot.topics)
     st.markdown(
-        f"{many(len(snapshot.topics), 'topic')} · {many(partitions, 'partition')} · "
+        f"{many(len(snapshot.topics), terms.said('topic'))} · {many(partitions, terms.said('partition'))} · "
         f"{many(len(snapshot.groups), 'group')} asked about"
     )
     if snapshot.problems:

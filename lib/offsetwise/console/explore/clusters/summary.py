@@ -12,7 +12,7 @@ from offsetwise.clusters.mirror_health import Mirrored, MirrorHealth, mirror_hea
 from offsetwise.clusters.pairs import TopicDifference, TopicPair, differences, pair_topics
 from offsetwise.clusters.reading import ReadCluster
 from offsetwise.console.answers import Held
-from offsetwise.console.widgets import escaping
+from offsetwise.console.widgets import escaping, terms
 from offsetwise.console.widgets.cached import cached
 from offsetwise.model import GroupState, PartitionState, TopicState
 from offsetwise.wording.verdicts import Tone, Verdict
@@ -117,8 +117,10 @@ def answer(view: View) -> tuple[Tone, str]:
     if view.differing:
         return (
             Tone.CAREFUL,
-            f"**{view.differing:,} of {wording.many(len(view.pairs), 'topic')} differ** between the clusters, in "
-            "partitions or configuration. What each difference means is below.",
+            terms.said(
+                f"**{view.differing:,} of {wording.many(len(view.pairs), 'topic')} differ** between the clusters, in "
+                "partitions or configuration. What each difference means is below."
+            ),
         )
     if not view.pairs:
         return Tone.UNKNOWN, "**No topic to show.** Neither cluster shows one of this migration to the user."

@@ -14,7 +14,7 @@ from offsetwise.console.explore.clusters import range_chart, summary
 from offsetwise.console.explore.clusters.summary import View
 from offsetwise.console.explore.compare_charts import MAX_LANES
 from offsetwise.console.server import guard
-from offsetwise.console.widgets import blocks, downloads, palette, selectors, table
+from offsetwise.console.widgets import blocks, downloads, palette, selectors, table, terms
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.charts import Drawn
 from offsetwise.console.widgets.escaping import markdown
@@ -27,10 +27,10 @@ LOGS: Final = "What the logs hold"
 HASH_KEYS: Final = "Which shard has which hash keys"
 DIFFERENCES: Final[Columns[tuple[TopicPair, TopicDifference]]] = (
     Column("topic", lambda row: row[0].name, 150, pinned=True),
-    Column("what", lambda row: row[1].what, 210),
+    Column("what", lambda row: terms.said(row[1].what), 210),
     Column("old", lambda row: _value(row[1].what, row[1].old), 130),
     Column("new", lambda row: _value(row[1].what, row[1].new), 130),
-    Column("what it means", lambda row: row[1].meaning, 640),
+    Column("what it means", lambda row: terms.said(row[1].meaning), 640),
 )
 
 
@@ -115,7 +115,7 @@ def _table(view: View, pairs: tuple[TopicPair, ...]) -> None:
 
 
 def _downloads(view: View, pairs: tuple[TopicPair, ...]) -> None:
-    with downloads.beside(f":gray[{part(len(pairs), len(view.pairs), 'topic')}.]"):
+    with downloads.beside(f":gray[{part(len(pairs), len(view.pairs), terms.said('topic'))}.]"):
         for what, make in (
             ("topics", lambda: downloads.csv(table.frame(topics(view), pairs, file=True))),
             ("partitions", lambda: downloads.csv(table.frame(range_chart.LANES, _lanes(view, pairs), file=True))),
@@ -151,7 +151,7 @@ def _differences(view: View, pairs: tuple[TopicPair, ...]) -> None:
         if unread:
             st.markdown(f"? Nothing differs as far as is known; {many(unread, 'topic')} cannot be told.")
         else:
-            st.markdown("✓ Nothing differs in the topics shown.")
+            st.markdown(terms.said("✓ Nothing differs in the topics shown."))
         return
     table.paged(
         DIFFERENCES,
@@ -161,7 +161,7 @@ def _differences(view: View, pairs: tuple[TopicPair, ...]) -> None:
     )
     with st.expander("What the differences mean"):
         for what, meaning in dict.fromkeys((each.what, each.meaning) for _, each in made):
-            st.markdown(f"- **{markdown(what)}**: {markdown(meaning)}")
+            st.markdown(f"- **{markdown(terms.said(what))}**: {markdown(terms.said(meaning))}")
 
 
 def _partitions_of(topic: TopicState | None) -> int:
