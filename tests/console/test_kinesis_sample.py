@@ -17,7 +17,7 @@ from offsetwise import workflow
 from offsetwise.approval import demo
 from offsetwise.bundled import Bundled
 from offsetwise.cli import render
-from offsetwise.console.explore import compare_table, shard_chart
+from offsetwise.console.explore import compare_table, lag_charts, shard_chart
 from offsetwise.console.reader import Reader
 from offsetwise.console.widgets import evidence, palette
 from offsetwise.console.widgets.escaping import markdown
@@ -87,6 +87,26 @@ def test_positions_are_written_into_the_shards_as_far_as_they_fit() -> None:
     both = {(side, "orders", 1): marks["new", "orders", 1] for side in ("old", "new")}
     labels = [note.text for note in shard_chart.tree(one, palette.LIGHT, both).layout.annotations]
     assert [text for text in labels if "●◆<br>seq:" in text] == labels[1:2]
+
+
+def test_no_text_stands_on_a_bar_of_the_shards() -> None:
+    seen = workflow.with_sample_snapshots(workflow.sample_comparison("orders-app", Bundled.KINESIS), Bundled.KINESIS)
+    shards = shard_chart.shards_of([(seen.snapshots[0].topics[0], seen.snapshots[1].topics[0])])
+    figure = shard_chart.tree(shards, palette.LIGHT, shard_chart.marks_of(seen.partitions))
+    bars = [(y - bar.width / 2, y + bar.width / 2) for bar in figure.data for y in bar.y]
+    notes = figure.layout.annotations
+    assert len(notes) == len(bars) == 7
+    lane_px = figure.layout.height / len({note.y for note in notes})
+    for note in notes:
+        half = (note.text.count("<br>") + 1) * note.font.size / 2 / lane_px
+        assert not any(top < note.y + half and note.y - half < bottom for top, bottom in bars), note.text
+
+
+def test_the_legend_of_lag_names_only_lines_that_are_drawn() -> None:
+    drawn = lag_charts.Line(name="drawn", points=(lag_charts.Point(at_ms=0, value=1, said="1"),), old=True)
+    empty = lag_charts.Line(name="empty", points=(lag_charts.Point(at_ms=0, value=None, said="?"),), old=False)
+    figure = lag_charts.over_time([drawn, empty], palette.LIGHT, "seconds behind")
+    assert [line.name for line in figure.data] == ["drawn"]
 
 
 def test_each_part_of_a_position_in_several_shards_has_its_own_lag_on_the_tree_of_shards() -> None:

@@ -62,6 +62,8 @@ def over_time(
     figure = go.Figure()
     for line in lines:
         xs, ys, said = _broken(line.points)
+        if all(value is None for value in ys):
+            continue  # the legend would name a line that nobody finds
         figure.add_trace(
             go.Scatter(
                 name=line.name,

@@ -62,10 +62,13 @@ MAX_SHARDS: Final = 200
 """Shards that one chart can show and stay readable."""
 _KEYS: Final = 2**128
 _LANE_PX: Final = 46
-_MARKED_LANE_PX: Final = 76
-"""Of three lines of text in each bar."""
+_MARKED_LANE_PX: Final = 84
+"""Of a bar with three lines of text below it."""
 _FRAME_PX: Final = 84
-_BAR: Final = 0.62
+_BAR: Final = 0.3
+"""How much of its lane a bar takes; its text stands below it."""
+_BAR_UP: Final = 0.28
+_TEXT_DOWN: Final = 0.16
 _LABELLED: Final = 0.03
 """The least share of the hash keys that a number fits into."""
 
@@ -122,7 +125,7 @@ def tree(shards: Sequence[Shard], colours: Palette, marks: Mapping[MarkKey, Mark
                     go.Bar(
                         name=f"{'closed' if closed else 'open'} on {'the stream' if side == 'both' else side}",
                         orientation="h",
-                        y=[lanes[one[:3]] for one in drawn],
+                        y=[lanes[one[:3]] - _BAR_UP for one in drawn],
                         base=[one[3].low / _KEYS for one in drawn],
                         x=[(one[3].high + 1 - one[3].low) / _KEYS for one in drawn],
                         width=_BAR,
@@ -151,8 +154,8 @@ def tree(shards: Sequence[Shard], colours: Palette, marks: Mapping[MarkKey, Mark
     figure.update_yaxes(**lane_axis([_lane(*name) for name in names], colours))
     # All at once: adding one annotation copies and checks all that are there.
     figure.layout.annotations = [
-        note((one[3].low + one[3].high) / 2 / _KEYS, lanes[one[:3]], text, colours.text)
-        | {"xanchor": "center", "xshift": 0, "bgcolor": colours.page}
+        note((one[3].low + one[3].high) / 2 / _KEYS, lanes[one[:3]] + _TEXT_DOWN, text, colours.text)
+        | {"xanchor": "center", "xshift": 0}
         for one in shards
         if (text := _label(one, _marks(one, marks)))
     ]

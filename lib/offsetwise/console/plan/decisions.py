@@ -219,7 +219,8 @@ def _topics(rows: Sequence[PartitionComparison], work: Work, by: str | None) -> 
             "`offsetwise draft --start TOPIC=timestamp:TIME`, which reads the clusters."
         )
         with st.form("start-of-topic", border=False):
-            topic = st.selectbox("Topic", sorted({row.topic for row in rows}), key="start-topic", format_func=cell)
+            topics = sorted({row.topic for row in rows})
+            topic = st.selectbox(terms.said("Topic"), topics, key="start-topic", format_func=cell)
             st.selectbox("Start", [each.value for each in _OF_TOPIC], key="start-at", width=200)
             st.text_input("Why it is right", key="start-reason", max_chars=MAX_REASON)
             st.form_submit_button(

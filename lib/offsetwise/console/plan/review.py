@@ -14,7 +14,7 @@ from offsetwise.console.plan import decision, ending, plans, positions, sinks, s
 from offsetwise.console.plan.panel import live, outcome, unsent
 from offsetwise.console.plan.panel.naming import plan_name
 from offsetwise.console.server import guard
-from offsetwise.console.widgets import blocks, evidence, palette, table
+from offsetwise.console.widgets import blocks, evidence, palette, table, terms
 from offsetwise.console.widgets.blocks import Card, counted
 from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.model import Severity
@@ -55,6 +55,7 @@ def show(head: guard.Head) -> None:
 
 
 def _draw(seat: Seat, sheet: Sheet, now: datetime) -> None:
+    terms.use(terms.of(each.old_offset for each in sheet.plan.positions))
     _title(sheet)
     overtaken = _overtaken(seat, sheet)
     left, right = st.columns(_BESIDE, gap="medium")

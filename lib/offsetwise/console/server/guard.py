@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from offsetwise.console.server import identity
 from offsetwise.console.server.access import Role
 from offsetwise.console.server.identity import Person
-from offsetwise.console.widgets import blocks
+from offsetwise.console.widgets import blocks, terms
 from offsetwise.console.widgets.escaping import plain
 
 PRODUCT: Final = "Offsetwise"
@@ -52,6 +52,7 @@ def page(title: str) -> Iterator[Head]:
     An error inside is shown in place; what was drawn before it stays.
     """
     st.set_page_config(page_title=_window_title(title))
+    terms.use({})
     if is_closed(title):
         st.stop()
     with st.container(key=BAR, horizontal=True, vertical_alignment="center", gap="small"):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import streamlit as st
+
+from offsetwise.model import AnyPosition
+from offsetwise.ports.stream import of_position
 
 _TERMS: Final = "terms"
 
@@ -18,6 +21,13 @@ def use(terms: Mapping[str, str]) -> None:
         terms: What stands in the place of each of Kafka's words, in the singular.
     """
     st.session_state[_TERMS] = dict(terms)
+
+
+def of(positions: Iterable[AnyPosition | None]) -> Mapping[str, str]:
+    """Return the words of the stream that positions are of; none where no position is known."""
+    first = next((each for each in positions if each is not None), None)
+    stream = None if first is None else of_position(first)
+    return {} if stream is None else stream.terms
 
 
 def said(label: str) -> str:
