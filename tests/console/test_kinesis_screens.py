@@ -47,7 +47,7 @@ def test_from_checkpoint_to_review(console: Console) -> None:
     settle(page)
     assert not page.exception
     shown = ("is the position on the old cluster", "The lag took", "CLOSED_SHARD_UNREAD", "Both are one")
-    for told in (*shown, "**Why TRIM_HORIZON**", "right for all 4 partitions"):
+    for told in (*shown, "**Why TRIM_HORIZON**", "right for all 4 shards"):
         assert told in said(page)
 
     page = console.open("pages/explore/overview.py", ADA)

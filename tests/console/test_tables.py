@@ -138,9 +138,9 @@ def test_every_column_of_compare_stands_inside_a_window_of_1400_pixels() -> None
 
 @with_cases(
     ("name", "heading"),
-    [("p", "partition"), ("ahead", "records ahead"), ("old offset", None)],
+    [("p", "partition"), ("ahead", "records ahead"), ("old offset", "old offset")],
 )
-def test_headings_are_in_full_words_on_screen_and_files_keep_their_names(name: str, heading: str | None) -> None:
+def test_headings_are_in_full_words_on_screen_and_files_keep_their_names(name: str, heading: str) -> None:
     rows = builders.comparison().partitions
     assert table.prepared(PARTITIONS, rows, LIGHT).columns[name]["label"] == heading
     assert name in compare_table.csv(rows).decode().splitlines()[0].split(",")
