@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, ViewportSize, expect
 
 from tests.browser.conftest import settle
 from tests.browser.test_confirmations import BAR, fill_in, in_viewport
@@ -18,7 +19,7 @@ __all__ = ["address"]
 
 PAGES = ("", "checkpoint", "clusters", "compare", "lag", "fleet", "help")
 WIDTH, HEIGHT = 390, 844
-DESKTOP = {"width": 1440, "height": 900}
+DESKTOP = ViewportSize(width=1440, height=900)
 
 
 def look(page: Page, path: str) -> None:
@@ -38,7 +39,9 @@ def test_axe_finds_nothing_on_a_phone_and_every_page_fits(browser: Browser, bund
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_a_plan_is_drafted_approved_and_exported_on_a_phone(browser: Browser, address: str, theme: str) -> None:
+def test_a_plan_is_drafted_approved_and_exported_on_a_phone(
+    browser: Browser, address: str, theme: Literal["light", "dark"]
+) -> None:
     page = browser.new_context(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme=theme).new_page()
     page.goto(f"{address}/draft?play=author")
     bar = page.locator(BAR)
