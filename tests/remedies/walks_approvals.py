@@ -327,7 +327,7 @@ def vouching(key: Any, subject: str, issuer: str) -> Call:
 
 
 rows(
-    "vouching.py::vouch",
+    "vouching.py::_require_signs_for",
     (
         "Make a key for the console",
         "key_of_a_person",

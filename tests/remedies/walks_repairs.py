@@ -203,7 +203,7 @@ kind(
     another("drop-batch-after-gap"),
 )
 kind(
-    "topic.py::restore_topic",
+    "topic.py::_newest_batch_with",
     "Name a topic that an earlier batch has",
     "unknown_topic",
     "restore-topic",

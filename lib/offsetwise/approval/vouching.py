@@ -42,6 +42,24 @@ def vouch(
     """
     if now.utcoffset() is None:
         raise ValueError("now: expected a time with its zone")
+    _require_signs_for(key, issuer=issuer, subject=subject)
+    said = Statement.made(
+        plan_digest,
+        issuer=issuer,
+        subject=subject,
+        verdict=verdict,
+        now=now,
+        expires_in=expires_in,
+        accepted_unproven=accepted_unproven,
+    )
+    return seal(said, key), said
+
+
+def _require_signs_for(key: PrivateKey, *, issuer: str, subject: str) -> None:
+    """Refuse a key that is no console's, or a person for whom this one does not sign.
+
+    The demo key signs for its own reviewer alone; a console's key for those whom an identity provider has signed in.
+    """
     is_demo = key.public.id == demo.DEMO_KEY_ID
     if not (is_demo or key.public.vouches):
         raise NotApprovedError(
@@ -57,13 +75,3 @@ def vouch(
             "an identity provider signs in here. Nothing was signed.",
             fix="Sign in at the configured identity provider.",
         )
-    said = Statement.made(
-        plan_digest,
-        issuer=issuer,
-        subject=subject,
-        verdict=verdict,
-        now=now,
-        expires_in=expires_in,
-        accepted_unproven=accepted_unproven,
-    )
-    return seal(said, key), said

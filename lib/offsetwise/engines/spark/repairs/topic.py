@@ -26,31 +26,14 @@ def restore_topic(damaged: Damaged, values: Mapping[str, str]) -> Repaired:
         raise UnrepairableError(
             "Spark does not start from its last batch.", fix="Repair what `offsetwise inspect` names first."
         )
-    files = {last: damaged.offsets(last)}
-    earlier: tuple[int, dict[str, TopicOffsets]] | None = None
-    for batch in sorted((each for each in damaged.logs.planned if each < last), reverse=True):
-        files[batch] = damaged.offsets(batch)
-        lost = _lost(files[batch], files[last], topic)
-        if lost:
-            earlier = batch, lost
-            break
-    if earlier is None:
-        known = sorted({of.topic for file in files.values() for line in file.sources for of in line.offsets})
-        there = any(of.topic == topic for line in files[last].sources for of in line.offsets)
-        raise UnrepairableError(
-            f"offsets/{last} has topic {topic!r} with all partitions of earlier batches."
-            if there
-            else f"No batch in offsets/ has topic {topic!r}; they have {', '.join(known[:12])}.",
-            fix="Nothing is to be put back: see with `offsetwise inspect` whether anything else is wrong."
-            if there
-            else "Name a topic that an earlier batch has.",
-        )
-    batch, lost = earlier
+    batch, lost = _newest_batch_with(topic, damaged, last)
     # A pending batch is read from the end of the one before, which needs the topic as well.
     among = [last] if restart.reruns is None else [each for each in (last, restart.starts_after) if each is not None]
     replaced = {}
     for each in among:
-        added = {source: of for source, of in lost.items() if _lost(files[batch], damaged.offsets(each), topic)}
+        added = {
+            source: of for source, of in lost.items() if _lost(damaged.offsets(batch), damaged.offsets(each), topic)
+        }
         if added and each != batch:
             path = f"offsets/{each}"
             replaced[path] = _with(damaged.read(path) or b"", added)
@@ -71,6 +54,30 @@ def restore_topic(damaged: Damaged, values: Mapping[str, str]) -> Repaired:
             else f"Batch {last} runs again with the same records and none of {topic}; a sink that has it ignores it.",
             state_used(start, stateful=damaged.stateful),
         ),
+    )
+
+
+def _newest_batch_with(topic: str, damaged: Damaged, last: int) -> tuple[int, dict[str, TopicOffsets]]:
+    """Return the newest batch that has partitions of a topic which the last one lacks, and these by source.
+
+    Raises:
+        UnrepairableError: No earlier batch has more of the topic.
+    """
+    files = {last: damaged.offsets(last)}
+    for batch in sorted((each for each in damaged.logs.planned if each < last), reverse=True):
+        files[batch] = damaged.offsets(batch)
+        lost = _lost(files[batch], files[last], topic)
+        if lost:
+            return batch, lost
+    known = sorted({of.topic for file in files.values() for line in file.sources for of in line.offsets})
+    there = any(of.topic == topic for line in files[last].sources for of in line.offsets)
+    raise UnrepairableError(
+        f"offsets/{last} has topic {topic!r} with all partitions of earlier batches."
+        if there
+        else f"No batch in offsets/ has topic {topic!r}; they have {', '.join(known[:12])}.",
+        fix="Nothing is to be put back: see with `offsetwise inspect` whether anything else is wrong."
+        if there
+        else "Name a topic that an earlier batch has.",
     )
 
 
