@@ -147,30 +147,32 @@ def pack(
             "at_ms": submitted_at_ms,
             "expires_at_ms": expires_at_ms,
         },
-        "editors": [
-            {
-                "issuer": each.issuer,
-                "subject": each.subject,
-                "address": each.address,
-                "since_number": each.since_number,
-            }
-            for each in editors
-        ],
-        "comments": [
-            {
-                "number": each.number,
-                "issuer": each.by.issuer,
-                "subject": each.by.subject,
-                "name": each.by.name,
-                "at_ms": each.at_ms,
-                "body": each.body,
-            }
-            for each in comments
-        ],
+        "editors": [_editor_fields(editor) for editor in editors],
+        "comments": [_comment_fields(comment) for comment in comments],
     }
     body["digest"] = _digest(body)
     # Without the time of packing: the same bundle is the same bytes.
     return gzip.compress(json.dumps(body, sort_keys=True).encode("ascii"), compresslevel=6, mtime=0)
+
+
+def _editor_fields(editor: EditorRow) -> dict[str, Any]:
+    return {
+        "issuer": editor.issuer,
+        "subject": editor.subject,
+        "address": editor.address,
+        "since_number": editor.since_number,
+    }
+
+
+def _comment_fields(comment: CommentRow) -> dict[str, Any]:
+    return {
+        "number": comment.number,
+        "issuer": comment.by.issuer,
+        "subject": comment.by.subject,
+        "name": comment.by.name,
+        "at_ms": comment.at_ms,
+        "body": comment.body,
+    }
 
 
 def open_bundle(data: bytes, *, subject: str) -> Bundle:

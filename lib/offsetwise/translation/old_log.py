@@ -33,7 +33,7 @@ from offsetwise.model import (
     RawVerdict,
 )
 from offsetwise.position import offset_or_none
-from offsetwise.translation.windows import Reason
+from offsetwise.translation.windows import Cut, Reason
 from offsetwise.translation.worker import RUN, Answer, Times
 
 
@@ -100,33 +100,43 @@ def in_empty_log(
     copies = older and cut.new_records <= position  # as many as the old log ever held, at most
     seen = replace(cut, reason=Reason.EMPTY_PARTITION, skip=0, hi=end, unfound=False, new_from=None, at_raw=())
     if none_lost and read.new_is_whole and (copies or not cut.new_records):
-        inside = start <= position <= end
-        found = replace(
-            seen,
-            exactness=Exactness.EXACT,
-            offset=end,
-            lo=end,
-            replay=0,
-            foreign_below=0,
-            ahead=Ahead(examined=True, missing=0, duplicated=0, foreign=0),
-            caught_up=True,
-            raw_skip=0 if inside else None,
-            raw_replay=read.new_ahead if inside else None,
-        )
+        found = _all_read(seen, read, position, start=start, end=end)
     else:
-        found = replace(
-            seen,
-            exactness=Exactness.BOUNDED,
-            offset=start,
-            lo=start,
-            replay=cut.new_records if read.new_is_whole else end - start,
-            foreign_below=None,
-            ahead=Ahead(examined=False),
-            caught_up=False,
-            raw_skip=None,
-            raw_replay=None,
-        )
+        found = _anywhere_in_log(seen, read, start=start, end=end)
     return replace(answer, cut=found)
+
+
+def _all_read(seen: Cut, read: Times, position: int, *, start: int, end: int) -> Cut:
+    """Return the cut at the end of the new log, all of whose records are copies of those that the job has read."""
+    inside = start <= position <= end
+    return replace(
+        seen,
+        exactness=Exactness.EXACT,
+        offset=end,
+        lo=end,
+        replay=0,
+        foreign_below=0,
+        ahead=Ahead(examined=True, missing=0, duplicated=0, foreign=0),
+        caught_up=True,
+        raw_skip=0 if inside else None,
+        raw_replay=read.new_ahead if inside else None,
+    )
+
+
+def _anywhere_in_log(seen: Cut, read: Times, *, start: int, end: int) -> Cut:
+    """Return the cut that only both ends of the new log bound: nothing tells which of its records are copies."""
+    return replace(
+        seen,
+        exactness=Exactness.BOUNDED,
+        offset=start,
+        lo=start,
+        replay=seen.new_records if read.new_is_whole else end - start,
+        foreign_below=None,
+        ahead=Ahead(examined=False),
+        caught_up=False,
+        raw_skip=None,
+        raw_replay=None,
+    )
 
 
 def read_too_early(times: Times, *, saved_ms: int | None, clock_skew_ms: int, now_ms: int) -> int | None:
