@@ -131,33 +131,12 @@ def count_differences(old: DataFrame, new: DataFrame, *, range_offsets: int) -> 
         One row per cluster (`old`, `new`), partition and range (its number, counted from offset 0) that holds a record,
         in no order: cluster, partition, range, records, both, missing, duplicated, foreign. No nulls.
     """
-    # Spark sorts by the first eight bytes of the first column, and compares whole rows only where these are equal.
-    identity = ["content", "partition", "timestamp", "headers_hash"]
-    sides = [
-        frame.select(*identity, F.lit(number).alias("side"), F.expr(f"offset div {range_offsets:d}").alias("range"))
-        for number, frame in enumerate((old, new))
-    ]
-    # Records are counted one by one: most stand once on each cluster, and one shuffle and one sort are enough for both.
-    # Old ranges come first in this order, so what stands before a new record includes all old copies.
-    in_order = Window.partitionBy(*identity).orderBy("side", "range")
-    whole = in_order.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
     is_old = F.col("side") == 0
-    placed = (
-        sides[0]
-        .unionByName(sides[1])
-        .select(
-            "side",
-            "partition",
-            "range",
-            (F.row_number().over(in_order) - 1).alias("before"),
-            F.count_if(is_old).over(whole).alias("on_old"),
-            F.count_if(~is_old).over(whole).alias("on_new"),
-        )
-    )
     both = F.col("before") < F.when(is_old, F.col("on_new")).otherwise(2 * F.col("on_old"))
     known = F.col("on_old") > 0
     return (
-        placed.withColumn("both", both)
+        _placed(old, new, range_offsets)
+        .withColumn("both", both)
         .groupBy("side", "partition", "range")
         .agg(
             F.count("*").alias("records"),
@@ -175,6 +154,38 @@ def count_differences(old: DataFrame, new: DataFrame, *, range_offsets: int) -> 
             "missing",
             "duplicated",
             "foreign",
+        )
+    )
+
+
+def _placed(old: DataFrame, new: DataFrame, range_offsets: int) -> DataFrame:
+    """Return one row per record of both sides, with its place among the records of its identity.
+
+    Returns:
+        side (0 is the old one), partition, range, before (equal records that come earlier, the old ones first), on_old
+        and on_new (equal records of each side, with itself).
+    """
+    # Spark sorts by the first eight bytes of the first column, and compares whole rows only where these are equal.
+    identity = ["content", "partition", "timestamp", "headers_hash"]
+    sides = [
+        frame.select(*identity, F.lit(number).alias("side"), F.expr(f"offset div {range_offsets:d}").alias("range"))
+        for number, frame in enumerate((old, new))
+    ]
+    # Records are counted one by one: most stand once on each cluster, and one shuffle and one sort are enough for both.
+    # Old ranges come first in this order, so what stands before a new record includes all old copies.
+    in_order = Window.partitionBy(*identity).orderBy("side", "range")
+    whole = in_order.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
+    is_old = F.col("side") == 0
+    return (
+        sides[0]
+        .unionByName(sides[1])
+        .select(
+            "side",
+            "partition",
+            "range",
+            (F.row_number().over(in_order) - 1).alias("before"),
+            F.count_if(is_old).over(whole).alias("on_old"),
+            F.count_if(~is_old).over(whole).alias("on_new"),
         )
     )
 

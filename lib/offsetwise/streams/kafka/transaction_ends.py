@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -191,6 +191,26 @@ def search_logs(
         for name in sorted(topics)
         for number, partition in sorted(contacted.topics[name].partitions.items())
     }
+    scans = _scans(client, wire, leaders, producers=producers, since_ms=since_ms)
+    return LogSearch(
+        topics=tuple(sorted(topics)),
+        transactions=tuple(transaction for scan in scans for transaction in scan.transactions),
+        unread=tuple(_unread(leaders, scans)),
+    )
+
+
+def _scans(
+    client: Client,
+    wire: Wire,
+    leaders: Mapping[TopicPartition, int],
+    *,
+    producers: Set[Producer],
+    since_ms: int | None,
+) -> Sequence[_Scan]:
+    """Scan the partitions that have a leader: from the time given on and, where that is not enough, from their start.
+
+    Partitions are in the order of `leaders`.
+    """
     led = [at for at, leader in leaders.items() if leader >= 0]
     asked = {
         "start": list_offsets(client, dict.fromkeys(led, EARLIEST)),
@@ -210,17 +230,17 @@ def search_logs(
                 # No record is dated so late: the end of the log, from which nothing is read.
                 found[at] = _Scan(at, end if first is None else first)
                 _scan(wire, leaders[at], found[at], end, producers)
-    unread = [f"{at}: it has no leader" for at, leader in leaders.items() if leader < 0]
-    unread += [f"{scan.at}: {scan.unread}" for scan in found.values() if scan.unread]
-    unread += [
+    return [*found.values()]
+
+
+def _unread(leaders: Mapping[TopicPartition, int], scans: Sequence[_Scan]) -> Iterator[str]:
+    """Yield a clause for each partition, or first records of a producer, that the search did not cover."""
+    yield from (f"{at}: it has no leader" for at, leader in leaders.items() if leader < 0)
+    yield from (f"{scan.at}: {scan.unread}" for scan in scans if scan.unread)
+    yield from (
         f"{scan.at}: the first records of producer {producer_id} with epoch {epoch} are gone"
-        for scan in found.values()
+        for scan in scans
         for producer_id, epoch in sorted(scan.cut)
-    ]
-    return LogSearch(
-        topics=tuple(sorted(topics)),
-        transactions=tuple(one for scan in found.values() for one in scan.transactions),
-        unread=tuple(unread),
     )
 
 
