@@ -88,10 +88,6 @@ def prove(
         ClusterError: A cluster gives no answer.
         SparkError: Spark cannot read the records.
     """
-    from offsetwise.pipeline.content import SALT_BYTES, ContentMatch  # noqa: PLC0415 - PySpark is slow to import
-    from offsetwise.pipeline.shipping import have_client  # noqa: PLC0415 - as above
-    from offsetwise.pipeline.window_reader import WindowReader  # noqa: PLC0415 - as above
-
     asks: dict[tuple[TopicPartition, int], Ask] = {}
     by_job: list[list[Ask]] = []
     for scene in scenes:
@@ -100,6 +96,23 @@ def prove(
         asks |= {ask.place: ask for ask in of_job}
     if not asks:
         return Proof()
+    match = _content_match(scenes, properties, progress)
+    reader = match.reader
+    answered = match.find(*by_job)
+    found = {key: answered[ask] for key, ask in asks.items() if ask in answered}
+    equal = _pending(match, [each for scene in scenes for each in scene.queries], asks, found)
+    unread = {ask.place: error for ask, error in reader.unread.items()}
+    return Proof(found=found, pending_equal=equal, unread=unread, ways=reader.ways, salt=reader.salt.hex())
+
+
+def _content_match(
+    scenes: Sequence[Scene], properties: Mapping[Cluster, ClientProperties], progress: Progress
+) -> ContentMatch:
+    """Start Spark, and return what finds positions on the records that it reads of both clusters."""
+    from offsetwise.pipeline.content import SALT_BYTES, ContentMatch  # noqa: PLC0415 - PySpark is slow to import
+    from offsetwise.pipeline.shipping import have_client  # noqa: PLC0415 - as above
+    from offsetwise.pipeline.window_reader import WindowReader  # noqa: PLC0415 - as above
+
     migration = scenes[0].migration
     session = start_spark(migration.spark, progress, records=True)
     clients = {side: client_properties(migration.cluster(side)) for side in Cluster}
@@ -112,7 +125,7 @@ def prove(
         salt=os.urandom(SALT_BYTES),
     )
     new = reader_of(migration.target)
-    match = ContentMatch(
+    return ContentMatch(
         reader=reader,
         offsets_for_times=lambda times: _as_offsets(new.offsets_for_times(migration.target, times)),
         batch_ends={
@@ -125,11 +138,6 @@ def prove(
         clock_skew_ms=1_000 * migration.content.clock_skew_s,
         log_ranges=lambda side, wanted: reader_of(migration.cluster(side)).log_ranges(migration.cluster(side), wanted),
     )
-    answered = match.find(*by_job)
-    found = {key: answered[ask] for key, ask in asks.items() if ask in answered}
-    equal = _pending(match, [each for scene in scenes for each in scene.queries], asks, found)
-    unread = {ask.place: error for ask, error in reader.unread.items()}
-    return Proof(found=found, pending_equal=equal, unread=unread, ways=reader.ways, salt=reader.salt.hex())
 
 
 def _as_offsets(found: Mapping[TopicPartition, AnyPosition | None]) -> dict[TopicPartition, int | None]:
