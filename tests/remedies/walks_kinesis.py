@@ -165,7 +165,7 @@ def _(scene: Scene) -> Steps:
     return Steps(lambda: tables_at(live, roots=roots), lambda: roots.append(live))
 
 
-@walk(STORAGE + "tables_at", "Read the table itself", name="large_dump")
+@walk(STORAGE + "_dump_in_file", "Read the table itself", name="large_dump")
 def _(scene: Scene) -> Steps:
     serving(scene, lambda **_: {"Items": leases()})
     path = scene.write("app.json", json.dumps({"Items": leases()}))

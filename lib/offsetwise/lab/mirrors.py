@@ -22,6 +22,46 @@ class Policy(StrEnum):
     DEFAULT = "default"
 
 
+_PROPERTIES: Final = {
+    "clusters": "old, new",
+    "old.bootstrap.servers": "{old}",
+    "new.bootstrap.servers": "{new}",
+    "old->new.enabled": "true",
+    "new->old.enabled": "false",
+    "old->new.topics": "{topics}",
+    "old->new.groups": "^(?!console-consumer-|connect-|__).*",
+    "old->new.emit.heartbeats.enabled": "{heartbeats}",
+    "new->old.emit.heartbeats.enabled": "{heartbeats}",
+    "replication.policy.class": "{policy}",
+    "replication.factor": "1",
+    "offset.lag.max": "100",
+    "sync.topic.acls.enabled": "false",
+    "refresh.topics.interval.seconds": "2",
+    "refresh.groups.interval.seconds": "2",
+    "emit.checkpoints.interval.seconds": "1",
+    "emit.heartbeats.interval.seconds": "1",
+    "checkpoints.topic.replication.factor": "1",
+    "heartbeats.topic.replication.factor": "1",
+    "offset-syncs.topic.replication.factor": "1",
+    "offset-syncs.topic.location": "source",
+    "new.plugin.discovery": "service_load",
+    "old.plugin.discovery": "service_load",
+    "old.group.id": "mm2-{name}",
+    "new.group.id": "mm2-{name}",
+    "offset.storage.topic": "mm2-offsets-{name}.old.internal",
+    "config.storage.topic": "mm2-configs-{name}.old.internal",
+    "status.storage.topic": "mm2-status-{name}.old.internal",
+    "offset.storage.replication.factor": "1",
+    "offset.storage.partitions": "1",
+    "config.storage.replication.factor": "1",
+    "status.storage.replication.factor": "1",
+    "status.storage.partitions": "1",
+    "old.offset.flush.interval.ms": "1000",
+    "new.offset.flush.interval.ms": "1000",
+}
+"""The properties of every mirror; a name in braces stands for what differs between mirrors."""
+
+
 def configuration(
     *, name: str, policy: Policy, topics: Sequence[str], old: str, new: str, settings: Mapping[str, str]
 ) -> str:
@@ -39,45 +79,15 @@ def configuration(
         new: Bootstrap servers of the target.
         settings: Further properties, which win over the ones given here.
     """
-    heartbeats = "true" if name == Policy.IDENTITY else "false"
-    internal = f"mm2-{{}}-{name}.old.internal"
-    properties = {
-        "clusters": "old, new",
-        "old.bootstrap.servers": old,
-        "new.bootstrap.servers": new,
-        "old->new.enabled": "true",
-        "new->old.enabled": "false",
-        "old->new.topics": ", ".join(topics),
-        "old->new.groups": "^(?!console-consumer-|connect-|__).*",
-        "old->new.emit.heartbeats.enabled": heartbeats,
-        "new->old.emit.heartbeats.enabled": heartbeats,
-        "replication.policy.class": POLICIES[policy],
-        "replication.factor": "1",
-        "offset.lag.max": "100",
-        "sync.topic.acls.enabled": "false",
-        "refresh.topics.interval.seconds": "2",
-        "refresh.groups.interval.seconds": "2",
-        "emit.checkpoints.interval.seconds": "1",
-        "emit.heartbeats.interval.seconds": "1",
-        "checkpoints.topic.replication.factor": "1",
-        "heartbeats.topic.replication.factor": "1",
-        "offset-syncs.topic.replication.factor": "1",
-        "offset-syncs.topic.location": "source",
-        "new.plugin.discovery": "service_load",
-        "old.plugin.discovery": "service_load",
-        "old.group.id": f"mm2-{name}",
-        "new.group.id": f"mm2-{name}",
-        "offset.storage.topic": internal.format("offsets"),
-        "config.storage.topic": internal.format("configs"),
-        "status.storage.topic": internal.format("status"),
-        "offset.storage.replication.factor": "1",
-        "offset.storage.partitions": "1",
-        "config.storage.replication.factor": "1",
-        "status.storage.replication.factor": "1",
-        "status.storage.partitions": "1",
-        "old.offset.flush.interval.ms": "1000",
-        "new.offset.flush.interval.ms": "1000",
+    values = {
+        "heartbeats": "true" if name == Policy.IDENTITY else "false",
+        "name": name,
+        "new": new,
+        "old": old,
+        "policy": POLICIES[policy],
+        "topics": ", ".join(topics),
     }
+    properties = {key: value.format_map(values) for key, value in _PROPERTIES.items()}
     return "".join(f"{key} = {value}\n" for key, value in (properties | dict(settings)).items())
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from io import BytesIO
@@ -81,17 +81,7 @@ def exported(
         PlanError: The plan cannot be said in that form.
     """
     if kind is ExportKind.APPROVAL:
-        marked = dict.fromkeys(envelopes, mark) | dict.fromkeys(withdrawn, SheetMark.WITHDRAWN)
-        return tuple(
-            _file(
-                f"{_begin(said) if said is SheetMark.WITHDRAWN else ''}plan-{digest[:8]}.approval-{number}.json",
-                envelope,
-                "application/json",
-                digest,
-                said,
-            )
-            for number, (envelope, said) in enumerate(marked.items(), 1)
-        )
+        return _approval_files(digest, dict.fromkeys(envelopes, mark) | dict.fromkeys(withdrawn, SheetMark.WITHDRAWN))
     begin = f"{_begin(mark)}plan-{digest[:8]}"
     nobody_may = mark is SheetMark.DRAFT
     if kind is ExportKind.PLAN:
@@ -104,6 +94,20 @@ def exported(
     lines = consumer_groups_csv(plan)
     text = f"{draft}\n{lines}" if nobody_may else lines
     return (_file(f"{begin}.groups.csv", text.encode(), "text/csv", digest, mark),)
+
+
+def _approval_files(digest: str, marks: Mapping[bytes, SheetMark]) -> tuple[Export, ...]:
+    """Return a file for each envelope, numbered from 1; the names of withdrawn ones say so."""
+    return tuple(
+        _file(
+            f"{_begin(said) if said is SheetMark.WITHDRAWN else ''}plan-{digest[:8]}.approval-{number}.json",
+            envelope,
+            "application/json",
+            digest,
+            said,
+        )
+        for number, (envelope, said) in enumerate(marks.items(), 1)
+    )
 
 
 def commands(

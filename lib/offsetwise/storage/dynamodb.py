@@ -134,25 +134,39 @@ def tables_at(uri: str, *, roots: Sequence[str] | None = None) -> tuple[Table, .
         return (_exported(above or slash or ".", roots),)
     if not (name and _is_file(uri, roots)):
         return (_exported(uri, roots),)
-    tree = open_tree(above or slash or ".", roots=roots)
-    data = tree.read(name)
+    return _dump_in_file(uri, above or slash or ".", name, roots)
+
+
+def _dump_in_file(uri: str, folder: str, name: str, roots: Sequence[str] | None) -> tuple[Table, ...]:
+    """Read the one file of a dump, of limited size; errors are those of `tables_at`."""
+    data = open_tree(folder, roots=roots).read(name)
     if len(data) > MAX_DUMP_BYTES:
         raise StorageError(
             f"{uri}: expected a dump of at most {MAX_DUMP_BYTES:,} bytes, found {len(data):,}. It was not used.",
             fix="Read the table itself: dynamodb://TABLE?region=REGION",
         )
     try:
-        text = plain(data, MAX_DUMP_BYTES)
-        table = name.removesuffix(".gz").removesuffix(".json").removesuffix(".csv")
-        items = lines_of(text)
-        if items is not None:
-            return (_table(table, {"Items": items}, None),)
-        cells = None if text.lstrip()[:1] in (b"{", b"[") else rows_of_csv(text, _TYPES_OF)
-        if cells is not None:
-            return (_table(table, {"Items": cells}, None),)
-        return _dumped(parse(text), table)
+        return _tables_in(data, name)
     except (ValueError, RecursionError) as error:
         raise _no_dump(uri, "a file that is no such dump", error) from error
+
+
+def _tables_in(data: bytes, name: str) -> tuple[Table, ...]:
+    """Parse a dump of items by line, of rows of CSV, or of one JSON document.
+
+    Raises:
+        ValueError: It is none of them.
+        RecursionError: Its JSON is nested too deep.
+    """
+    text = plain(data, MAX_DUMP_BYTES)
+    table = name.removesuffix(".gz").removesuffix(".json").removesuffix(".csv")
+    items = lines_of(text)
+    if items is not None:
+        return (_table(table, {"Items": items}, None),)
+    cells = None if text.lstrip()[:1] in (b"{", b"[") else rows_of_csv(text, _TYPES_OF)
+    if cells is not None:
+        return (_table(table, {"Items": cells}, None),)
+    return _dumped(parse(text), table)
 
 
 def _is_file(uri: str, roots: Sequence[str] | None) -> bool:
