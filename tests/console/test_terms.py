@@ -11,9 +11,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from offsetwise.console.reader import Offered
+from offsetwise.console.widgets import terms
 from offsetwise.console.widgets.terms import in_words
 from offsetwise.model import Subject
-from tests.console.test_every_sample import JOBS, _board, page_of
+from tests.console.conftest import OpenPage, words
+from tests.console.test_every_sample import JOBS, READER, _board, frozen_of, page_of
 from tests.with_cases import with_cases
 
 __all__ = ["_board"]
@@ -40,6 +42,19 @@ def test_labels_are_in_the_words_of_the_stream(offered: Offered, subject: Subjec
         (path, label) for path in PAGES for label in labels(page_of(path, offered, subject)) if KAFKAS.search(label)
     ]
     assert bool(found) != bool(offered.terms), found
+
+
+def test_overview_speaks_of_each_sample_in_its_own_words(open_page: OpenPage) -> None:
+    shown = words(open_page(READER, "pages/explore/overview.py"))
+    assert "known for 3 of 3 shards" in shown
+    assert "5 of 8 partitions would go wrong" in shown
+
+
+@with_cases(("offered", "subject"), JOBS, ids=[f"{each.name} {of.name}" for each, of in JOBS])
+def test_positions_say_in_which_words_a_plan_about_them_is_shown(offered: Offered, subject: Subject) -> None:
+    page_of("explore/compare", offered, subject)
+    assert terms.of(row.old_offset for row in frozen_of(offered, subject).comparison.partitions) == offered.terms
+    assert terms.of([None]) == {}
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from offsetwise.console.answers import Answers, Held, Question, comparing_all
 from offsetwise.console.explore import compare
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
-from offsetwise.console.widgets import blocks, evidence, palette
+from offsetwise.console.widgets import blocks, evidence, palette, terms
 from offsetwise.console.widgets.blocks import Card, counted, tone_of
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.engines.registry import keeper_of
@@ -179,7 +179,8 @@ def _same_case(answers: Answers, sample: Offered) -> None:
     address, held, row = found
     engine = keeper_of(held.value.engine).label
     if offset_or_none(row.old_offset) is None:
-        told = f"**Positions that are no offsets.** {markdown(compare.facts_of(held).at_new_offsets)}"
+        cost = terms.in_words(compare.facts_of(held).at_new_offsets, sample.terms)
+        told = f"**Positions that are no offsets.** {markdown(cost)}"
     else:
         told = (
             f"**The same for {markdown(engine)}.** {markdown(evidence.partition_name(row))} is at "
@@ -248,7 +249,7 @@ def _subject(answers: Answers, migration: Offered, subject: Subject) -> None:
         st.markdown(f":material/{icon}: **{markdown(str(subject))}**", width="stretch")
         compare = ("Open" if held else "Compare", ":material/compare_arrows:", COMPARE_PAGE)
         _links(((_CHECKPOINT,) if is_checkpoint else ()) + (_LAG, compare), migration.address(subject))
-    st.markdown(_verdict(answers, key) if held is None else _answer(held))
+    st.markdown(_verdict(answers, key) if held is None else _answer(held, migration))
 
 
 def _links(links: Sequence[tuple[str, str, str]], address: Mapping[str, str]) -> None:
@@ -256,8 +257,9 @@ def _links(links: Sequence[tuple[str, str, str]], address: Mapping[str, str]) ->
         st.page_link(Path(page), label=label, icon=icon, query_params=dict(address))
 
 
-def _answer(held: Held[Comparison]) -> str:
-    tone, head, rest = compare.facts_of(held).answer
+def _answer(held: Held[Comparison], migration: Offered) -> str:
+    tone, *told = compare.facts_of(held).answer
+    head, rest = (terms.in_words(each, migration.terms) for each in told)
     icon = {"right": "✓", "wrong": "!", "careful": "?", "unknown": "?"}[tone.value]
     return f":{tone.colour}-badge[{icon} {head}] {markdown(rest)}"
 

@@ -77,7 +77,7 @@ def _frozen(here: Answers, migration: Offered, subject: Subject, head: guard.Hea
         return None
     shown = held.value
     head.says(
-        f"old **{markdown(shown.old.name)}** · new **{markdown(shown.new.name)}** · {markdown(str(subject))} · "
+        f"{blocks.clusters(shown.old.name, shown.new.name)} · {markdown(str(subject))} · "
         f"{markdown(read_at(shown.taken_at, datetime.now(UTC)))} · nothing is read again"
     )
     return Frozen(migration=migration.name, subject=subject, comparison=observed, id=held.id)
