@@ -9,8 +9,8 @@ With `--partitions`, one position in each of so many partitions of a few records
 time and on the driver; with several numbers, whether the cost of a partition stays the same. With `--standalone`, the
 same positions by turns on `local[2]` and on a standalone master with two workers of one core.
 
-    .venv/bin/python -m benchmarks.b5_content [--millions 1 4 10 | --partitions 2500 10000 [--standalone]] [--heap 1g]
-                                              [--dir FOLDER]
+    .venv/bin/python -m benchmarks.b5_content [--millions 1 4 10 [--rounds 5] | --partitions 2500 10000 [--standalone]]
+                                              [--heap 1g] [--dir FOLDER]
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ def main() -> None:
     """Produce the topics, find the positions both ways, print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--millions", type=int, nargs="*", default=[1, 4, 10])
+    parser.add_argument("--rounds", type=int, default=1, help="of the join and `reconcile`, by turns; their medians")
     parser.add_argument(
         "--partitions", type=int, nargs="*", help="positions in so many partitions, and no topics of millions"
     )
@@ -90,7 +91,7 @@ def main() -> None:
                         close_session()
                 return
             spark = open_session(local, kafka=True)
-            rows = [_measure(spark, lab, millions * MILLION) for millions in given.millions]
+            rows = [_measure(spark, lab, millions * MILLION, given.rounds) for millions in given.millions]
         finally:
             if given.dir is None:
                 lab.down()
@@ -100,7 +101,7 @@ def main() -> None:
         print(row)
 
 
-def _measure(spark: SparkSession, lab: Lab, records: int) -> str:
+def _measure(spark: SparkSession, lab: Lab, records: int, rounds: int) -> str:
     topic = f"b5-{records}"
     _produce(spark, lab, topic, records)
     asks = _asks(topic, records)
@@ -112,9 +113,17 @@ def _measure(spark: SparkSession, lab: Lab, records: int) -> str:
         took, found = _timed(lambda: match.find(asks))
         ours.append(took)
     print(_memory(spark), flush=True)
-    theirs, joined = _timed(lambda: _join(spark, lab, topic, records, asks))
-    counting, counted = _timed(lambda: _reconcile(spark, lab, topic, records))
-    assert all(each.both == each.old_records == each.new_records for each in counted.partitions)
+    joining, counting = [], []
+    for _ in range(rounds):
+        took, joined = _timed(lambda: _join(spark, lab, topic, records, asks))
+        joining.append(took)
+        took, counted = _timed(lambda: _reconcile(spark, lab, topic, records))
+        counting.append(took)
+        assert all(each.both == each.old_records == each.new_records for each in counted.partitions)
+    print(
+        "join", [f"{took:.1f} s" for took in joining], "reconcile", [f"{took:.1f} s" for took in counting], flush=True
+    )
+    theirs = statistics.median(joining)
     wrong = 0
     for ask, each in found.items():
         cut = each.answer.cut
@@ -124,8 +133,8 @@ def _measure(spark: SparkSession, lab: Lab, records: int) -> str:
         assert cut.offset == right == joined[ask.partition.partition, ask.target.position]
     read = sum(each.old_offsets_read + each.new_offsets_read for each in found.values())
     median = statistics.median(ours)
-    times = f"{theirs:.1f} s | {theirs / median:.1f} | {wrong} | {counting:.1f} s"
-    return f"| {records:,} | {median:.1f} s | {read:,} | {times} |"
+    figures = f"{theirs:.1f} s | {theirs / median:.1f} | {wrong} | {statistics.median(counting):.1f} s"
+    return f"| {records:,} | {median:.1f} s | {read:,} | {figures} |"
 
 
 @contextmanager
