@@ -307,7 +307,7 @@ def choose(held: Held[Comparison], rows: tuple[PartitionComparison, ...], colour
     selection.draw(
         compare_table.partition_table(held, page, colours),
         alt=terms.said(
-            f"{many(len(page), 'partition')} with old and new offset, exactness, and what the old would do."
+            f"{many(len(page), 'partition')} with old and new offset, exactness, and what the old number would do."
         ),
     )
     _downloads(held, rows)

@@ -103,7 +103,9 @@ def _choose(
     selection = Selection(key="row", grid=f"draft-{frozen.id}-{abs(hash(names))}", names=names, first=0)
     selection.draw(
         table.prepared(_PARTITIONS, [(row, planned.get((row.source, row.topic, row.partition))) for row in page]),
-        alt=terms.said(f"{many(len(page), 'partition')} with old and planned offset, how it is known, what it costs."),
+        alt=terms.said(
+            f"{many(len(page), 'partition')} with old offset, planned offset, how it is known, and what it costs."
+        ),
     )
     place = selection.choose("Decide about", width=320)
     return page[place], names[place]
