@@ -24,18 +24,18 @@ def test_positions_stand_on_the_tree_of_shards_and_the_lag_is_a_time(
     page.goto(bundled)
     settle(page)
     page.get_by_role("button", name="Open the KCL sample").click()
-    page.get_by_role("tab", name="Where each partition resumes").click()
+    page.get_by_role("tab", name="Where each shard resumes").click()
     expect(page.get_by_role("heading", name="Where the job is in each shard")).to_be_visible()
 
     page.goto(f"{bundled}/compare?{OF}")
     settle(page)
-    grid = page.get_by_test_id("stDataFrame").filter(has=page.locator("[aria-label*='old and new offset']")).first
+    grid = page.get_by_test_id("stDataFrame").filter(has=page.locator("[aria-label*='old and new sequence number']")).first
     expect(grid.locator("tr[role=row]").filter(has_text="3 shards, 0 at seq:").first).to_contain_text("place exact")
     expect(page.get_by_text("shard 2: TRIM_HORIZON, ")).to_be_visible()
     page.get_by_role("tab", name=re.compile("The whole migration")).click()
     expect(page.get_by_text("Application 'orders-app' is elsewhere")).to_be_visible()
     expect(page.get_by_role("tab", name="Every record of a topic")).to_have_count(0)
-    page.get_by_role("tab", name="Where each partition resumes").click()
+    page.get_by_role("tab", name="Where each shard resumes").click()
     tree = page.locator(".js-plotly-plot").first
     for shown in ("0 ●seq:", "0 s behind, 7 records", "2 ●TRIM_HORIZON", "0 ◆seq:"):
         expect(tree).to_contain_text(shown)
@@ -48,6 +48,6 @@ def test_positions_stand_on_the_tree_of_shards_and_the_lag_is_a_time(
     page.goto(f"{bundled}/lag?{OF}")
     settle(page)
     page.get_by_role("tab", name="What is left to read").click()
-    expect(page.get_by_text("Of the partition that is furthest behind")).to_be_visible()
+    expect(page.get_by_text("Of the shard that is furthest behind")).to_be_visible()
     expect(page.get_by_text("seconds behind").locator("visible=true").first).to_be_visible()
     keep(page, f"kinesis-lag-{theme}")

@@ -236,8 +236,6 @@ def _layout(column: Column[Row], cells: pd.Series[Any], values: Sequence[Cell]) 
         width = max(width or heading, _CELL_PADDING_PX + _DIGIT_PX * digits)
     if places := [cells.iloc[at] for at, each in enumerate(values) if isinstance(each, OpaquePosition)]:
         width = max(width or 0, _CELL_PADDING_PX + _LETTER_PX * max(map(len, places)))
-    if label != (column.heading or column.name):
-        width = max(width or 0, _CELL_PADDING_PX + _LETTER_PX * len(label))
     return st.column_config.Column(
         label=label,
         width=width,
