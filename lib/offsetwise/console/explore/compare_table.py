@@ -31,7 +31,7 @@ def in_time(rows: Sequence[PartitionComparison]) -> bool:
 
 
 PARTITIONS: Final[table.Columns[PartitionComparison]] = (
-    Column("topic", lambda row: row.topic, 96, pinned=True),
+    Column("topic", lambda row: row.topic, 84, pinned=True),
     Column("p", lambda row: row.partition, 70, pinned=True, heading="partition"),
     Column("old offset", lambda row: row.old_offset, 78, "The next record to read on the old cluster."),
     Column("new offset", lambda row: row.new_offset, 82, "The same place on the new cluster."),

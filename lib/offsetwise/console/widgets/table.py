@@ -32,6 +32,8 @@ _MAX_ROWS: Final = 12
 _LARGEST_NUMBER: Final = 2**53
 _DIGIT_PX: Final = 8
 _LETTER_PX: Final = 7
+_HEADING_LETTER_PX: Final = 5
+"""What a column is narrower by for each letter that its heading lacks in the words of another stream."""
 _NARROWEST_PX: Final = 60
 _CELL_PADDING_PX: Final = 20
 _KEPT_TABLES: Final = 128
@@ -229,11 +231,14 @@ def _layout(column: Column[Row], cells: pd.Series[Any], values: Sequence[Cell]) 
 
     Without a width, a column of numbers holds its heading too.
     """
-    width, number, label = column.width, _integer(cells), terms.said(column.heading or column.name)
+    heading = column.heading or column.name
+    width, number, label = column.width, _integer(cells), terms.said(heading)
+    if width is not None:
+        width -= _HEADING_LETTER_PX * max(0, len(heading) - len(label))
     if number and column.printed is None:
         digits = max((len(f"{end:,}") for end in _ends(cells)), default=0)
-        heading = max(_NARROWEST_PX, _CELL_PADDING_PX + _LETTER_PX * len(label))
-        width = max(width or heading, _CELL_PADDING_PX + _DIGIT_PX * digits)
+        headed = max(_NARROWEST_PX, _CELL_PADDING_PX + _LETTER_PX * len(label))
+        width = max(width or headed, _CELL_PADDING_PX + _DIGIT_PX * digits)
     if places := [cells.iloc[at] for at, each in enumerate(values) if isinstance(each, OpaquePosition)]:
         width = max(width or 0, _CELL_PADDING_PX + _LETTER_PX * max(map(len, places)))
     return st.column_config.Column(
