@@ -29,14 +29,12 @@ def restore_topic(damaged: Damaged, values: Mapping[str, str]) -> Repaired:
     batch, lost = _newest_batch_with(topic, damaged, last)
     # A pending batch is read from the end of the one before, which needs the topic as well.
     among = [last] if restart.reruns is None else [each for each in (last, restart.starts_after) if each is not None]
+    before = damaged.offsets(batch)
     replaced = {}
     for each in among:
-        added = {
-            source: of for source, of in lost.items() if _lost(damaged.offsets(batch), damaged.offsets(each), topic)
-        }
-        if added and each != batch:
+        if each != batch and _lost(before, damaged.offsets(each), topic):
             path = f"offsets/{each}"
-            replaced[path] = _with(damaged.read(path) or b"", added)
+            replaced[path] = _with(damaged.read(path) or b"", lost)
     for path, data in tuple(replaced.items()):
         replaced |= {checksum: crc_of(data) for checksum in damaged.logs.with_checksum(path)[1:]}
     ends = ", ".join(
