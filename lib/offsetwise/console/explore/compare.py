@@ -24,7 +24,7 @@ from offsetwise.console.explore.compare_table import Filters, Rows, filtered
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, downloads, evidence, layout, palette, selectors, table, terms
-from offsetwise.console.widgets.blocks import Card, counted, tone_of
+from offsetwise.console.widgets.blocks import counted
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.charts import Drawn
 from offsetwise.console.widgets.escaping import markdown, plain
@@ -220,15 +220,16 @@ def _metrics(shown: Comparison) -> None:
     told = any(row.raw.verdict is not RawVerdict.UNKNOWN for row in shown.partitions)
     blocks.cards(
         (
-            Card("Partitions", number(summary.partitions), "One per partition of the positions, and per new one."),
+            counted("Partitions", summary.partitions, "One per partition of the positions, and per new one."),
             counted("Proven", proven, "The position on the new cluster was proven on the records.", Tone.RIGHT),
             counted("Bounded", summary.bounded, verdicts.MEANING[Exactness.BOUNDED], Tone.CAREFUL),
             counted("Unknown", unknown, "No position is known, or only claimed by somebody.", Tone.UNKNOWN),
-            Card(
+            counted(
                 "Skipped if unedited",
-                f"≥ {number(summary.raw_skip)}" if told else "?",
+                summary.raw_skip if told else None,
                 "Records never read if the old numbers were used. Only what is proven is added up.",
-                tone_of(summary.raw_skip, Tone.WRONG) if told else Tone.UNKNOWN,
+                Tone.WRONG,
+                printed="≥ {:,}".format,
             ),
         )
     )

@@ -32,7 +32,7 @@ def in_time(rows: Sequence[PartitionComparison]) -> bool:
 
 PARTITIONS: Final[table.Columns[PartitionComparison]] = (
     Column("topic", lambda row: row.topic, 84, pinned=True),
-    Column("p", lambda row: row.partition, 70, pinned=True, heading="partition"),
+    table.partition(lambda row: row.partition, pinned=True),
     Column("old offset", lambda row: row.old_offset, 78, "The next record to read on the old cluster."),
     Column("new offset", lambda row: row.new_offset, 82, "The same place on the new cluster."),
     Column("shift", verdicts.shift, 52, "New offset minus old offset.", when=lambda rows: not in_time(rows)),
@@ -86,7 +86,7 @@ PARTITIONS: Final[table.Columns[PartitionComparison]] = (
 )
 LANES: Final[table.Columns[PartitionComparison]] = (
     Column("topic", lambda row: row.topic),
-    Column("p", lambda row: row.partition, 70, heading="partition"),
+    table.partition(lambda row: row.partition),
     Column("old log start", lambda row: row.old.log_start),
     Column("old offset", lambda row: row.old_offset),
     Column("old HW", lambda row: row.old.hw),

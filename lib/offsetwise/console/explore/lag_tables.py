@@ -80,7 +80,7 @@ def partitions(sample: LagSample, claimed: LagSample, *, groups: int = MOST_GROU
 
     return (
         Column("topic", lambda row: row.topic, 96, pinned=True),
-        Column("p", lambda row: row.partition, 70, pinned=True, heading="partition"),
+        table.partition(lambda row: row.partition, pinned=True),
         Column("position", lambda row: row.position),
         left(Cluster.OLD),
         Column("place on new", lambda row: row.new_position, 94, "Proven on the records where `exactness` says so."),

@@ -17,7 +17,7 @@ from offsetwise.console.explore import compare
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, evidence, palette, terms
-from offsetwise.console.widgets.blocks import Card, counted, tone_of
+from offsetwise.console.widgets.blocks import Card, counted
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.engines.registry import keeper_of
 from offsetwise.errors import OffsetwiseError
@@ -144,11 +144,12 @@ def _totals(answers: Answers, migrations: list[Offered]) -> None:
         cards += [
             Card("Compared", f"{number(len(held))} of {number(len(keys))}", "Since this console was started."),
             counted("Partitions that would go wrong", wrong, "If nobody edits the offsets.", Tone.WRONG),
-            Card(
+            counted(
                 "Skipped if unedited",
-                f"≥ {number(skip)}",
+                skip,
                 "Records that would never be read.",
-                tone_of(skip, Tone.WRONG),
+                Tone.WRONG,
+                printed="≥ {:,}".format,
             ),
         ]
     blocks.cards(cards)

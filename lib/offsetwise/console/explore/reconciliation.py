@@ -22,7 +22,7 @@ from offsetwise.wording.verdicts import Tone
 MAX_RANGES: Final = 250
 """Ranges shown; the downloads have all."""
 PARTITIONS: Final[Columns[PartitionReconciliation]] = (
-    Column("p", lambda row: row.partition, 70, heading="partition"),
+    table.partition(lambda row: row.partition),
     Column("on old", lambda row: row.old_records),
     Column("on new", lambda row: row.new_records),
     Column("on both", lambda row: row.both),
@@ -106,7 +106,7 @@ def ranges(made: Reconciliation) -> Columns[RangeDifference]:
     """Give the columns of the ranges that differ: where, and how many records."""
     return (
         Column("topic", lambda row: made.old_topic if row.cluster is Cluster.OLD else made.new_topic),
-        Column("p", lambda row: row.partition, 70, heading="partition"),
+        table.partition(lambda row: row.partition),
         Column("offsets of", lambda row: str(row.cluster)),
         Column("from", lambda row: row.start),
         Column("to", lambda row: row.end),

@@ -52,7 +52,7 @@ _DECIDED: Final[Columns[SinkTransaction]] = (
 )
 _ENDS: Final[Columns[LogEnds]] = (
     Column("topic", lambda one: one.topic),
-    Column("p", lambda one: one.partition, 70, heading="partition"),
+    table.partition(lambda one: one.partition),
     Column("last stable offset", lambda one: one.last_stable_offset, help="Where read_committed readers stop."),
     Column("log end", lambda one: one.log_end_offset),
 )

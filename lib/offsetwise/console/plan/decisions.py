@@ -28,7 +28,7 @@ _OFF: Final = "only somebody with the role author decides where a partition star
 _OF_TOPIC: Final = (Start.EARLIEST, Start.LATEST)
 _PARTITIONS: Final[Columns[tuple[PartitionComparison, PlannedPosition | None]]] = (
     Column("topic", lambda of: of[0].topic, 120, pinned=True),
-    Column("p", lambda of: of[0].partition, 70, pinned=True, heading="partition"),
+    table.partition(lambda of: of[0].partition, pinned=True),
     Column("old offset", lambda of: of[0].old_offset, help="The next record to read on the old cluster."),
     Column("translated", lambda of: of[0].new_offset, help="The same place on the new cluster."),
     Column(

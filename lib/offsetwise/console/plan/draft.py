@@ -18,7 +18,7 @@ from offsetwise.console.plan.work import Drafted, Frozen, Work, begun_with, draf
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, selectors
-from offsetwise.console.widgets.blocks import Card, tone_of
+from offsetwise.console.widgets.blocks import counted
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import Comparison, GateCheck, Outcome, Plan, Subject, Target, time_of
@@ -27,7 +27,7 @@ from offsetwise.plan.request import DraftRequest, Unset
 from offsetwise.plan.strategies import way_of
 from offsetwise.review.sheet import Sheet
 from offsetwise.store.review_rows import PlanRow
-from offsetwise.wording import at_most, duration, many, number, read_at
+from offsetwise.wording import at_most, duration, many, read_at
 from offsetwise.wording.verdicts import Tone
 
 COMPARE_PAGE: Final = "pages/explore/compare.py"
@@ -208,30 +208,21 @@ def _begin(frozen: Frozen, who: str, sheet: Sheet) -> None:
     st.session_state[sinks.MARK] = bool(sheet.plan.marks)
 
 
-_CARDS: Final = {
-    "Partitions": "Positions in the plan.",
-    "Replayed": "Records read twice, at most.",
-    "Skipped": "Records never read, at most.",
-    "Not counted": "Partitions of which it is not known how many records are read twice or never.",
-    "Decided by people": "Positions that a person chose.",
-}
-"""Titles of the cards of a draft, and what each means."""
-
-
 def _totals(plan: Plan | None) -> None:
     totals = None if plan is None else plan.totals
-    if totals is None:
-        blocks.cards(Card(label, "?", meaning, Tone.UNKNOWN) for label, meaning in _CARDS.items())
-        return
-    shown = (
-        (number(totals.partitions), None),
-        (at_most(totals.replay), tone_of(totals.replay, Tone.CAREFUL)),
-        (at_most(totals.skip), tone_of(totals.skip, Tone.WRONG)),
-        (number(totals.uncounted), tone_of(totals.uncounted, Tone.UNKNOWN)),
-        (number(totals.overridden), tone_of(totals.overridden, Tone.CAREFUL)),
-    )
+    counts: tuple[int | None, ...] = (None,) * 5
+    if totals is not None:
+        counts = totals.partitions, totals.replay, totals.skip, totals.uncounted, totals.overridden
+    partitions, replay, skip, uncounted, overridden = counts
+    not_counted = "Partitions of which it is not known how many records are read twice or never."
     blocks.cards(
-        Card(label, value, meaning, tone) for (label, meaning), (value, tone) in zip(_CARDS.items(), shown, strict=True)
+        (
+            counted("Partitions", partitions, "Positions in the plan."),
+            counted("Replayed", replay, "Records read twice, at most.", Tone.CAREFUL, printed=at_most),
+            counted("Skipped", skip, "Records never read, at most.", Tone.WRONG, printed=at_most),
+            counted("Not counted", uncounted, not_counted, Tone.UNKNOWN),
+            counted("Decided by people", overridden, "Positions that a person chose.", Tone.CAREFUL),
+        )
     )
 
 

@@ -72,7 +72,7 @@ class Row:
 
 POSITIONS: Final[Columns[Row]] = (
     Column("topic", lambda row: row.position.topic, 96, pinned=True),
-    Column("p", lambda row: row.position.partition, 70, pinned=True, heading="partition"),
+    table.partition(lambda row: row.position.partition, pinned=True),
     Column("from", lambda row: row.position.old_offset, 64, "The next record to read on the old cluster."),
     Column("to", lambda row: row.position.new_offset, 64, "Where the plan resumes on the new cluster."),
     Column(

@@ -41,7 +41,7 @@ _VERSIONS: Final[Columns[VersionRow]] = (
 )
 _CHANGES: Final[Columns[PositionChange]] = (
     Column("topic", lambda change: change.topic),
-    Column("p", lambda change: change.partition, 70, heading="partition"),
+    table.partition(lambda change: change.partition),
     Column("to, before", lambda change: _place(change.before)),
     Column("to, now", lambda change: _place(change.after)),
     Column("what differs", lambda change: cut(_differs(change))),

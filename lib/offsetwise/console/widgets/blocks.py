@@ -334,19 +334,16 @@ def cards(shown: Iterable[Card]) -> None:
             st.metric(terms.said(card.label), value, border=True, help=meaning, icon=icon, height="stretch")
 
 
-def counted(label: str, count: int | None, meaning: str, tone: Tone) -> Card:
+def counted(
+    label: str, count: int | None, meaning: str, tone: Tone | None = None, *, printed: Callable[[int], str] = number
+) -> Card:
     """Return the card of a count that has a tone unless it is 0; one that is not known says so.
 
-    >>> counted("Unread", 1050, "Records.", Tone.WRONG).value
-    '1,050'
+    >>> counted("Unread", 1050, "Records.", Tone.WRONG)
+    Card(label='Unread', value='1,050', meaning='Records.', tone=<Tone.WRONG: 'wrong'>)
+    >>> counted("Unread", 0, "Records.", Tone.WRONG).tone, counted("Unread", None, "Records.", Tone.WRONG).tone
+    (None, <Tone.UNKNOWN: 'unknown'>)
     """
-    return Card(label, number(count), meaning, Tone.UNKNOWN if count is None else tone_of(count, tone))
-
-
-def tone_of(count: int, tone: Tone) -> Tone | None:
-    """Return the tone of a number that is of no concern while it is 0.
-
-    >>> tone_of(0, Tone.WRONG), tone_of(2, Tone.WRONG)
-    (None, <Tone.WRONG: 'wrong'>)
-    """
-    return tone if count else None
+    if count is None:
+        return Card(label, "?", meaning, Tone.UNKNOWN)
+    return Card(label, printed(count), meaning, tone if count else None)

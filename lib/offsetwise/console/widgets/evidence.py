@@ -39,7 +39,7 @@ TITLE: Final = "Evidence"
 MAX_NOTES: Final = 12
 _POSITIONS: Final[Columns[SourcePosition]] = (
     Column("topic", lambda position: position.topic),
-    Column("p", lambda position: position.partition, 70, heading="partition"),
+    table.partition(lambda position: position.partition),
     Column("old offset", lambda position: position.offset),
     Column("planned until", lambda position: position.planned_offset),
 )

@@ -70,6 +70,11 @@ class Column(Generic[Row]):
 Columns: TypeAlias = tuple[Column[Row], ...]
 
 
+def partition(value: Callable[[Row], int], *, pinned: bool = False) -> Column[Row]:
+    """Return the column of a partition's number, which files call `p`."""
+    return Column("p", value, 70, pinned=pinned, heading="partition")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
     """A table ready to be drawn. Shared between sessions and never changed."""

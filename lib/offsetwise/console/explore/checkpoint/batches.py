@@ -60,7 +60,7 @@ class Moved:
 
 MOVED: Final[Columns[Moved]] = (
     Column("topic", lambda row: row.lane.topic),
-    Column("p", lambda row: row.lane.partition, 70, heading="partition"),
+    table.partition(lambda row: row.lane.partition),
     Column("first end", lambda row: row.first),
     Column("second end", lambda row: row.second),
     Column("moved", lambda row: row.moved),

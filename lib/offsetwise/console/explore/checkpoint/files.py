@@ -22,7 +22,7 @@ _LONG: Final = 4_000
 """Characters of a file above which it is shown in a box that scrolls."""
 _OFFSETS: Final[Columns[tuple[str, str, int, int]]] = (
     Column("topic", lambda row: row[1]),
-    Column("p", lambda row: row[2], 70, heading="partition"),
+    table.partition(lambda row: row[2]),
     Column("end offset", lambda row: row[3]),
     Column("source", lambda row: row[0], when=lambda rows: several(row[0] for row in rows)),
 )

@@ -54,7 +54,7 @@ _RETAINED: Final[Columns[RetainedCheckpoint]] = (
 )
 _APART: Final[Columns[tuple[SourcePosition, int]]] = (
     Column("topic", lambda row: row[0].topic),
-    Column("p", lambda row: row[0].partition, 70, heading="partition"),
+    table.partition(lambda row: row[0].partition),
     Column("continues at", lambda row: row[0].offset),
     Column("the named one at", lambda row: row[1]),
     Column("read again", lambda row: row[1] - row[0].offset, help="Negative where this one is further on."),

@@ -113,7 +113,7 @@ def resumes(checkpoint: Checkpoint) -> Columns[Resumed]:
     planned = engine_of(checkpoint.engine).plans_batches
     return (
         Column("topic", lambda row: row[1].topic),
-        Column("p", lambda row: row[1].partition, 70, heading="partition"),
+        table.partition(lambda row: row[1].partition),
         Column("next record", lambda row: row[1].offset if isinstance(row[1], SourcePosition) else None),
         Column(
             "planned until",

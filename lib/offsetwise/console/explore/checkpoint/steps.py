@@ -29,7 +29,7 @@ StandingLane = tuple[Lane, int | None, int | None]
 """A partition, where it resumes, and until where it is planned; None where that is not known."""
 _STANDING: Final[Columns[StandingLane]] = (
     Column("topic", lambda row: row[0].topic),
-    Column("p", lambda row: row[0].partition, 70, heading="partition"),
+    table.partition(lambda row: row[0].partition),
     Column("resumes at", lambda row: row[1]),
     Column("planned until", lambda row: row[2]),
     Column("read again", lambda row: None if row[1] is None or row[2] is None else row[2] - row[1]),

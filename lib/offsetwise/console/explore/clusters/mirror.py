@@ -21,7 +21,7 @@ from offsetwise.wording import duration, many, moment
 
 MIRRORED: Final[Columns[Mirrored]] = (
     Column("old topic", lambda row: row.topic, 104),
-    Column("p", lambda row: row.partition, 70, heading="partition"),
+    table.partition(lambda row: row.partition),
     Column("verdict", summary.mirrored, 124),
     Column("mirrored up to", lambda row: row.upstream, 106),
     Column("on new", lambda row: row.downstream, 64),
@@ -55,7 +55,7 @@ class Committed:
 COMMITTED: Final[Columns[Committed]] = (
     Column("old topic", lambda row: row.old_topic, 104),
     Column("new topic", lambda row: row.at.topic, 104),
-    Column("p", lambda row: row.at.partition, 70, heading="partition"),
+    table.partition(lambda row: row.at.partition),
     Column("old offset", lambda row: None if row.old is None else row.old.offset),
     Column("new offset", lambda row: None if row.new is None else row.new.offset),
     Column("MirrorMaker says", lambda row: row.mirror_maker, 130),

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from offsetwise import wording
 from offsetwise.clusters.pairs import TopicPair
 from offsetwise.console.explore.compare_charts import MAX_LANES
-from offsetwise.console.widgets import escaping
+from offsetwise.console.widgets import escaping, table
 from offsetwise.console.widgets.charts import SMALL_PX, axis_title, dress, hatched, lane_axis, note, solid
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.console.widgets.table import Column, Columns
@@ -21,7 +21,7 @@ Lane = tuple[TopicPair, int, PartitionState | None, PartitionState | None]
 LANES: Final[Columns[Lane]] = (
     Column("old topic", lambda lane: lane[0].old_name or ""),
     Column("new topic", lambda lane: lane[0].new_name or ""),
-    Column("p", lambda lane: lane[1], 70, heading="partition"),
+    table.partition(lambda lane: lane[1]),
     Column("old log start", lambda lane: None if lane[2] is None else lane[2].log_start),
     Column("old LSO", lambda lane: None if lane[2] is None else lane[2].lso),
     Column("old HW", lambda lane: None if lane[2] is None else lane[2].hw),

@@ -153,7 +153,7 @@ def _reached(deadline: RetentionDeadline) -> str:
 DEADLINES: Final[Columns[RetentionDeadline]] = (
     Column("position of", lambda each: each.standing.of, 150),
     Column("topic", lambda each: each.standing.partition.topic, 110),
-    Column("p", lambda each: each.standing.partition.partition, 70, heading="partition"),
+    table.partition(lambda each: each.standing.partition.partition),
     Column("offset", lambda each: each.standing.offset),
     Column("reached from (UTC)", _reached, 180),
     Column("record time (UTC)", lambda each: wording.moment(each.standing.record_ms), 180),
