@@ -130,7 +130,8 @@ def _measure(spark: SparkSession, lab: Lab, records: int, rounds: int) -> str:
         assert cut is not None
         right = ask.target.position - SHIFT
         wrong += cut.exactness in (Exactness.EXACT, Exactness.POSITION_EXACT) and cut.offset != right
-        assert cut.offset == right == joined[ask.partition.partition, ask.target.position]
+        known = joined[ask.partition.partition, ask.target.position]
+        assert cut.offset == right == known, f"{ask}: {each.answer} instead of {right}, by the join {known}"
     read = sum(each.old_offsets_read + each.new_offsets_read for each in found.values())
     median = statistics.median(ours)
     figures = f"{theirs:.1f} s | {theirs / median:.1f} | {wrong} | {statistics.median(counting):.1f} s"

@@ -3,7 +3,8 @@
 Prints the time of the script for a click (median and 95th percentile) and the calls to the reader. The peer is the
 same page over a reader that is asked again at every rerun and answers by reading its recorded file. Then opens every
 page over 10,000 partitions in 500 topics in a real browser, and prints when its title stands there for the second
-visitor of a server, who has nothing cached, and the memory of that server.
+visitor of a server, who has nothing cached, and the memory of that server. Last, 20 visitors have pages open on one
+server, and one more opens Compare and Lag: while all are idle, and while one of them clicks four times a second.
 
 Run: python -m benchmarks.b6_console [clicks]
 """
@@ -45,6 +46,15 @@ REVIEW = "pages/plan/review.py"
 TARGET_MS = 100
 TARGET_MB = 600
 FIRST_SCREEN_S = 2
+VISITORS = 20
+VISITORS_MB = 400
+CLICK_MS = 250
+CLICKS = f"""() => setInterval(() => {{
+  const named = (one) => /Previous|Next/.test(one.textContent);
+  const all = [...document.querySelectorAll("button")].filter((one) => named(one) && !one.disabled);
+  if (all.length) all[Math.floor(Math.random() * all.length)].click(), window.clicked = (window.clicked || 0) + 1;
+}}, {CLICK_MS})"""
+"""Pages through the batches of a checkpoint until the page is closed."""
 SETTLED_S = 0.6
 """What `settle` waits after the page stands."""
 
@@ -88,6 +98,7 @@ def main(clicks: int) -> None:
         _review(Path(folder), clicks)
     print(f"target: p95 <= {TARGET_MS} ms of script CPU")
     _every_page()
+    _visitors()
 
 
 def _review(folder: Path, clicks: int) -> None:
@@ -132,6 +143,36 @@ def _every_page() -> None:
             f"target: first screen <= {FIRST_SCREEN_S} s once warm, server <= {TARGET_MB} MB; "
             f"at most it took {_memory_mb(server, 'VmHWM'):.0f} MB"
         )
+        browser.close()
+
+
+def _visitors() -> None:
+    """Open a page as one more visitor, while 20 others are idle and while one of them clicks all the time."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        process("-m", "tests.browser.serve", "{port}", "topics", log=Path(folder) / "log") as (address, server),
+        sync_playwright() as playwright,
+    ):
+        path, arguments = CHROMIUM
+        browser = playwright.chromium.launch(executable_path=path, args=arguments)
+        names = [name for name in pages() if name != "checkpoint"]
+        others = [browser.new_context().new_page() for _ in range(VISITORS)]
+        for number, other in enumerate(others):
+            other.goto(f"{address}/{names[number % len(names)] if number else 'checkpoint'}")
+            settle(other)
+        for state in ("idle", "one clicks"):
+            if state == "one clicks":
+                others[0].evaluate(CLICKS)
+            for name in ("compare", "lag"):
+                page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
+                began = time.perf_counter()
+                page.goto(f"{address}/{name}")
+                settle(page)
+                whole = time.perf_counter() - began - SETTLED_S
+                page.context.close()
+                print(f"{VISITORS} visitors, {state:10}: {name:8} whole {whole:5.1f} s")
+        print(f"{others[0].evaluate('window.clicked')} clicks meanwhile")
+        print(f"target: server <= {VISITORS_MB} MB; at most it took {_memory_mb(server, 'VmHWM'):.0f} MB")
         browser.close()
 
 

@@ -6,12 +6,14 @@ import os
 import subprocess
 import sys
 import threading
+import time
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
 
 from offsetwise.console import answers as kept
-from offsetwise.console.answers import Answers, Question
+from offsetwise.console.answers import Answers, Question, Reading
 from offsetwise.console.reader import Reader
 from offsetwise.errors import ClusterUnreachableError, StoppedError
 from offsetwise.lab.brokers import free_ports
@@ -59,6 +61,40 @@ def test_two_askers_share_one_reading() -> None:
     held = answers.held(LIVE)
     assert held is not None
     assert held.value == builders.comparison()
+
+
+def test_a_step_says_how_long_it_will_go_on_once_its_pace_tells(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 1_000.0
+    monkeypatch.setattr(time, "monotonic", lambda: now_s)
+    reading: Reading[None] = Reading(outcome=Future(), began_s=now_s)
+    now_s += 5
+    reading.report("windows", 0, 16)
+    reading.report("Spark", 1, 1)
+    now_s += kept.PACE_S / 2
+    reading.report("windows", 8, 16)
+    assert reading.remaining_s("windows") is None
+    now_s += 9
+    reading.report("windows", 4, 16)
+    assert reading.remaining_s("windows") == 30.0
+    assert reading.remaining_s("Spark") is None
+    assert reading.elapsed_s() == 15.0
+    reading.report("windows", 16, 16)
+    assert reading.remaining_s("windows") is None
+
+
+def test_a_reading_knows_how_long_the_one_before_took() -> None:
+    gate = threading.Event()
+    answers = Answers(ValueReader(live=builders.comparison(), gate=gate))
+    first = answers.read(LIVE)
+    assert first.took_before_s is None
+    gate.set()
+    first.outcome.result(timeout=10)
+    held = answers.held(LIVE)
+    assert held is not None
+    again = answers.read(LIVE)
+    again.outcome.result(timeout=10)
+    assert again.took_before_s == held.took_s
+    assert held.took_s is not None
 
 
 def test_a_failed_reading_keeps_its_error_and_what_was_read_before() -> None:

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import sqlalchemy
 from streamlit.testing.v1 import AppTest
 
 from offsetwise.console import board
-from offsetwise.console.operate import audit_rows
+from offsetwise.console.operate import audit, audit_rows
 from offsetwise.console.operate.audit_rows import Typed, asked
 from offsetwise.errors import StoreUnreachableError
 from offsetwise.review.access import SignIn
@@ -147,6 +148,19 @@ def test_a_filter_that_cannot_be_understood_shows_no_rows_and_says_why(
     assert "<img" not in page.warning[-1].value.replace("\\<img", "")
 
 
+def test_days_of_the_calendar_fill_the_fields_and_the_last_one_is_in_them(here: Stage) -> None:
+    filled(here)
+    page = here.open(PAGE, VERA)
+    today = datetime.now(UTC).date()
+    page.date_input(key="days").set_value((today - timedelta(days=1), today)).run()
+    assert not page.exception
+    assert page.text_input(key="from").value == (today - timedelta(days=1)).isoformat()
+    assert page.text_input(key="until").value == (today + timedelta(days=1)).isoformat()
+    assert rows_of(page)["row"].tolist() == [4, 3, 2, 1]
+    page.date_input(key="days").set_value((today - timedelta(days=9), today - timedelta(days=8))).run()
+    assert "No row passes these filters." in words(page)
+
+
 def test_nothing_that_passes_is_said(here: Stage) -> None:
     filled(here)
     page = here.open(PAGE, VERA, subject="nobody like that")
@@ -261,10 +275,14 @@ class TestTheChain:
         assert audit_rows.links((newer, older), None) == (audit_rows.CHANGED, audit_rows.CHANGED)
 
 
+def every_row(here: Stage, wanted: AuditFilter | None = None) -> Iterator[AuditRow]:
+    return audit_rows.rows(here.scene.board, VERA, wanted or AuditFilter())
+
+
 class TestDownloads:
     def test_the_json_proves_the_chain_without_the_console(self, here: Stage) -> None:
         filled(here)
-        lines = [json.loads(line) for line in audit_rows.json_lines(here.scene.board, VERA, AuditFilter()).splitlines()]
+        lines = [json.loads(line) for line in audit_rows.json_lines(every_row(here)).splitlines()]
         previous = FIRST
         for line in reversed(lines):
             assert line["previous"] == previous
@@ -282,12 +300,13 @@ class TestDownloads:
         every = here.scene.board.audit
         monkeypatch.setattr(audit_rows, "AUDIT_ROWS", 7)
         monkeypatch.setattr(here.scene.board, "audit", lambda person, wanted: every(person, wanted, most=7))
-        lines = audit_rows.csv(here.scene.board, VERA, AuditFilter(action="comment")).decode().splitlines()
+        lines = audit_rows.csv(every_row(here, AuditFilter(action="comment"))).decode().splitlines()
         assert [int(line.split(",")[0]) for line in lines[1:]] == list(range(32, 2, -1))
 
     def test_one_that_cannot_be_made_is_told_in_words_and_can_be_asked_for_again(
         self, here: Stage, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        monkeypatch.setattr(audit, "PAGE_ROWS", 2)
         filled(here)
         page = here.open(PAGE, VERA)
         with monkeypatch.context() as down:
@@ -300,10 +319,16 @@ class TestDownloads:
         assert [each.key for each in page.download_button] == ["download-CSV"]
         assert "the database did not answer" not in said(page)
 
+    def test_rows_that_are_all_shown_are_downloaded_by_one_click(self, here: Stage) -> None:
+        filled(here)
+        page = here.open(PAGE, VERA, action="approve")
+        assert [each.key for each in page.download_button] == ["download-CSV", "download-JSON"]
+        assert "2 rows. Select a row to see all of it." in words(page)
+
     def test_no_cell_of_the_csv_runs_and_none_is_more_than_a_cell(self, here: Stage) -> None:
         hostile = Person(issuer=HOSTILE, subject=HOSTILE, name=HOSTILE)
         here.scene.board.submit(hostile, 1, "=1+1")
-        text = audit_rows.csv(here.scene.board, VERA, AuditFilter()).decode()
+        text = audit_rows.csv(every_row(here)).decode()
         assert "'=cmd()" in text
         assert ",=" not in text.replace('"', "")
         assert "\u202e" not in text

@@ -77,14 +77,12 @@ def test_no_secret_is_in_a_page_an_export_the_audit_log_or_the_store(
     console_key.chmod(0o600)
     bundle = board.bundle(RITA, saved.plan).content
     kept("approved", opened(REVIEW, RITA).button(key=f"approve-{saved.plan}").click().run())
-    page = opened(AUDIT, ADA)
-    for what in ("CSV", "JSON"):
-        kept(f"making {what}", page.button(key=f"make-{what}").click().run())
+    kept("the audit log", opened(AUDIT, ADA))
 
-    log = audit_rows.json_lines(board, ADA, AuditFilter())
+    log = audit_rows.json_lines(audit_rows.rows(board, ADA, AuditFilter()))
     assert log.count(b'\\"refused\\"') == 6, "every way above was taken"
     assert log.count(b'\\"approve\\"') == 4
-    told += [("the log", log), ("the log as CSV", audit_rows.csv(board, ADA, AuditFilter()))]
+    told += [("the log", log), ("the log as CSV", audit_rows.csv(audit_rows.rows(board, ADA, AuditFilter())))]
     told += [("the bundle", bundle), *unpacked("the bundle", bundle)]
     told += [
         (each.name, each.content)

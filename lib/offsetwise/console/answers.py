@@ -8,6 +8,7 @@ sessions with the same question share one reading, and leaving the page does not
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -27,7 +28,8 @@ About = TypeVarTuple("About")
 
 READERS: Final = 4
 """Questions answered at the same time: one for each cluster, and two that may wait for Spark."""
-
+PACE_S: Final = 2.0
+"""How long a step goes on before its pace tells when it ends."""
 
 MOST_COMPARISONS: Final = 1_000
 """Held beyond `HELD_ANSWERS` where a migration has as many jobs: the Overview shows the verdict of each."""
@@ -65,6 +67,8 @@ class Held(Generic[Answer]):
     at: datetime
     """When reading it ended, UTC."""
     value: Answer
+    took_s: float | None = None
+    """How long reading it took, in seconds; None where nobody waited for it."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -76,6 +80,11 @@ class Reading(Generic[Answer]):
     """Done and total by step, in the order in which the steps began."""
     stopped: threading.Event = field(default_factory=threading.Event)
     """Set when a person no longer wants the answer."""
+    began_s: float = field(default_factory=time.monotonic)
+    """When it began, on the monotonic clock."""
+    took_before_s: float | None = None
+    """How long the reading before it took; None if there was none, or its answer is no longer held."""
+    _steps_began_s: dict[str, float] = field(default_factory=dict)
 
     def report(self, step: str, done: int, total: int) -> None:
         """Take a progress report of the workflow.
@@ -85,7 +94,20 @@ class Reading(Generic[Answer]):
         """
         if self.stopped.is_set():
             raise StoppedError("The reading was stopped by a person. Its answer is not known.", fix="Start it again.")
+        self._steps_began_s.setdefault(step, time.monotonic())
         self.steps[step] = (done, total)
+
+    def elapsed_s(self) -> float:
+        """Return the seconds since it began."""
+        return time.monotonic() - self.began_s
+
+    def remaining_s(self, step: str) -> float | None:
+        """Return the seconds until a step ends at its pace; None where too little of it is done to tell."""
+        done, total = self.steps[step]
+        elapsed_s = time.monotonic() - self._steps_began_s[step]
+        if not 0 < done < total or elapsed_s < PACE_S:
+            return None
+        return elapsed_s * (total - done) / done
 
     @property
     def error(self) -> BaseException | None:
@@ -138,7 +160,10 @@ class Answers:
             under_way = self._readings.get(question)
             if under_way is not None and not under_way.outcome.done():
                 return under_way
-            reading: Reading[Answer] = Reading(outcome=Future())
+            before = self._held.get(question)
+            reading: Reading[Answer] = Reading(
+                outcome=Future(), took_before_s=None if before is None else before.took_s
+            )
             self._readings[question] = reading
         self._pool.submit(self._run, question, reading)
         return reading
@@ -181,7 +206,7 @@ class Answers:
         except Exception as error:  # noqa: BLE001 - carried to the page that waits, which shows it
             reading.outcome.set_exception(error)
             return
-        self._hold(question, answer)
+        self._hold(question, answer, reading.elapsed_s())
         with self._lock:
             self._readings.pop(question, None)
         reading.outcome.set_result(answer)
@@ -203,10 +228,10 @@ class Answers:
             count += 1
         return count
 
-    def _hold(self, question: Question[Answer], answer: Answer) -> Held[Answer]:
+    def _hold(self, question: Question[Answer], answer: Answer, took_s: float | None = None) -> Held[Answer]:
         with self._lock:
             self._ids += 1
-            held = Held(id=self._ids, at=datetime.now(UTC), value=answer)
+            held = Held(id=self._ids, at=datetime.now(UTC), value=answer, took_s=took_s)
             self._held[question] = held
             self._held.move_to_end(question)
             alike = [one for one in self._held if one.verb == question.verb]

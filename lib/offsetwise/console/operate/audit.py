@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -25,6 +25,11 @@ AT_ONCE: Final = 20_000
 """Rows that are checked without being asked: about half a second of work. A longer log is read when a person asks."""
 _CHECKED: Final = "audit-checked"
 _WANTED: Final = "audit-check-wanted"
+_FILES: Final = (
+    ("CSV", "csv", audit_rows.csv, "One row a line."),
+    ("JSON", "jsonl", audit_rows.json_lines, "One row a line, with what its hash was made of."),
+)
+"""Label, ending, writer and content of each download."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,9 +74,13 @@ def _rows(seat: board.Seat, newest: int, whole: Chain | None) -> None:
     left, right = layout.beside("audit")
     with left:
         selection = _table(seat, rows, links)
-        _downloads(seat, asked.filter, len(rows), newest)
+        more = len(found) > PAGE_ROWS
+        if more:
+            _downloads_of_all(seat, asked.filter, newest)
+        else:
+            _downloads(rows)
         chosen = selection.choose("Row", width=160)
-        audit_rows.leaf(before, rows[-1].seq, more=len(found) > PAGE_ROWS)
+        audit_rows.leaf(before, rows[-1].seq, more=more)
     with right:
         _row(rows[chosen], links[chosen])
 
@@ -86,24 +95,27 @@ def _table(seat: board.Seat, rows: Sequence[AuditRow], links: tuple[Verdict, ...
     return selection
 
 
-def _downloads(seat: board.Seat, wanted: AuditFilter, shown: int, newest: int) -> None:
+def _downloads(rows: Sequence[AuditRow]) -> None:
+    with downloads.beside(f":gray[{many(len(rows), 'row')}. Select a row to see all of it.]"):
+        for label, ending, make, says in _FILES:
+            downloads.button(label, f"audit.{ending}", partial(make, rows), key=f"download-{label}", says=says)
+
+
+def _downloads_of_all(seat: board.Seat, wanted: AuditFilter, newest: int) -> None:
+    """Draw the downloads of more rows than are shown, which are read once a person asks for them."""
+
+    def made(make: Callable[[Iterable[AuditRow]], bytes]) -> bytes:
+        return make(audit_rows.rows(seat.board, seat.person, wanted))
+
     with downloads.beside(
-        f":gray[{many(shown, 'row')} shown. The downloads hold every row that passes the filters. "
+        f":gray[{PAGE_ROWS} rows shown. The downloads hold every row that passes the filters. "
         "Select a row to see all of it.]"
     ):
         failed = [
             downloads.on_request(
-                label,
-                f"audit.{ending}",
-                partial(make, seat.board, seat.person, wanted),
-                key=label,
-                about=(seat.demo, wanted, newest),
-                says=f"One row a line{more}.",
+                label, f"audit.{ending}", partial(made, make), key=label, about=(seat.demo, wanted, newest), says=says
             )
-            for label, ending, make, more in (
-                ("CSV", "csv", audit_rows.csv, ""),
-                ("JSON", "jsonl", audit_rows.json_lines, ", with what its hash was made of"),
-            )
+            for label, ending, make, says in _FILES
         ]
     for error in failed:
         if error is not None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
 import streamlit as st
@@ -24,6 +24,9 @@ ALL: Final = "all"
 _RESULT_WORDS: Final = ("done", "refused")
 BEFORE: Final = "before"
 """Of the row below which rows are shown, in the URL and in the session."""
+SINCE: Final = "from"
+UNTIL: Final = "until"
+_DAYS: Final = "days"
 _LARGEST: Final = 2**63 - 1
 _DIGEST: Final = 64
 _LONGEST: Final = 500
@@ -120,8 +123,9 @@ def filters() -> Asked:
         digest = _text("Digest begins", "digest", width=130, says="The first digits are enough.")
         subject = _text("Subject", "subject", width=170, says="Exactly as the identity provider says it.")
         issuer = _text("Issuer", "issuer", width=200, says="Exactly as the identity provider says it.")
-        since = _text("From (UTC)", "from", width=150, says="A day or a time, as in 2026-03-01T14:00.")
-        until = _text("Until (UTC)", "until", width=150, says="A day or a time, not including it.")
+        since = _text("From (UTC)", SINCE, width=150, says="A day or a time, as in 2026-03-01T14:00.")
+        until = _text("Until (UTC)", UNTIL, width=150, says="A day or a time, not including it.")
+        _calendar()
     # Its field stands below the table, so at first only the URL has it.
     before = st.session_state[BEFORE] if BEFORE in st.session_state else st.query_params.get(BEFORE, "")
     return asked(
@@ -137,6 +141,27 @@ def filters() -> Asked:
             before=before,
         )
     )
+
+
+def _calendar() -> None:
+    """Draw a calendar whose days fill the fields `From` and `Until`, which take times as well."""
+    with st.popover("Days", icon=":material/calendar_month:"):
+        today = datetime.now(UTC).date()
+        st.date_input(
+            "First and last day (UTC)",
+            value=[],
+            max_value=today,
+            format="YYYY-MM-DD",
+            key=_DAYS,
+            on_change=_choose_days,
+        )
+
+
+def _choose_days() -> None:
+    days: tuple[date, ...] = st.session_state[_DAYS]
+    if len(days) == 2:
+        st.session_state[SINCE] = days[0].isoformat()
+        st.session_state[UNTIL] = (days[1] + timedelta(days=1)).isoformat()
 
 
 def leaf(newest: int | None, last: int, *, more: bool) -> None:
@@ -330,12 +355,12 @@ def rows(board: PlansView, person: Person | None, wanted: AuditFilter) -> Iterat
         wanted = replace(wanted, before_seq=page[-1].seq)
 
 
-def csv(board: PlansView, person: Person | None, wanted: AuditFilter) -> bytes:
+def csv(found: Iterable[AuditRow]) -> bytes:
     """Write rows as CSV (UTF-8, LF). No cell can run as a formula; what a row does not say is empty."""
-    return downloads.csv(table.frame(IN_FILES, list(rows(board, person, wanted)), file=True))
+    return downloads.csv(table.frame(IN_FILES, list(found), file=True))
 
 
-def json_lines(board: PlansView, person: Person | None, wanted: AuditFilter) -> bytes:
+def json_lines(found: Iterable[AuditRow]) -> bytes:
     """Write rows as JSON lines, each with the text its hash was made of: anybody can check the chain with it.
 
     The hash of a row is the SHA-256 of the previous hash, a line feed and `body`.
@@ -346,5 +371,5 @@ def json_lines(board: PlansView, person: Person | None, wanted: AuditFilter) -> 
             sort_keys=True,
         )
         + "\n"
-        for row in rows(board, person, wanted)
+        for row in found
     ).encode()

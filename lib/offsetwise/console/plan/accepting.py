@@ -6,6 +6,7 @@ import streamlit as st
 
 from offsetwise.approval.envelope import ApprovalFile, accepted_in
 from offsetwise.approval.unproven import acceptable, accepted, named
+from offsetwise.console.widgets.cached import cached
 from offsetwise.model import AcceptedUnproven
 from offsetwise.review.sheet import Sheet
 from offsetwise.store.review_rows import DecisionRow
@@ -13,18 +14,24 @@ from offsetwise.store.review_rows import DecisionRow
 
 def draw(sheet: Sheet) -> None:
     """Draw what can be accepted, beside the decision; nothing where no record proves a position."""
-    places = {each.topic_partition for each in sheet.plan.positions if acceptable(each)}
+    places = _places(sheet)
     if not places:
         return
     with st.expander("Accept positions as unproven", icon=":material/history_toggle_off:"):
         st.multiselect(
             "Positions",
-            [f"{at.topic}:{at.partition}" for at in sorted(places)],
+            places,
             key=_places_key(sheet.row.id),
             help="Those of which the dry run of `apply` says PROOF_NOT_REPEATED: records that prove them are gone. An "
             "approval that accepts a position whose proof can be made again is refused.",
         )
         st.text_input("Reason", key=_reason_key(sheet.row.id), autocomplete="off")
+
+
+@cached(8)
+def _places(sheet: Sheet) -> tuple[str, ...]:
+    places = {each.topic_partition for each in sheet.plan.positions if acceptable(each)}
+    return tuple(f"{at.topic}:{at.partition}" for at in sorted(places))
 
 
 def chosen(plan: int) -> tuple[AcceptedUnproven, ...]:

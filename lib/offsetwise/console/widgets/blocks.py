@@ -18,7 +18,7 @@ from offsetwise.console.answers import Answer, Answers, Held, Question, Reading
 from offsetwise.console.widgets import terms
 from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.errors import AccessError, ClusterAuthError, ClusterUnreachableError, OffsetwiseError, PlanError
-from offsetwise.wording import number
+from offsetwise.wording import duration, number
 from offsetwise.wording.verdicts import Tone
 
 CHART_OPTIONS: Final = {"showSendToCloud": False, "displaylogo": False, "displayModeBar": False}
@@ -126,8 +126,15 @@ def stop_button(answers: Answers, question: Question[Any], offer: Offer, reading
 
 
 def under_way(reading: Reading[Any], what: str) -> str:
-    """Say what is being read, or that it is being stopped."""
-    return f"{'Stopping' if reading.stopped.is_set() else 'Reading'} {what} …"
+    """Say what is being read, or that it is being stopped, since when, and how long it took before."""
+    before = reading.took_before_s
+    took = "" if before is None else f", {_seconds(before)} the last time"
+    since = f" {_seconds(reading.elapsed_s())} so far{took}"
+    return f"{'Stopping' if reading.stopped.is_set() else 'Reading'} {what} …{since}"
+
+
+def _seconds(amount: float) -> str:
+    return duration(1_000 * round(amount))
 
 
 def loading(reading: Reading[Any], what: str) -> None:
@@ -135,8 +142,9 @@ def loading(reading: Reading[Any], what: str) -> None:
     with st.status(under_way(reading, what), expanded=True) as status:
         lines: dict[str, DeltaGenerator] = {}
         while not reading.outcome.done():
-            for name, (done, total) in list(reading.steps.items()):
-                draw_step(lines.setdefault(name, st.empty()), name, done, total)
+            status.update(label=under_way(reading, what))
+            for name in list(reading.steps):
+                draw_step(lines.setdefault(name, st.empty()), reading, name)
             time.sleep(_POLL_SECONDS)
         failed = reading.outcome.exception() is not None
         status.update(
@@ -146,10 +154,13 @@ def loading(reading: Reading[Any], what: str) -> None:
         )
 
 
-def draw_step(place: DeltaGenerator, name: str, done: int, total: int) -> None:
-    """Draw how far one step of a reading is."""
+def draw_step(place: DeltaGenerator, reading: Reading[Any], name: str) -> None:
+    """Draw how far one step of a reading is, and when it ends at its pace."""
+    done, total = reading.steps[name]
+    remaining_s = reading.remaining_s(name)
     amount = f" · {done:,} of {total:,}" if total > 1 else ""
-    place.progress(min(1.0, done / total) if total > 0 else 0.0, text=f"{markdown(name)}{amount}")
+    left = "" if remaining_s is None else f" · about {_seconds(max(1, remaining_s))} left"
+    place.progress(min(1.0, done / total) if total > 0 else 0.0, text=f"{markdown(name)}{amount}{left}")
 
 
 def section(title: str, *, shown: str = "") -> None:
@@ -302,8 +313,8 @@ def _steps(answers: Answers, question: Question[Any], offer: Offer) -> None:
     stop_button(answers, question, offer, reading)
     # Not as a context: leaving one would call it complete.
     status = st.status(under_way(reading, offer.what), expanded=True)
-    for step, (done, total) in list(reading.steps.items()):
-        draw_step(status, step, done, total)
+    for step in list(reading.steps):
+        draw_step(status, reading, step)
 
 
 def box(tone: Tone, text: str) -> None:

@@ -16,6 +16,7 @@ CSS: Final = """
 [data-testid="stHeader"] :is(button, a, [role="button"]), [data-testid="stHeader"] :is(button, a) * {
     pointer-events: auto
 }
+[data-testid="stStatusWidget"] button { display: none }
 [data-testid="stMainBlockContainer"] { padding: 0.75rem 2.5rem 3rem }
 [data-testid="stMainBlockContainer"] > [data-testid="stVerticalBlock"] { gap: 0.75rem }
 .st-key-top-line { min-height: 2rem; padding-right: 3rem; gap: 0 1rem }
@@ -36,7 +37,8 @@ CSS: Final = """
     .stApp:has([data-testid="stExpandSidebarButton"]) .st-key-top-line { padding: 0 }
 }
 """
-"""Streamlit leaves 96 pixels of nothing above every title, and 80 on either side."""
+"""Streamlit leaves 96 pixels of nothing above every title, and 80 on either side. Its own Stop ends the drawing of
+a page, not a reading: the one on the page does."""
 
 PART: Final = "part"
 """Names a tab in the address."""
