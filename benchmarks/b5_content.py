@@ -51,8 +51,8 @@ from offsetwise.translation.search import SearchTarget, Span
 
 PARTITIONS = 2
 SHIFT = 100
-STAMPED = {"message.timestamp.type": "LogAppendTime"}
-"""Spark writes no timestamps of its own, so those of the two clusters differ and say nothing."""
+FIRST_MS = 1_790_000_000_000
+QUEUE = 1_000_000
 PER_TOPIC, FEW, FEW_SHIFT = 500, 8, 3
 POSITIONS = 8
 REPEATS = 3
@@ -103,7 +103,7 @@ def main() -> None:
 
 def _measure(spark: SparkSession, lab: Lab, records: int, rounds: int) -> str:
     topic = f"b5-{records}"
-    _produce(spark, lab, topic, records)
+    _produce(lab, topic, records)
     asks = _asks(topic, records)
     match = _match(spark, lab)
     match.find(asks[:1])
@@ -119,7 +119,7 @@ def _measure(spark: SparkSession, lab: Lab, records: int, rounds: int) -> str:
         joining.append(took)
         took, counted = _timed(lambda: _reconcile(spark, lab, topic, records))
         counting.append(took)
-        assert all(each.both == each.old_records == each.new_records for each in counted.partitions)
+        assert all(each.both == each.old_records == each.new_records for each in counted.partitions), counted
     print(
         "join", [f"{took:.1f} s" for took in joining], "reconcile", [f"{took:.1f} s" for took in counting], flush=True
     )
@@ -177,7 +177,8 @@ def _few(lab: Lab, partitions: int) -> list[Ask]:
         for topic in topics:
             made = admin.create_topics([NewTopic(topic, width, 1)], operation_timeout=180, request_timeout=180)
             made[topic].result()
-        _few_records(bootstrap, topics, width, first)
+        for topic in topics:
+            _write(bootstrap, topic, range(width), range(first, FEW))
     span, old = Span(start=0, end=FEW - FEW_SHIFT), Span(start=0, end=FEW)
     return [
         Ask(
@@ -214,14 +215,23 @@ def _many(spark: SparkSession, lab: Lab, asks: list[Ask]) -> None:
     print(_memory(spark), flush=True)
 
 
-def _few_records(bootstrap: str, topics: list[str], width: int, first: int) -> None:
-    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 200, "queue.buffering.max.messages": 1_000_000})
-    for topic in topics:
-        for partition in range(width):
-            for number in range(first, FEW):
-                value = f"{topic}-{partition}-{number}".encode()
-                producer.produce(topic, value, str(number).encode(), partition, timestamp=1_790_000_000_000 + number)
-        producer.poll(0)
+def _write(bootstrap: str, topic: str, partitions: range, numbers: range) -> None:
+    """Write a record of each number to each partition, a millisecond apart."""
+    # Without idempotence a batch that is sent again, as the first to a new topic, may stand behind a later one.
+    producer = Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "linger.ms": 50,
+            "queue.buffering.max.messages": QUEUE,
+            "enable.idempotence": True,
+        }
+    )
+    for partition in partitions:
+        for number in numbers:
+            if len(producer) >= QUEUE:
+                producer.flush(180)
+            value = f"{topic}-{partition}-{number}".encode()
+            producer.produce(topic, value, str(number).encode(), partition, timestamp=FIRST_MS + number)
     if left := producer.flush(180):
         raise SystemExit(f"{left} records were not written to {bootstrap}")
 
@@ -257,26 +267,17 @@ def _timed(work: Callable[[], Result]) -> tuple[float, Result]:
     return time.perf_counter() - begun, result
 
 
-def _produce(spark: SparkSession, lab: Lab, topic: str, records: int) -> None:
-    """Write the same records to both clusters, the first ones to the old cluster only, and trim those there."""
+def _produce(lab: Lab, topic: str, records: int) -> None:
+    """Write the same records to both clusters, the first ones to the old cluster only, and trim those there.
+
+    A copy has the time of its record, as mirrors keep it. A record's offset on the old cluster is its number.
+    """
     each = records // PARTITIONS
     for bootstrap, first in ((lab.old_bootstrap, 0), (lab.new_bootstrap, SHIFT)):
         admin = AdminClient({"bootstrap.servers": bootstrap})
-        for created in admin.create_topics([NewTopic(topic, PARTITIONS, 1, config=STAMPED)]).values():
+        for created in admin.create_topics([NewTopic(topic, PARTITIONS, 1)]).values():
             created.result(30)
-        for partition in range(PARTITIONS):
-            (
-                # One task per partition: a record's offset is its number.
-                spark.range(first, each + SHIFT, 1, 1)
-                .select(
-                    F.lit(partition).alias("partition"),
-                    F.col("id").cast("string").cast("binary").alias("key"),
-                    F.concat(F.lit(f"{partition}-"), F.col("id").cast("string")).cast("binary").alias("value"),
-                )
-                .write.format("kafka")
-                .options(**{"kafka.bootstrap.servers": bootstrap, "kafka.linger.ms": "20", "topic": topic})
-                .save()
-            )
+        _write(bootstrap, topic, range(PARTITIONS), range(first, each + SHIFT))
         if first == 0:
             moved = [Place(topic, partition, SHIFT) for partition in range(PARTITIONS)]
             for deleted in admin.delete_records(moved).values():
