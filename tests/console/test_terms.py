@@ -12,8 +12,9 @@ from streamlit.testing.v1 import AppTest
 
 from offsetwise.console.reader import Offered
 from offsetwise.console.widgets import terms
-from offsetwise.console.widgets.terms import in_words
 from offsetwise.model import Subject
+from offsetwise.review.access import Role
+from offsetwise.wording.terms import in_words
 from tests.console.conftest import OpenPage, words
 from tests.console.test_every_sample import JOBS, READER, _board, frozen_of, page_of
 from tests.with_cases import with_cases
@@ -36,6 +37,12 @@ def labels(page: AppTest) -> Iterator[str]:
         yield from (columns.get(name, {}).get("label") or name for name in map(str, shown.value.columns))
 
 
+def checks_named(page: AppTest) -> Iterator[str]:
+    """Yield the names of the checks that the page writes out."""
+    for part in page.markdown:
+        yield from re.findall(r"badge\[[^\]]*\] \*\*(every [^*]*)\*\*", part.value)
+
+
 @with_cases(("offered", "subject"), JOBS, ids=[f"{each.name} {of.name}" for each, of in JOBS])
 def test_labels_are_in_the_words_of_the_stream(offered: Offered, subject: Subject) -> None:
     found = [
@@ -48,6 +55,26 @@ def test_overview_speaks_of_each_sample_in_its_own_words(open_page: OpenPage) ->
     shown = words(open_page(READER, "pages/explore/overview.py"))
     assert "known for 3 of 3 shards" in shown
     assert "5 of 8 partitions would go wrong" in shown
+
+
+@with_cases(("offered", "subject"), JOBS, ids=[f"{each.name} {of.name}" for each, of in JOBS])
+def test_a_plan_is_reviewed_and_exported_in_the_words_of_the_stream(offered: Offered, subject: Subject) -> None:
+    page = page_of("plan/draft", offered, subject, play=Role.AUTHOR.value)
+    page.button(key="submit").click().run()
+    assert not page.exception
+    page = page_of("plan/review", offered, subject, play=Role.REVIEWER.value, plan="1")
+    reviewed = [label for label in (*labels(page), *checks_named(page)) if KAFKAS.search(label)]
+    assert bool(reviewed) != bool(offered.terms), reviewed
+    for field in page.text_input:
+        if field.label.startswith(("Type ", "Approve in spite of")):
+            field.set_value(subject.name if field.label.startswith("Type ") else "It was looked at by both of us.")
+    page.run()
+    page.button(key="approve-1").click().run()
+    assert not page.exception
+    page = page_of("plan/export", offered, subject, play=Role.REVIEWER.value, plan="1")
+    assert page.download_button
+    exported = [label for label in labels(page) if KAFKAS.search(label)]
+    assert not exported or not offered.terms, exported
 
 
 @with_cases(("offered", "subject"), JOBS, ids=[f"{each.name} {of.name}" for each, of in JOBS])
@@ -64,6 +91,7 @@ def test_positions_say_in_which_words_a_plan_about_them_is_shown(offered: Offere
         ("old offset", "old sequence number"),
         ("3 partitions, each partition on its own", "3 shards, each shard on its own"),
         ("Offsets", "Sequence numbers"),
+        ("An offset, a partition", "A sequence number, a shard"),
         ("repartition, topical, offsetting", "repartition, topical, offsetting"),
     ],
 )

@@ -10,7 +10,11 @@ from offsetwise.findings.migration import reader_suspected
 from offsetwise.model import GateCheck, GroupBefore, IsolationLevel, Outcome, Plan, PlannedPosition
 from offsetwise.plan import names
 from offsetwise.plan.moving import moving_of
+from offsetwise.ports.stream import of_position
+from offsetwise.wording.terms import in_words
 
+PLACED: Final = "every partition has an offset"
+"""What the check is called that no partition is left out, in Kafka's words."""
 _NAMED: Final = 3
 """How many partitions a sentence names."""
 
@@ -43,7 +47,7 @@ def _complete(plan: Plan) -> Iterator[GateCheck]:
         if len(planned[topic.name]) != topic.partitions
     ]
     unheld = sorted(planned.keys() - {topic.name for topic in plan.requirements.new.topics})
-    name = "every partition has an offset"
+    name = _in_words(plan, PLACED)
     if lacking:
         yield GateCheck(outcome=Outcome.FAILED, name=name, told=f"Not of {_some(lacking)}.")
     elif unheld:
@@ -53,8 +57,14 @@ def _complete(plan: Plan) -> Iterator[GateCheck]:
         yield GateCheck(outcome=Outcome.PASSED, name=name, told="")
 
 
+def _in_words(plan: Plan, name: str) -> str:
+    """Return the name of a check in the words of the stream that the plan's positions are of."""
+    stream = of_position(plan.positions[0].new_offset)
+    return name if stream is None else in_words(name, stream.terms)
+
+
 def _in_range(plan: Plan) -> GateCheck:
-    name = "every offset inside its log"
+    name = _in_words(plan, "every offset inside its log")
     outside: list[str] = []
     unknown: list[str] = []
     for one in plan.positions:

@@ -16,7 +16,7 @@ from offsetwise.console.answers import Answers, Held, Question, comparing_all
 from offsetwise.console.explore import compare
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
-from offsetwise.console.widgets import blocks, evidence, palette, terms
+from offsetwise.console.widgets import blocks, evidence, palette
 from offsetwise.console.widgets.blocks import Card, counted
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.engines.registry import keeper_of
@@ -26,6 +26,7 @@ from offsetwise.position import offset_or_none
 from offsetwise.review.sheet import Waiting
 from offsetwise.store.review_rows import State
 from offsetwise.wording import duration, many, number
+from offsetwise.wording.terms import in_words
 from offsetwise.wording.verdicts import Tone
 
 COMPARE_PAGE: Final = "pages/explore/compare.py"
@@ -180,7 +181,7 @@ def _same_case(answers: Answers, sample: Offered) -> None:
     address, held, row = found
     engine = keeper_of(held.value.engine).label
     if offset_or_none(row.old_offset) is None:
-        cost = terms.in_words(compare.facts_of(held).at_new_offsets, sample.terms)
+        cost = in_words(compare.facts_of(held).at_new_offsets, sample.terms)
         told = f"**Positions that are no offsets.** {markdown(cost)}"
     else:
         told = (
@@ -260,7 +261,7 @@ def _links(links: Sequence[tuple[str, str, str]], address: Mapping[str, str]) ->
 
 def _answer(held: Held[Comparison], migration: Offered) -> str:
     tone, *told = compare.facts_of(held).answer
-    head, rest = (terms.in_words(each, migration.terms) for each in told)
+    head, rest = (in_words(each, migration.terms) for each in told)
     icon = {"right": "✓", "wrong": "!", "careful": "?", "unknown": "?"}[tone.value]
     return f":{tone.colour}-badge[{icon} {head}] {markdown(rest)}"
 

@@ -72,7 +72,7 @@ def draw(frozen: Frozen, work: Work, made: Drafted | None, *, by: str | None) ->
         row, name = _choose(frozen, kept, _planned(made))
         _decide(row, name, work, by)
     if by is None:
-        st.markdown(f":gray[Deciding is off: {_OFF}]")
+        st.markdown(f":gray[Deciding is off: {terms.said(_OFF)}]")
     _topics(rows, work, by)
     if frozen.comparison.group is not None:
         _without_commit(rows, work, by)

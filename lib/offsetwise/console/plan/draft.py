@@ -17,12 +17,13 @@ from offsetwise.console.plan.panel import bar
 from offsetwise.console.plan.work import Drafted, Frozen, Work, begun_with, drafted
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
-from offsetwise.console.widgets import blocks, selectors
+from offsetwise.console.widgets import blocks, selectors, terms
 from offsetwise.console.widgets.blocks import counted
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import Comparison, GateCheck, Outcome, Plan, Subject, Target, time_of
 from offsetwise.plan import options
+from offsetwise.plan.checks import PLACED
 from offsetwise.plan.request import DraftRequest, Unset
 from offsetwise.plan.strategies import way_of
 from offsetwise.review.sheet import Sheet
@@ -253,7 +254,7 @@ def checklist(comparison: Comparison, plan: Plan | None, *, recorded: bool, now:
     fresh = _fresh(comparison, recorded=recorded, now=now)
     if plan is None:
         told = "There is no plan yet: the reasons are above."
-        return (GateCheck(name="every partition has an offset", outcome=Outcome.FAILED, told=told), fresh)
+        return (GateCheck(name=terms.said(PLACED), outcome=Outcome.FAILED, told=told), fresh)
     return (*(each for each in checks(plan, None) if each.name != FRESH), fresh)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -10,6 +9,7 @@ import streamlit as st
 
 from offsetwise.model import AnyPosition
 from offsetwise.ports.stream import of_position
+from offsetwise.wording.terms import in_words
 
 _TERMS: Final = "terms"
 
@@ -37,21 +37,3 @@ def said(label: str) -> str:
         label: As of Kafka. Names do not belong in it: a topic may be called `offsets`.
     """
     return in_words(label, st.session_state.get(_TERMS, {}))
-
-
-def in_words(label: str, terms: Mapping[str, str]) -> str:
-    """Return a label with these words in the place of Kafka's, in the plural and with a capital where it has them.
-
-    >>> in_words("Partitions by topic", {"partition": "shard", "topic": "stream"})
-    'Shards by stream'
-    >>> in_words("Every partition", {})
-    'Every partition'
-    """
-    if not terms:
-        return label
-    words = re.compile(rf"\b({'|'.join(map(re.escape, terms))})(s?)\b", re.IGNORECASE)
-    return words.sub(lambda found: _like(found[0], terms[found[1].lower()] + found[2]), label)
-
-
-def _like(word: str, other: str) -> str:
-    return other[0].upper() + other[1:] if word[0].isupper() else other
