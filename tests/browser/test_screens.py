@@ -129,6 +129,9 @@ def test_a_live_migration_shows_its_steps_and_then_its_answer(windows: Windows, 
     page = opened(windows["light"], f"{serve('slow')}/compare?migration=orders-to-new")
     page.get_by_role("button", name="Compare now").click()
     expect(page.get_by_text("old cluster · 0 of 40")).to_be_visible()
+    expect(page.get_by_text("3 s so far", exact=True)).to_be_visible()
+    expect(page.get_by_role("button", name="Stop")).to_have_count(1)
+    expect(page.get_by_role("button", name="Compare now")).to_be_hidden()
     page.screenshot(path=SCREENSHOTS / "slow-compare.png")
     expect(page.get_by_text("5 of 8 partitions would go wrong")).to_be_visible(timeout=20_000)
 

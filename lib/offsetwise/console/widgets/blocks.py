@@ -100,10 +100,12 @@ def ended(
         with actions or nullcontext():
             st.button(offer.again, icon=":material/refresh:", key=f"{offer.key}-again", on_click=start)
     else:
-        if offer.why:
-            empty("Nothing was read yet.", offer.why)
-        kind: Literal["primary", "secondary"] = "primary" if offer.why else "secondary"
-        st.button(offer.now, type=kind, icon=offer.icon, key=f"{offer.key}-now", on_click=start)
+        # In one block, which the steps then take: a second element would stay on screen beside them.
+        with st.container(border=bool(offer.why)):
+            if offer.why:
+                st.markdown(f"**Nothing was read yet.**  \n{offer.why}")
+            kind: Literal["primary", "secondary"] = "primary" if offer.why else "secondary"
+            st.button(offer.now, type=kind, icon=offer.icon, key=f"{offer.key}-now", on_click=start)
 
 
 def _start(answers: Answers, question: Question[Any]) -> None:
@@ -126,11 +128,15 @@ def stop_button(answers: Answers, question: Question[Any], offer: Offer, reading
 
 
 def under_way(reading: Reading[Any], what: str) -> str:
-    """Say what is being read, or that it is being stopped, since when, and how long it took before."""
+    """Say what is being read, or that it is being stopped."""
+    return f"{'Stopping' if reading.stopped.is_set() else 'Reading'} {what} …"
+
+
+def _elapsed(reading: Reading[Any]) -> str:
+    """Say for how long a reading has gone on, and how long the one before it took. Markdown."""
     before = reading.took_before_s
-    took = "" if before is None else f", {_seconds(before)} the last time"
-    since = f" {_seconds(reading.elapsed_s())} so far{took}"
-    return f"{'Stopping' if reading.stopped.is_set() else 'Reading'} {what} …{since}"
+    took = "" if before is None else f"; it took {_seconds(before)} the last time"
+    return f":gray[{_seconds(reading.elapsed_s())} so far{took}]"
 
 
 def _seconds(amount: float) -> str:
@@ -140,11 +146,14 @@ def _seconds(amount: float) -> str:
 def loading(reading: Reading[Any], what: str) -> None:
     """Show the named steps of a reading until it ends. Its outcome is left to the caller."""
     with st.status(under_way(reading, what), expanded=True) as status:
+        elapsed = st.empty()
         lines: dict[str, DeltaGenerator] = {}
         while not reading.outcome.done():
-            status.update(label=under_way(reading, what))
+            elapsed.markdown(_elapsed(reading))
             for name in list(reading.steps):
-                draw_step(lines.setdefault(name, st.empty()), reading, name)
+                if name not in lines:
+                    lines[name] = st.empty()
+                draw_step(lines[name], reading, name)
             time.sleep(_POLL_SECONDS)
         failed = reading.outcome.exception() is not None
         status.update(
@@ -313,6 +322,7 @@ def _steps(answers: Answers, question: Question[Any], offer: Offer) -> None:
     stop_button(answers, question, offer, reading)
     # Not as a context: leaving one would call it complete.
     status = st.status(under_way(reading, offer.what), expanded=True)
+    status.markdown(_elapsed(reading))
     for step in list(reading.steps):
         draw_step(status, reading, step)
 
