@@ -118,9 +118,13 @@ def search(words: str) -> dict[str, str]:
     results = {}
     for title, text in _texts().items():
         if wanted and all(word in text.lower() for word in wanted):
-            lines = (line.strip(" |#*-") for line in text.splitlines() if any(word in line.lower() for word in wanted))
+            lines = (_plain(line) for line in text.splitlines() if any(word in line.lower() for word in wanted))
             results[title] = next(lines, title)
     return results
+
+
+def _plain(line: str) -> str:
+    return _LINK.sub(r"\1", line).replace("`", "").replace("*", "").strip(" |#-")
 
 
 @lru_cache(maxsize=1)

@@ -17,6 +17,7 @@ from offsetwise.console.explore import lag_charts, lag_sampling, lag_tables
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, downloads, layout, palette, selectors, table, terms
+from offsetwise.console.widgets.blocks import Card
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.console.widgets.evidence import findings
 from offsetwise.console.widgets.palette import Palette
@@ -28,7 +29,7 @@ from offsetwise.model import Cluster, LagPartition, Subject
 from offsetwise.position import Position
 from offsetwise.wording import duration, many, number, part, signed
 from offsetwise.wording.behind import behind, quota
-from offsetwise.wording.verdicts import METHOD
+from offsetwise.wording.verdicts import METHOD, Tone
 
 _WINDOWS: Final = {
     "15 min": 15 * 60_000,
@@ -39,10 +40,6 @@ _WINDOWS: Final = {
     "30 days": 30 * 24 * 3_600_000,
 }
 _REFRESH: Final = {"Off": None, "10 s": 10, "30 s": 30, "60 s": 60}
-_CARD_PX: Final = 230
-_CARD_PADDING_PX: Final = 48
-_DIGIT_PX: Final = 20
-"""A card's number is cut where it does not fit."""
 _PATIENCE_S: Final = 2.0
 """How long a page waits for the store before it shows that it waits."""
 _LEFT: Final = "What is left to read"
@@ -180,30 +177,27 @@ def _cards(view: LagView, claimed: LagView) -> None:
     sample, point = view.newest.sample, view.points[-1]
     summed = totals(sample)
     cards = [
-        (
+        Card(
             f"{lag_tables.MARK[side]} Behind on {side}",
             duration(None if worst is None else worst.ms),
-            lag_tables.furthest_note(worst),
+            tone=Tone.UNKNOWN if worst is None else None,
+            note=lag_tables.furthest_note(worst),
         )
         for side, worst in point.furthest.items()
     ] or [
-        (
+        Card(
             f"{lag_tables.MARK[side]} Lag on {side}",
             lag_tables.total(summed.lag(side)),
-            lag_tables.total_note(summed.lag(side)) or lag_tables.counted_from(side, view, claimed),
+            tone=lag_tables.tone(summed.lag(side)),
+            note=lag_tables.total_note(summed.lag(side)) or lag_tables.counted_from(side, view, claimed),
         )
         for side in Cluster
     ]
     for name, total in zip(sample.groups, summed.drift, strict=True):
         if name != sample.group:
             note = f":gray[against the positions, in {many(total.known, 'partition')}; negative: behind]"
-            cards.append((f"Drift of {markdown(name)}", signed(total.net), note))
-    width = max(_CARD_PX, *(_CARD_PADDING_PX + _DIGIT_PX * len(value) for _, value, _ in cards))
-    with st.container(horizontal=True):
-        for label, value, note in cards:
-            with st.container(border=True, width=width, height="stretch"):
-                st.metric(label, value)
-                st.markdown(note)
+            cards.append(Card(f"Drift of {markdown(name)}", signed(total.net), note=note))
+    blocks.cards(cards)
 
 
 def choose(

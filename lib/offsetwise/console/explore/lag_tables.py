@@ -210,6 +210,18 @@ def total(of: Total) -> str:
     return number(of.left) if of.known else "?"
 
 
+def tone(of: Total) -> Tone | None:
+    """Return what a total says of the job: that it stands past an end, or that nothing is known.
+
+    >>> from offsetwise.lag.amounts import total as add
+    >>> tone(add([150, -100])), tone(add([None])), tone(add([150]))
+    (<Tone.WRONG: 'wrong'>, <Tone.UNKNOWN: 'unknown'>, None)
+    """
+    if of.past:
+        return Tone.WRONG
+    return None if of.known else Tone.UNKNOWN
+
+
 def furthest_note(of: Furthest | None) -> str:
     """Say what the time of a card is of, as Markdown."""
     if of is None:

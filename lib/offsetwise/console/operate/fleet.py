@@ -197,13 +197,14 @@ def _facts_of(held: Held[Fleet], row: FleetRow, migration: Offered) -> None:
     label = fleet_table.facts(held).labels[row.uri]
     verdict = fleet_table.VERDICTS[row.verdict]
     st.header(f"Facts · {markdown(label)}", anchor=False)
-    st.markdown(f":{verdict.tone.colour}-badge[{verdict}] {markdown(fleet_table.MEANING[row.verdict])}")
+    meaning = fleet_table.MEANING[row.verdict]
+    told = markdown(meaning) if isinstance(row.read, FailedCheckpoint) else f"**{markdown(row.read.restart)}**"
+    st.markdown(f":{verdict.tone.colour}-badge[{verdict}] {told}")
     _links(row, migration.name)
     st.code(plain(row.uri), language=None, wrap_lines=True)
     if isinstance(row.read, FailedCheckpoint):
         _failed(row.read)
         return
-    st.markdown(f"**{markdown(row.read.restart)}**")
     _problems(row.read)
     _alike(held, row)
     _numbers(held, row, row.read, recorded=migration.recorded and bool(row.names))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -46,6 +46,10 @@ class Offer:
 
 
 _POLL_S: Final = 0.5
+_CARD_PX: Final = 230
+_CARD_PADDING_PX: Final = 48
+_DIGIT_PX: Final = 20
+"""A card's number is cut where it does not fit."""
 _BOX: Final = {
     Tone.WRONG: (st.error, ":material/error:"),
     Tone.CAREFUL: (st.warning, ":material/warning:"),
@@ -342,17 +346,31 @@ class Card(NamedTuple):
     """Shown when the pointer rests on the label."""
     tone: Tone | None = None
     """What the number says of the job; None where it says neither good nor bad."""
+    note: str | None = None
+    """Shown below the number. Markdown."""
 
 
-def cards(shown: Iterable[Card]) -> None:
+def cards(shown: Sequence[Card]) -> None:
     """Draw numbers side by side, all of one height. One with a tone has its colour, and its sign beside the label."""
+    longest = max(len(card.value) for card in shown)
+    width = max(_CARD_PX, _CARD_PADDING_PX + _DIGIT_PX * longest)
     with st.container(horizontal=True):
-        for card in shown:
-            value, icon = card.value, None
-            if card.tone is not None:
-                value, icon = f":{card.tone.colour}[{card.value}]", _BOX[card.tone][1]
-            meaning = None if card.meaning is None else terms.said(card.meaning)
-            st.metric(terms.said(card.label), value, border=True, help=meaning, icon=icon, height="stretch")
+        for place, card in enumerate(shown):
+            if card.note is None:
+                _metric(card, border=True)
+            else:
+                with st.container(border=True, width=width, height="stretch", gap=None, key=f"card-{place}"):
+                    _metric(card, border=False)
+                    st.markdown(card.note)
+
+
+def _metric(card: Card, *, border: bool) -> None:
+    value, icon = card.value, None
+    if card.tone is not None:
+        value, icon = f":{card.tone.colour}[{card.value}]", _BOX[card.tone][1]
+    meaning = None if card.meaning is None else terms.said(card.meaning)
+    height: Literal["stretch", "content"] = "stretch" if border else "content"
+    st.metric(terms.said(card.label), value, border=border, help=meaning, icon=icon, height=height)
 
 
 def counted(

@@ -24,6 +24,7 @@ CSS: Final = """
 .st-key-top-line button[kind="tertiary"] { text-decoration: underline; text-underline-offset: 0.2em }
 .stApp:has([data-testid="stExpandSidebarButton"]) .st-key-top-line { padding-left: 6rem }
 [data-testid="stMetric"] > div { padding: 0.375rem 0.875rem }
+[class*="st-key-card-"] [data-testid="stMetric"] > div { padding: 0 0 0.25rem }
 [data-testid="stMetricValue"] { font-size: 1.5rem; line-height: 1.3 }
 [data-testid="stMetricLabel"] p { font-size: 0.875rem }
 @media (max-width: 1200px) {

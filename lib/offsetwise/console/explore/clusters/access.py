@@ -29,19 +29,10 @@ _SHOWN: Final = 12
 def draw(answers: Answers, migration: Offered) -> None:
     """Draw connection test and permissions (live clusters only), and the minimum ACLs of both clusters."""
     blocks.section("Reaching the clusters")
-    for column, side in zip(st.columns(2, border=True), Cluster, strict=True):
-        with column:
-            name = migration.old if side is Cluster.OLD else migration.new
-            st.markdown(f"**{'● old' if side is Cluster.OLD else '◆ new'} · {markdown(name)}**")
-            if migration.recorded:
-                st.markdown(
-                    ":gray[The sample's clusters were recorded and do not run: there is no connection to test.]"
-                )
-            else:
-                with guard.block(f"connection-{side}"):
-                    _connection(answers, migration.name, side)
-                with guard.block(f"permissions-{side}"):
-                    _permissions(answers, migration.name, side)
+    if migration.recorded:
+        st.markdown(":gray[The sample's clusters were recorded and do not run: there is no connection to test.]")
+    else:
+        _reached(answers, migration)
     blocks.section("Minimum ACLs")
     st.markdown(
         ":gray[What reading this migration takes, and nothing more: no WRITE, CREATE, ALTER or DELETE. "
@@ -50,6 +41,17 @@ def draw(answers: Answers, migration: Offered) -> None:
     for side in Cluster:
         with guard.block(f"acls-{side}"):
             _acls(answers, migration.name, side)
+
+
+def _reached(answers: Answers, migration: Offered) -> None:
+    for column, side in zip(st.columns(2, border=True), Cluster, strict=True):
+        with column:
+            name = migration.old if side is Cluster.OLD else migration.new
+            st.markdown(f"**{'● old' if side is Cluster.OLD else '◆ new'} · {markdown(name)}**")
+            with guard.block(f"connection-{side}"):
+                _connection(answers, migration.name, side)
+            with guard.block(f"permissions-{side}"):
+                _permissions(answers, migration.name, side)
 
 
 def _connection(answers: Answers, migration: str, side: Cluster) -> None:
