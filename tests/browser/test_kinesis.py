@@ -31,7 +31,7 @@ def test_positions_stand_on_the_tree_of_shards_and_the_lag_is_a_time(
     settle(page)
     named = page.locator("[aria-label*='old and new sequence number']")
     grid = page.get_by_test_id("stDataFrame").filter(has=named).first
-    expect(grid.locator("tr[role=row]").filter(has_text="3 shards, 0 at seq:").first).to_contain_text("place exact")
+    expect(grid.locator("tr[role=row]").filter(has_text="3 shards, 0 at seq:").first).to_contain_text("position exact")
     expect(page.get_by_text("shard 2: TRIM_HORIZON, ")).to_be_visible()
     page.get_by_role("tab", name=re.compile("The whole migration")).click()
     expect(page.get_by_text("Application 'orders-app' is elsewhere")).to_be_visible()

@@ -43,13 +43,13 @@ def test_an_unknown_place_is_drawn_as_unknown_and_not_as_zero() -> None:
     made = traces(figure)
     assert len(made["new cluster"].y) == 0
     assert len(made["lag on new"].y) == 0
-    assert "? no place known on new" in [note.text for note in figure.layout.annotations]
+    assert "? no position known on new" in [note.text for note in figure.layout.annotations]
     assert made["lag on new, in numbers"].text == (" ?",)
 
 
 def test_a_bounded_place_shows_its_bounds() -> None:
     made = traces(compare_charts.lanes(builders.reference_rows()[4:5], LIGHT))
-    assert made["place lies in here"].x[:2] == (0.0, scaled(60))
+    assert made["position lies in here"].x[:2] == (0.0, scaled(60))
 
 
 def test_a_position_past_the_end_shows_a_negative_lag_and_says_so() -> None:

@@ -57,7 +57,7 @@ def test_a_position_past_the_end_is_said_in_red_words_and_never_clamped(open_pag
 def test_what_is_unknown_is_never_0(open_page: OpenPage) -> None:
     page = open_page(reader(sample(row(new=(None, None), new_position=None))), LAG, **LIVE)
 
-    assert [card.value for card in page.metric][:2] == ["150", ":blue[?]"]
+    assert [card.value for card in page.metric][:2] == ["150", ":gray[?]"]
     assert "? in 1 partition" in words(page)
     assert "written: ? \\(not read in the newest sample, or no position\\)" in words(page)
 

@@ -98,7 +98,7 @@ def test_the_lag_is_shown_where_it_stands_and_its_size_as_unknown(folder: Path) 
     reader.samples = Recording((sample(folder),))
     page = Console(reader).open("pages/explore/lag.py")
 
-    assert [card.value for card in page.metric][:2] == ["?", "?"]
+    assert [card.value for card in page.metric][:2] == [":gray[?]", ":gray[?]"]
     held = page.dataframe[0].value
     assert held["position"].tolist() == ["s-1050", "s-0990"]
     assert held["place on new"].tolist() == ["s-0950", "s-0890"]

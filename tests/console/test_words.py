@@ -111,7 +111,7 @@ def test_all_partitions_right_is_said_plainly() -> None:
     ("said", "printed"),
     [
         (None, "It has no answer for this position."),
-        (950, "950, the same place."),
+        (950, "950, the same position."),
         (911, "911, which is 39 offsets earlier: safe, but those records would be read again."),
         (951, "951, which is 1 offset too late."),
     ],

@@ -55,7 +55,7 @@ class Verdict:
 
 EXACTNESS: Final = {
     Exactness.EXACT: Verdict(icon="✓", word="exact", tone=Tone.RIGHT),
-    Exactness.POSITION_EXACT: Verdict(icon="✓", word="place exact", tone=Tone.RIGHT),
+    Exactness.POSITION_EXACT: Verdict(icon="✓", word="position exact", tone=Tone.RIGHT),
     Exactness.PRESERVED: Verdict(icon="✓", word="preserved", tone=Tone.RIGHT),
     Exactness.BOUNDED: Verdict(icon="≈", word="bounded", tone=Tone.CAREFUL),
     Exactness.CLAIMED: Verdict(icon="?", word="claimed", tone=Tone.UNKNOWN),
@@ -64,7 +64,7 @@ EXACTNESS: Final = {
 
 MEANING: Final = {
     Exactness.EXACT: "Proven on the records, and everything ahead is on both clusters.",
-    Exactness.POSITION_EXACT: "The place is proven on the records; what lies ahead was not examined, or differs.",
+    Exactness.POSITION_EXACT: "The position is proven on the records; what lies ahead was not examined, or differs.",
     Exactness.PRESERVED: "The link keeps offsets, and records probed along the log agree.",
     Exactness.BOUNDED: "Proven to lie between two offsets; the lower one is used.",
     Exactness.CLAIMED: "A sync, a checkpoint or a timestamp says so; no record confirmed it.",
@@ -72,8 +72,8 @@ MEANING: Final = {
 }
 
 _ALL_THE_SAME: Final = (
-    "The place is proven on the records, and everything ahead is the same on both. Not exact, because the new log was "
-    "not read from its start: records of other writers may lie below."
+    "The position is proven on the records, and everything ahead is the same on both. Not exact, because the new log "
+    "was not read from its start: records of other writers may lie below."
 )
 
 
@@ -85,8 +85,8 @@ def meaning(row: PartitionComparison) -> str:
     if found.tone is Tone.RIGHT:
         return _ALL_THE_SAME
     if found.tone is Tone.UNKNOWN:
-        return "The place is proven on the records; what lies ahead was not examined to the end."
-    return f"The place is proven on the records; what lies ahead differs: {found.word}."
+        return "The position is proven on the records; what lies ahead was not examined to the end."
+    return f"The position is proven on the records; what lies ahead differs: {found.word}."
 
 
 METHOD: Final = {
@@ -207,7 +207,7 @@ def consequence(row: PartitionComparison) -> str:
     most = "" if row.exactness.proven else "up to "
     match row.raw.verdict:
         case RawVerdict.SAME:
-            text = f"{number_} is the right place on the new cluster too: nothing is skipped, nothing is read twice."
+            text = f"{number_} is the right position on the new cluster too: nothing is skipped, nothing is read twice."
         case RawVerdict.LOSS:
             cost = "records that the job has not read" if skip is None else f"{most}{many(skip, 'unread record')}"
             text = f"Reading would begin behind {cost}. They would never be read, and no error would say so."
@@ -239,7 +239,7 @@ def mirror_maker(row: PartitionComparison) -> str:
     if row.new_offset is None:
         return f"{number(answer_)}, which no record confirms."
     if answer_ == row.new_offset:
-        return f"{number(answer_)}, the same place."
+        return f"{number(answer_)}, the same position."
     away = many(abs(answer_ - offset_of(row.new_offset)), "offset")
     if answer_ < row.new_offset:
         return f"{number(answer_)}, which is {away} earlier: safe, but those records would be read again."

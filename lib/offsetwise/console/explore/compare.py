@@ -253,7 +253,7 @@ def _shards(seen: Comparison, held: Held[Comparison], colours: Palette) -> None:
     shards, figure, takeaway = tree(held, seen, colours)
     more = "" if len(shards) <= shard_chart.MAX_SHARDS else f" The first {shard_chart.MAX_SHARDS} of {len(shards):,}."
     st.markdown(
-        ":gray[● is the position on the old cluster, ◆ the place on the new one. A shard lies below those it was made "
+        ":gray[● is the position on the old cluster, ◆ the one on the new. A shard lies below those it was made "
         f"of; pale ones are closed, and a job reads them to their end before it begins the ones below.{more}]"
     )
     st.plotly_chart(figure, config=blocks.CHART_OPTIONS, alt=takeaway, key="shards", theme=None)
@@ -288,7 +288,7 @@ def _heat(held: Held[Comparison], colours: Palette) -> str:
         else f" The {compare_map.MAX_TOPICS} of {len(facts.topics):,} topics that most need a look."
     )
     st.markdown(
-        ":gray[Each cell is a partition: how far from the right place its old number lies on the new cluster. "
+        ":gray[Each cell is a partition: how far from the right position its old number lies on the new cluster. "
         f"Grey: not known.{cut}]"
     )
     figure = heat_map(held, colours)

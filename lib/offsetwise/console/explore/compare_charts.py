@@ -126,7 +126,7 @@ def _bounds(figure: go.Figure, rows: Sequence[PartitionComparison], colours: Pal
     if xs:
         figure.add_trace(
             go.Scatter(
-                name="place lies in here",
+                name="position lies in here",
                 x=xs,
                 y=ys,
                 mode="lines",
@@ -272,7 +272,7 @@ def _held(side: str, row: PartitionComparison, log: LogRange, position: AnyPosit
 def _landed(row: PartitionComparison) -> str:
     return (
         f"<b>{escaping.label(partition_name(row))}</b><br>old number {wording.number(row.old_offset)} on new: "
-        f"{verdicts.raw(row).word}<br>right place: {wording.number(row.new_offset)}"
+        f"{verdicts.raw(row).word}<br>right position: {wording.number(row.new_offset)}"
     )
 
 
@@ -293,7 +293,7 @@ def _landings(rows: Sequence[PartitionComparison], colours: Palette) -> list[dic
 
 def _notes(rows: Sequence[PartitionComparison], colours: Palette) -> list[dict[str, object]]:
     unknown = [
-        note(0, lane + _NEW_LANE, "? no place known on new", colours.unknown)
+        note(0, lane + _NEW_LANE, "? no position known on new", colours.unknown)
         for lane, row in enumerate(rows)
         if row.new_offset is None
     ]

@@ -42,7 +42,7 @@ TOPICS: Final[Columns[TopicRanks]] = (
 def heat_map(rows: Sequence[PartitionComparison], colours: Palette) -> go.Figure:
     """Draw where the old number lands on the new log, topic × partition, worst topics first.
 
-    Zero is the right place; grey means that nobody knows. At most `MAX_TOPICS` topics.
+    Zero is the right position; grey means that nobody knows. At most `MAX_TOPICS` topics.
     """
     topics = worst_topics(rows)[:MAX_TOPICS]
     lane = {topic: index for index, topic in enumerate(topics)}
@@ -77,7 +77,7 @@ def heat_map(rows: Sequence[PartitionComparison], colours: Palette) -> go.Figure
             colorbar={
                 "title": axis_title("old number lands<br>(records)", colours),
                 "tickvals": [scaled(tick) for tick in ticks],
-                "ticktext": ["right place" if tick == 0 else shortened(tick) for tick in ticks],
+                "ticktext": ["right position" if tick == 0 else shortened(tick) for tick in ticks],
                 "tickfont": {"size": SMALL_PX, "color": colours.muted},
                 "outlinewidth": 0,
                 "thickness": 12,

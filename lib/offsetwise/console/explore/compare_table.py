@@ -34,7 +34,7 @@ PARTITIONS: Final[table.Columns[PartitionComparison]] = (
     Column("topic", lambda row: row.topic, 84, pinned=True),
     table.partition(lambda row: row.partition, pinned=True),
     Column("old offset", lambda row: row.old_offset, 78, "The next record to read on the old cluster."),
-    Column("new offset", lambda row: row.new_offset, 82, "The same place on the new cluster."),
+    Column("new offset", lambda row: row.new_offset, 82, "The position of the same record on the new cluster."),
     Column("shift", verdicts.shift, 52, "New offset minus old offset.", when=lambda rows: not in_time(rows)),
     Column("method", lambda row: row.method.value, only="file"),
     Column("exactness", lambda row: verdicts.EXACTNESS[row.exactness], 94, "How well the new offset is known."),

@@ -161,7 +161,7 @@ def _totals(held: lag_tables.Shown, view: LagView) -> None:
         )
         if timed
         else ":gray[All partitions added up, signed: below 0 is past the end. ● old, solid · ◆ new, dotted. "
-        "Where a sample is missing, or lacks a cluster, the line breaks. The line on new counts from the place that "
+        "Where a sample is missing, or lacks a cluster, the line breaks. The line on new counts from the position that "
         "the mirror claimed at each moment, often a little early. Cards and table count from the proven positions that "
         "Compare holds.]"
     )
@@ -319,7 +319,7 @@ def _facts(shown: PartitionView, row: LagPartition, side: Cluster, *, claim: Pos
         )
         return
     other = "" if claim == row.place(side) else f" :gray[· the mirror claims {number(claim)}]"
-    place = "Position" if side is Cluster.OLD else f"Place, {row.exactness.value.lower()} {METHOD[row.method]}"
+    place = "Position" if side is Cluster.OLD else f"Position, {row.exactness.value.lower()} {METHOD[row.method]}"
     st.markdown(
         f"**{lag_tables.MARK[side]} {side}** · lag {lag_tables.signed_lag(lag(row, side, sample.isolation_level))}  \n"
         f"{place}: **{number(row.place(side))}**{other}  \n"

@@ -81,9 +81,15 @@ def partitions(sample: LagSample, claimed: LagSample, *, groups: int = MOST_GROU
     return (
         Column("topic", lambda row: row.topic, 96, pinned=True),
         table.partition(lambda row: row.partition, pinned=True),
-        Column("position", lambda row: row.position),
+        Column("position", lambda row: row.position, heading="old position"),
         left(Cluster.OLD),
-        Column("place on new", lambda row: row.new_position, 94, "Proven on the records where `exactness` says so."),
+        Column(
+            "place on new",
+            lambda row: row.new_position,
+            94,
+            "Proven on the records where `exactness` says so.",
+            heading="new position",
+        ),
         left(Cluster.NEW),
         Column(
             "claimed",
@@ -116,11 +122,11 @@ def history(group: int | None) -> Columns[StoredSample]:
 
     return (
         Column("time (UTC)", lambda each: wording.moment(each.sample.taken_at_ms)),
-        Column("position", of(lambda row, _: row.position)),
+        Column("position", of(lambda row, _: row.position), heading="old position"),
         Column("old end", of(lambda row, _: row.old.hw), when=_counted),
         Column("lag old", of(lambda row, sample: lag(row, Cluster.OLD, sample.isolation_level)), when=_counted),
         Column("behind, old (ms)", of(lambda row, _: behind_ms(row, Cluster.OLD)), when=_timed),
-        Column("place on new", of(lambda row, _: row.new_position)),
+        Column("place on new", of(lambda row, _: row.new_position), heading="new position"),
         Column("new end", of(lambda row, _: row.new.hw), when=_counted),
         Column("lag new", of(lambda row, sample: lag(row, Cluster.NEW, sample.isolation_level)), when=_counted),
         Column("behind, new (ms)", of(lambda row, _: behind_ms(row, Cluster.NEW)), when=_timed),

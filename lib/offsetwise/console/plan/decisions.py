@@ -30,7 +30,7 @@ _PARTITIONS: Final[Columns[tuple[PartitionComparison, PlannedPosition | None]]] 
     Column("topic", lambda of: of[0].topic, 120, pinned=True),
     table.partition(lambda of: of[0].partition, pinned=True),
     Column("old offset", lambda of: of[0].old_offset, help="The next record to read on the old cluster."),
-    Column("translated", lambda of: of[0].new_offset, help="The same place on the new cluster."),
+    Column("translated", lambda of: of[0].new_offset, help="The position of the same record on the new cluster."),
     Column(
         "planned",
         lambda of: None if of[1] is None else of[1].new_offset,

@@ -91,7 +91,7 @@ POSITIONS: Final[Columns[Row]] = (
         "What needs a look: unsafe first, then what the version before had otherwise, then what is not exact.",
         heading="needs a look",
     ),
-    Column("exactness", lambda row: mark(row.position), 92, "How well that place is known, or that a person chose it."),
+    Column("exactness", lambda row: mark(row.position), 92, "How well it is known, or that a person chose it."),
     Column(
         "replays",
         lambda row: at_most(row.position, row.position.replay),
@@ -191,13 +191,13 @@ def _details(row: Row) -> None:
         table.show(
             evidence.neighbours(proof.after, "next"),
             near,
-            alt=f"The records next to the place of {plain(row.name)} that are on both clusters.",
+            alt=f"The records next to the position of {plain(row.name)} that are on both clusters.",
         )
     if proof is not None and proof.parts:
         table.show(
             evidence.copied_records(),
             evidence.copied(proof.parts),
-            alt=f"The records next to the place of {plain(row.name)} that are on both streams, of each old one.",
+            alt=f"The records next to the position of {plain(row.name)} that are on both streams, of each old one.",
         )
 
 

@@ -82,7 +82,7 @@ def _around(row: PartitionComparison) -> None:
         _in_shards(row)
     else:
         place = f"{number(row.old_offset)} on old" if row.old_offset is not None else "no position on old"
-        target = "no place known on new" if row.new_offset is None else f"{number(row.new_offset)} on new"
+        target = "no position known on new" if row.new_offset is None else f"{number(row.new_offset)} on new"
         target += "" if row.new_topic == row.topic else f" (there {markdown(row.new_topic)})"
         st.markdown(f"**Around the position** · {place}, {target}")
     near = row.evidence.neighbours
@@ -101,11 +101,11 @@ def _in_shards(row: PartitionComparison) -> None:
     """Write positions that are no offsets whole, with how far each is behind."""
     place = row.new_offset
     old = [] if row.old_offset is None else parts(row.topic_partition, row.old_offset, row.behind_old, row.behind_parts)
-    new = [number(place)] if isinstance(place, int) else ["no place known"]
+    new = [number(place)] if isinstance(place, int) else ["no position known"]
     if isinstance(place, OpaquePosition):
         new = parts(row.new_topic_partition, place, row.behind_new, ())
     there = "" if row.new_topic == row.topic else f" (there {markdown(row.new_topic)})"
-    for title, told in (("The position on old", old or ["no position"]), (f"The place on new{there}", new)):
+    for title, told in (("The position on old", old or ["no position"]), (f"The position on new{there}", new)):
         st.markdown(f"**{title}**\n" + "".join(f"\n- {markdown(each)}" for each in told))
 
 
@@ -163,7 +163,7 @@ def _others(row: PartitionComparison) -> None:
     if not isinstance(row.old_offset, OpaquePosition):
         st.markdown(f"**What MirrorMaker itself would answer:** {verdicts.mirror_maker(row)}")
     if row.evidence.candidates:
-        st.markdown("**What else points there** · places to look, not answers")
+        st.markdown("**What else points there** · where to look, not answers")
         rows = "".join(
             f"| {one.method} | {number(one.lo)} | {number(one.hi)} | {markdown(one.said_by)} |\n"
             for one in row.evidence.candidates
