@@ -23,6 +23,7 @@ from offsetwise.position import offset_or_none
 from offsetwise.wording import verdicts
 
 HEIGHT_PX: Final = 200
+_BESIDE_PX: Final = 10
 _OLD_Y: Final = 1.0
 _NEW_Y: Final = 0.0
 _BAR: Final = 0.34
@@ -138,7 +139,9 @@ def _labels(row: PartitionComparison, old: int, new: int, colours: Palette) -> I
     yield _text(0, _OLD_Y, f"<b>{old:,}</b>", colours.next_record, above=True, size=18)
     yield _text(0, _NEW_Y, f"<b>{new:,}</b>", colours.next_record, above=False, size=18)
     yield _text(away, _NEW_Y, f"<b>{old:,}</b>", colours.raw, above=False, size=18)
-    yield _text(away / 2, (_OLD_Y + _NEW_Y) / 2, f"<b>{_cost(row)}</b>", colours.tone(verdicts.raw(row).tone))
+    # Beside the line, on the side of the old number: on a phone it is longer than the stretch that it is about.
+    side = {"xanchor": "left", "xshift": _BESIDE_PX} if away > 0 else {"xanchor": "right", "xshift": -_BESIDE_PX}
+    yield _text(0, (_OLD_Y + _NEW_Y) / 2, f"<b>{_cost(row)}</b>", colours.tone(verdicts.raw(row).tone)) | side
 
 
 def _cost(row: PartitionComparison) -> str:
