@@ -200,8 +200,8 @@ def topics(view: View) -> Columns[TopicPair]:
             158,
             "How partitions and configuration compare. What the logs hold is not compared here: Compare does that.",
         ),
-        Column("p old", lambda pair: _count(pair.old), 46, "Partitions on the old cluster."),
-        Column("p new", lambda pair: _count(pair.new), 50, "Partitions on the new cluster."),
+        Column("p old", lambda pair: _count(pair.old), 92, heading="old partitions"),
+        Column("p new", lambda pair: _count(pair.new), 96, heading="new partitions"),
         Column("held old", lambda pair: _held(pair.old), 70, held.format("old")),
         Column("held new", lambda pair: _held(pair.new), 74, held.format("new")),
         Column(
