@@ -16,10 +16,11 @@ from offsetwise.console.answers import Question
 from offsetwise.console.explore.checkpoint import batches, charts, steps
 from offsetwise.console.plan import positions, strategy
 from offsetwise.console.plan.checklist import checks
-from offsetwise.console.plan.panel.position_words import moves
+from offsetwise.console.plan.panel.position_words import in_one_line, moves
 from offsetwise.console.plan.work import Frozen
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.widgets import palette
+from offsetwise.console.widgets.escaping import markdown
 from offsetwise.engines.rows import FailedCheckpoint
 from offsetwise.findings import severity_of
 from offsetwise.fleet import FleetVerdict
@@ -110,6 +111,19 @@ def test_the_badge_of_each_way_says_what_its_draft_came_to(offered: Offered, sub
             assert "✓ applies here" in told, way.kind.title
             assert "There may be no such plan" not in told
             assert [each.disabled for each in submit] == [False], way.kind.title
+
+
+@ALL
+def test_draft_names_the_largest_changes_under_its_title(offered: Offered, subject: Subject) -> None:
+    frozen = frozen_of(offered, subject)
+    plan = drafted(frozen, ways_of(frozen)[0])
+    shown = [each.value for each in page_of("plan/draft", offered, subject).markdown]
+    line = in_one_line(plan)
+    assert shown.index(line) < next(at for at, each in enumerate(shown) if "On this page:" in each)
+    shifts = {one: abs(verdicts.shift(one) or 0) for one in plan.positions if moves(one)}
+    named = [one for one in shifts if f"**{markdown(str(one.topic_partition))}**" in line]
+    assert len(named) == min(3, len(shifts))
+    assert all(shifts[one] <= min(map(shifts.__getitem__, named)) for one in shifts.keys() - set(named))
 
 
 @ALL

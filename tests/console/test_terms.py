@@ -73,6 +73,7 @@ def test_a_plan_is_reviewed_and_exported_in_the_words_of_the_stream(offered: Off
     assert not page.exception
     page = page_of("plan/export", offered, subject, play=Role.REVIEWER.value, plan="1")
     assert page.download_button
+    assert any(" → " in each.value and " change" in each.value for each in page.markdown), "the numbers stand there"
     exported = [label for label in labels(page) if KAFKAS.search(label)]
     assert not exported or not offered.terms, exported
 

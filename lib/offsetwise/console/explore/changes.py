@@ -14,9 +14,9 @@ import streamlit as st
 from offsetwise.console.answers import Held
 from offsetwise.console.widgets import terms
 from offsetwise.console.widgets.cached import cached
-from offsetwise.console.widgets.escaping import markdown
+from offsetwise.console.widgets.escaping import markdown, new_in_bold
 from offsetwise.console.widgets.evidence import partition_name
-from offsetwise.model import AnyPosition, Comparison, PartitionComparison
+from offsetwise.model import Comparison, PartitionComparison
 from offsetwise.position import offset_or_none
 from offsetwise.wording import brief, changing, signed, verdicts
 
@@ -67,21 +67,6 @@ def in_markdown(changes: Changes) -> str:
             f"{new_in_bold(row.old_offset, row.new_offset)} {difference}| :{verdict.tone.colour}[{verdict}] |"
         )
     return "\n".join(lines)
-
-
-def new_in_bold(old: AnyPosition | None, new: AnyPosition | None) -> str:
-    """Return a new position as Markdown, bold from the first digit that differs from the old one.
-
-    >>> new_in_bold(1_050, 950), new_in_bold(1_030, 1_035), new_in_bold(350, 350), new_in_bold(None, 7)
-    ('**950**', '1,03**5**', '350', '**7**')
-    """
-    printed, before = brief(new), brief(old)
-    if not isinstance(new, int) or not isinstance(old, int):
-        return printed if new == old else f"**{markdown(printed)}**"
-    if len(printed) != len(before):
-        return f"**{printed}**"
-    same = next((at for at, (one, other) in enumerate(zip(printed, before, strict=True)) if one != other), len(printed))
-    return printed if same == len(printed) else f"{printed[:same]}**{printed[same:]}**"
 
 
 @cached(16)

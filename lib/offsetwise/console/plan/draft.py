@@ -14,6 +14,7 @@ from offsetwise.console.answers import Answers, Question
 from offsetwise.console.plan import decisions, settling, sinks, strategy, submission
 from offsetwise.console.plan.checklist import FRESH, checks, left_open, met
 from offsetwise.console.plan.panel import bar
+from offsetwise.console.plan.panel.position_words import in_one_line
 from offsetwise.console.plan.work import Drafted, Frozen, Work, begun_with, drafted
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
@@ -97,6 +98,7 @@ def _draft(here: Answers, migration: Offered, frozen: Frozen, seat: board.Seat |
         here.reader.strategies(frozen.migration, frozen.subject, comparison, sink_rewound=rewound),
         sink_rewound=rewound,
     )
+    numbers = st.empty()
     blocks.contents(strategy.TITLE, decisions.TITLE, _CHECKLIST, *([] if seat is None else [submission.TITLE]))
     chosen = strategy.choose(strategies, comparison)
     if not chosen.targets:
@@ -108,6 +110,8 @@ def _draft(here: Answers, migration: Offered, frozen: Frozen, seat: board.Seat |
     request = replace(request, sink=found, settings=(*request.settings, *marking))
     made = chosen.refusal() or drafted(here, frozen, request, _drafted_at(frozen, plans))
     plan = made if isinstance(made, Drafted) else None
+    if plan is not None and plan.plan.positions:
+        numbers.markdown(in_one_line(plan.plan))
     if pressed is not None and seat is not None:
         submission.carry_out(pressed, seat, work, plan, comparison=frozen.comparison)
         st.rerun()

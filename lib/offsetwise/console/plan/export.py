@@ -13,6 +13,7 @@ import streamlit as st
 from offsetwise.console import answers, board
 from offsetwise.console.plan import intake, plans
 from offsetwise.console.plan.panel import live, naming
+from offsetwise.console.plan.panel.position_words import in_one_line
 from offsetwise.console.plan.standing import caption, named, votes
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, downloads
@@ -179,9 +180,16 @@ def _job(sheet: Sheet) -> str:
 def _standing(sheet: Sheet) -> None:
     why = why_draft(sheet)
     blocks.box(*((Tone.RIGHT, approved(sheet)) if why is None else (Tone.CAREFUL, why)))
+    if sheet.plan.positions:
+        st.markdown(_numbers(sheet))
     with st.popover(f"Digest of the plan `{sheet.digest[:8]}`"):
         st.code(sheet.digest, language=None)
         st.markdown(":gray[What the approvals name. It is the SHA-256 of the plan's file.]")
+
+
+@cached(8)
+def _numbers(sheet: Sheet) -> str:
+    return in_one_line(sheet.plan)
 
 
 def draw(seat: board.Seat, sheet: Sheet, destination: Destination) -> None:

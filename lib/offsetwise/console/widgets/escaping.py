@@ -13,6 +13,8 @@ from typing import Final
 import regex
 
 from offsetwise.lookalikes import bracketed, marked
+from offsetwise.model import AnyPosition
+from offsetwise.wording import brief
 
 _MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&=^\"'@/])")
 _ADDRESS: Final = re.compile(r"(?=://)|(?=@)|(?<=ww)(?=w)", re.IGNORECASE)
@@ -85,3 +87,18 @@ def cell(name: str) -> str:
     """
     shown = plain(name)
     return f"'{shown}" if name.startswith(_FORMULA_STARTS) else shown
+
+
+def new_in_bold(old: AnyPosition | None, new: AnyPosition | None) -> str:
+    """Return a new position as Markdown, bold from the first digit that differs from the old one.
+
+    >>> new_in_bold(1_050, 950), new_in_bold(1_030, 1_035), new_in_bold(350, 350), new_in_bold(None, 7)
+    ('**950**', '1,03**5**', '350', '**7**')
+    """
+    printed, before = brief(new), brief(old)
+    if not isinstance(new, int) or not isinstance(old, int):
+        return printed if new == old else f"**{markdown(printed)}**"
+    if len(printed) != len(before):
+        return f"**{printed}**"
+    same = next((at for at, (one, other) in enumerate(zip(printed, before, strict=True)) if one != other), len(printed))
+    return printed if same == len(printed) else f"{printed[:same]}**{printed[same:]}**"

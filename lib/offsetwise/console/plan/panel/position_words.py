@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from heapq import nsmallest
+from typing import Final
+
 from offsetwise import wording
-from offsetwise.model import PlannedPosition, Start
+from offsetwise.console.widgets.escaping import markdown, new_in_bold
+from offsetwise.model import Plan, PlannedPosition, Start
 from offsetwise.wording import number, verdicts
 from offsetwise.wording.verdicts import Tone, Verdict
+
+_LARGEST: Final = 3
+"""Positions that a line names."""
 
 
 def moves(one: PlannedPosition) -> bool:
@@ -20,6 +27,24 @@ def mark(one: PlannedPosition) -> Verdict:
     if one.start is not Start.TRANSLATED:
         return Verdict(icon="✎", word=f"starts at {one.start}", tone=Tone.CAREFUL)
     return verdicts.EXACTNESS[one.exactness]
+
+
+def in_one_line(plan: Plan) -> str:
+    """Return which positions of a plan change most, from the old to the new one, and how many change. Markdown."""
+    moved = [one for one in plan.positions if moves(one)]
+    counts = wording.changing(len(moved), len(plan.positions) - len(moved))
+    largest = [f":gray[{counts}]", *map(_from_old_to_new, nsmallest(_LARGEST, moved, key=_largest_first))]
+    return " · ".join(largest)
+
+
+def _largest_first(one: PlannedPosition) -> tuple[int, str, int]:
+    return -abs(verdicts.shift(one) or 0), one.topic, one.partition
+
+
+def _from_old_to_new(one: PlannedPosition) -> str:
+    found = mark(one)
+    numbers = f"{markdown(wording.brief(one.old_offset))} → {new_in_bold(one.old_offset, one.new_offset)}"
+    return f"**{markdown(str(one.topic_partition))}** {numbers} :{found.tone.colour}[{found}]"
 
 
 def at_most(one: PlannedPosition, count: int | None) -> str:
