@@ -87,12 +87,14 @@ def age_map(rows: Sequence[FleetRow], colours: Palette, now_ms: int) -> go.Figur
         )
     )
     figure.update_layout(
-        height=70 + 38 * len(lanes),
+        height=84 + 38 * len(lanes),
         margin={"l": 12, "r": 12, "t": 8, "b": 48},
         **page_style(colours) | {"plot_bgcolor": colours.grid},
     )
     figure.update_xaxes(
-        title=axis_title("time since the newest batch was planned", colours),
+        # On a phone the names of the columns are turned, and reach down to the title.
+        title=axis_title("time since the newest batch was planned", colours) | {"standoff": 14},
+        automargin=True,
         type="category",
         categoryorder="array",
         categoryarray=list(SINCE),
