@@ -85,7 +85,7 @@ instead(
     lambda _: (run("schema", "nope"), run("schema", "migration")),
 )
 instead(
-    "cli/plans.py::draft",
+    "cli/plans.py::_require_both_or_neither",
     "Give both, or neither",
     "comparison_without_snapshots",
     lambda scene: (
