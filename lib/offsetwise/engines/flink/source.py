@@ -129,19 +129,11 @@ def _kafka(
         problems.append(_unread(kept, unread))
     if kept.legacy and kept.complete and not splits and not failed:
         problems.append(_nothing_kept(kept))
-    positions: list[SourcePosition] = []
-    marked: list[MarkedPosition] = []
-    stops: list[Split] = []
-    for split in sorted((*held.values(), *waiting), key=lambda each: each.topic_partition):
-        if split.start >= 0:
-            positions.append(SourcePosition(topic=split.topic, partition=split.partition, offset=split.start))
-        else:
-            marked.append(MarkedPosition(topic=split.topic, partition=split.partition, starts_at=MARKERS[split.start]))
-        if split.stop != NO_STOP:
-            stops.append(split)
+    of_splits = sorted((*held.values(), *waiting), key=lambda each: each.topic_partition)
+    positions, marked = _positions(of_splits)
     if marked:
         problems.append(_marked(kept, marked))
-    if stops:
+    if stops := [split for split in of_splits if split.stop != NO_STOP]:
         problems.append(_stops(kept, stops))
     made = CheckpointSource(
         index=kept.index,
@@ -256,3 +248,15 @@ def _several(keys: Sequence[TopicPartition]) -> str:
 def damaged(message: str) -> Problem:
     """Say that a checkpoint cannot be relied on."""
     return checkpoint_damaged.problem(message, fix=TAKE_ANOTHER)
+
+
+def _positions(splits: Sequence[Split]) -> tuple[list[SourcePosition], list[MarkedPosition]]:
+    """Return the splits that start at an offset, and those that start at a marker such as the latest record."""
+    positions: list[SourcePosition] = []
+    marked: list[MarkedPosition] = []
+    for split in splits:
+        if split.start >= 0:
+            positions.append(SourcePosition(topic=split.topic, partition=split.partition, offset=split.start))
+        else:
+            marked.append(MarkedPosition(topic=split.topic, partition=split.partition, starts_at=MARKERS[split.start]))
+    return positions, marked
