@@ -252,7 +252,7 @@ def region_of_aws(scene: Scene) -> Steps:
     )
 
 
-@walk("api/init.py::init", "Add by hand what is missing")
+@walk("api/init.py::_to_update", "Add by hand what is missing")
 def update_of_a_migration_of_kinesis(scene: Scene) -> Steps:
     example = BY_HAND.partition("for example: ")[2].partition(". docs/")[0]
     path = scene.write("m.yaml", example)

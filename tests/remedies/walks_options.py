@@ -192,7 +192,7 @@ def repair_of_a_comparison(scene: Scene) -> Steps:
     )
 
 
-@walk(PLANNING + "_drafted", "Name one checkpoint of the migration file")
+@walk(PLANNING + "_compared", "Name one checkpoint of the migration file")
 def draft_of_nobody(scene: Scene) -> Steps:
     request = DraftRequest(targets=(COPY,), author="ada")
     named = DraftRequest(targets=(COPY,), author="ada", subject=checkpoint("payments"))
