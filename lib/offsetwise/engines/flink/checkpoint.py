@@ -110,17 +110,14 @@ def read_from(
     data, metadata = _read_metadata(folder, entries, uids)
     opened = Opened.of(folder, data, metadata, elsewhere)
     sinks = _sinks(metadata, opened)
-    written = next((entry.modified_s for entry in entries if entry.name == METADATA), None)
-    written_ms = None if written is None else int(written * 1000)
+    written_ms = _written_ms(entries)
     sources, problems = _sources(metadata, opened, uids, written_ms)
     saved = _saved(metadata, opened, folder.uri.rstrip("/").rpartition("/")[2], around, written_ms)
     operators = _named(operators_of(metadata, sinks.prefixes), uids)
     details = FlinkDetails(
         saved=saved, operators=operators, transactions=sinks.transactions, pooled_prefixes=sinks.pooled
     )
-    problems = [*opened.problems, *problems, *sinks.problems]
-    if not saved.aligned:
-        problems += checkpoint_unaligned()
+    problems = [*opened.problems, *problems, *sinks.problems, *(() if saved.aligned else checkpoint_unaligned())]
     problems += hygiene(saved, kept_when_cancelled=metadata.kept_when_cancelled)
     return Checkpoint(
         uri=folder.uri,
@@ -139,6 +136,11 @@ def _read_metadata(folder: FolderReader, entries: Sequence[Entry], uids: Sequenc
     metadata = _parsed(folder, data)
     _require_known(folder, metadata.operators, uids)
     return data, metadata
+
+
+def _written_ms(entries: Sequence[Entry]) -> int | None:
+    modified_s = next((entry.modified_s for entry in entries if entry.name == METADATA), None)
+    return None if modified_s is None else int(modified_s * 1000)
 
 
 def _saved(metadata: Metadata, opened: Opened, name: str, around: FolderReader | None, written_ms: int | None) -> Saved:

@@ -111,16 +111,12 @@ def _kafka(
     if isinstance(enumerator, DamagedError):
         problems.append(damaged(f"The coordinator of {kept.called} cannot be read: {enumerator}."))
         enumerator = None
-    held, twice = _by_partition(splits)
-    if twice:
-        problems.append(_twice(kept, twice))
+    held, twice = _once(kept, splits, problems)
     waiting: list[Split] = []
     unread: list[TopicPartition] = []
     if enumerator is not None:
-        listed, listed_twice = _by_partition(enumerator.splits)
-        if listed_twice:
-            problems.append(_twice(kept, listed_twice))
-        seen = held.keys() | twice.keys()
+        listed, _ = _once(kept, enumerator.splits, problems)
+        seen = held.keys() | twice
         waiting = [split for key, split in listed.items() if not split.assigned and key not in seen]
         problems += _strangers(kept, listed, seen)
         if kept.complete and not failed:
@@ -145,10 +141,10 @@ def _kafka(
     return made, problems
 
 
-def _by_partition(
-    splits: Sequence[Split],
-) -> tuple[dict[TopicPartition, Split], dict[TopicPartition, tuple[Split, Split]]]:
-    """Give the splits by partition; those of a partition that stands there twice apart, the first two of them."""
+def _once(
+    kept: Kept, splits: Sequence[Split], problems: list[Problem]
+) -> tuple[dict[TopicPartition, Split], frozenset[TopicPartition]]:
+    """Return the splits by partition, and the partitions that stand there twice, which become a problem."""
     held: dict[TopicPartition, Split] = {}
     twice: dict[TopicPartition, tuple[Split, Split]] = {}
     for split in splits:
@@ -157,7 +153,9 @@ def _by_partition(
             twice.setdefault(split.topic_partition, (first, split))
     for key in twice:
         del held[key]
-    return held, twice
+    if twice:
+        problems.append(_twice(kept, twice))
+    return held, frozenset(twice)
 
 
 def _strangers(kept: Kept, listed: dict[TopicPartition, Split], seen: set[TopicPartition]) -> Iterator[Problem]:

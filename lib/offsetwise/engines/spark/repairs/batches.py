@@ -42,8 +42,7 @@ def drop_pending_batch(damaged: Damaged, values: Mapping[str, str]) -> Repaired:
 
 def remove_damaged_commit(damaged: Damaged, values: Mapping[str, str]) -> Repaired:  # noqa: ARG001 - as every repair
     """Leave out the newest commit, which Spark cannot read: its batch runs again with the same ends."""
-    logs = damaged.logs
-    batch = _batch_of_damaged_commit(damaged)
+    logs, batch = damaged.logs, _batch_of_damaged_commit(damaged)
     if not logs.planned or logs.planned[-1] < batch:
         raise UnrepairableError(
             f"offsets/{batch} is lost as well, so batch {batch} cannot run again.",
