@@ -9,7 +9,7 @@ so it is the most records that were read.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby
@@ -164,16 +164,7 @@ def history_of(batches: Sequence[Batch], initial: Sequence[BatchSource] = ()) ->
     kept = tuple(batches)
     begins = tuple(initial) if not kept or kept[0].id == 0 else ()
     rows = [begins, *(batch.sources for batch in kept)]
-    numbers: dict[tuple[str, str], set[int]] = {}
-    last: dict[tuple[str, str], tuple[int, ...]] = {}
-    for sources in rows:
-        for source in sources:
-            for one in source.offsets:
-                key = (source.id, one.topic)
-                # The same partitions in the same order stand in nearly every batch: looked at once.
-                if last.get(key) != one.partitions:
-                    numbers.setdefault(key, set()).update(one.partitions)
-                    last[key] = one.partitions
+    numbers = _partitions_by_topic(rows)
     lanes = tuple(
         Lane(source=source, topic=topic, partition=partition)
         for source, topic in sorted(numbers, key=_log_order)
@@ -277,3 +268,18 @@ def _interval(before: Batch | None, batch: Batch) -> int | None:
 def _log_order(key: tuple[str, str]) -> tuple[bool, int, str, str]:
     source, topic = key
     return not source.isdigit(), int(source) if source.isdigit() else 0, source, topic
+
+
+def _partitions_by_topic(rows: Iterable[Sequence[BatchSource]]) -> dict[tuple[str, str], set[int]]:
+    """Return the partitions of any batch, by source and topic."""
+    partitions: dict[tuple[str, str], set[int]] = {}
+    last: dict[tuple[str, str], tuple[int, ...]] = {}
+    for sources in rows:
+        for source in sources:
+            for one in source.offsets:
+                key = (source.id, one.topic)
+                # The same partitions in the same order stand in nearly every batch: looked at once.
+                if last.get(key) != one.partitions:
+                    partitions.setdefault(key, set()).update(one.partitions)
+                    last[key] = one.partitions
+    return partitions

@@ -17,7 +17,8 @@ from offsetwise.lab import Lab
 from offsetwise.model import Cluster, LogRange, Snapshot, TopicPartition
 from offsetwise.streams.kafka import logs
 from offsetwise.streams.kafka.client import Client, RequestCounter
-from offsetwise.streams.kafka.snapshot import CONFIGS, offsets_for_times, read_cluster
+from offsetwise.streams.kafka.logs import offsets_for_times
+from offsetwise.streams.kafka.snapshot import CONFIGS, read_cluster
 from offsetwise.translation.mirror import Flow, SyncIndex, find_flow, mm2_answer
 from tests.integration.clusters import FIRST_MS, commit, config, create, fill, read, trim
 

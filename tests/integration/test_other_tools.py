@@ -12,7 +12,7 @@ from offsetwise.config import ClusterConfig
 from offsetwise.lab import Lab
 from offsetwise.model import Cluster, Exactness, LogRange, TopicPartition
 from offsetwise.pipeline.content import FoundPosition
-from offsetwise.streams.kafka.snapshot import log_ranges
+from offsetwise.streams.kafka.logs import log_ranges
 from offsetwise.translation.windows import Cut, Reason
 from tests.integration.test_content_live import PROVEN, check, tell
 from tests.integration.topics import Record, copies, create, natives, produce, trim

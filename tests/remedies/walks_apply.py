@@ -222,7 +222,7 @@ def address_leads_elsewhere(scene: Scene) -> Steps:
     return Steps(run(staged), lambda: setattr(staged.groups, "led_to", None))
 
 
-@walk("targets/transactions/writer.py::SinkWriter.write", "When it leads to the reviewed cluster again")
+@walk("targets/transactions/writer.py::_led_away", "When it leads to the reviewed cluster again")
 def address_of_a_sink_leads_elsewhere(scene: Scene) -> Steps:
     made = settling.stage(scene.folder)
     made.sink.led_to = "another"

@@ -101,6 +101,9 @@ OTHER_PLAN = replace(PLAN, author="bob")
 rows(
     JUDGED + "approved",
     ("Give the approvals of this plan only", "too_many_files", lambda: judged(*[said()] * 101), SIGNED_AGAIN),
+)
+rows(
+    JUDGED + "_count",
     (
         "and draft a plan that answers it",
         "rejected",

@@ -66,7 +66,7 @@ def own_plan_in_the_demonstration(home: people.Scene, away: people.Scene) -> Giv
     return lambda: demo.save_draft(author, FILE), lambda: home.board.save_draft(ADA, home.drafted(ADA))
 
 
-@on_boards("deciding.py::decide", "Look at the rows marked unsafe")
+@on_boards("deciding.py::_why_not_approved", "Look at the rows marked unsafe")
 def nothing_typed(home: people.Scene, _: people.Scene) -> Given:
     positions = tuple(replace(each, skip=3) for each in PLAN.positions)
     saved = home.submitted(positions=positions)

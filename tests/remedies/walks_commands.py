@@ -85,7 +85,7 @@ instead(
     lambda _: (run("schema", "nope"), run("schema", "migration")),
 )
 instead(
-    "cli/plans.py::draft",
+    "cli/plans.py::_require_both_or_neither",
     "Give both, or neither",
     "comparison_without_snapshots",
     lambda scene: (
@@ -187,17 +187,17 @@ def receipt_of_a_plan_that_is_not_saved(scene: Scene) -> Steps:
     return Steps(lambda: plan._receipt(None), lambda: plan.save(scene.folder / "saved.json"))
 
 
-INIT = "api/init.py::init"
+INIT = "api/init.py::"
 
 
-@walk(INIT, "Leave --update away")
+@walk(INIT + "_to_update", "Leave --update away")
 def update_of_no_file(scene: Scene) -> Steps:
     path = scene.folder / "migration.yaml"
     given = ("init", "--old", "127.0.0.1:1", "--new", "127.0.0.1:1", "--checkpoints", scene.folder, "--out", path)
     return Steps(run(*given, "--update"), lambda: None, run(*given), ends="Correct one of the two addresses")
 
 
-@walk(INIT, "Add --update to keep")
+@walk(INIT + "_require_absent", "Add --update to keep")
 def file_is_there(scene: Scene) -> Steps:
     path = sample(scene)
     given = ("init", "--old", "127.0.0.1:1", "--new", "127.0.0.1:1", "--checkpoints", scene.folder, "--out", path)
@@ -268,13 +268,13 @@ def code_of_a_later_release(_: Scene) -> Steps:
     return Steps(lambda: stated("OF_LATER"), lambda: None, lambda: stated("GAP"))
 
 
-@walk(PLAN + "sign", "Leave the confirmation")
+@walk(PLAN + "_require_confirmed", "Leave the confirmation")
 def confirmation_that_nobody_asked_for(scene: Scene) -> Steps:
     plan, rita = ow.Plan.load(drafted(scene)), keygen(subject="rita")
     return Steps(lambda: plan.sign(rita, confirm="yes"), lambda: None, lambda: plan.sign(rita))
 
 
-@walk(PLAN + "sign", "then confirm: --confirm")
+@walk(PLAN + "_require_confirmed", "then confirm: --confirm")
 def confirmation_missing(scene: Scene) -> Steps:
     made = stage(scene.folder)
     plan, rita = ow.Plan(document=made.plan, content=made.data), keygen(subject="rita")

@@ -241,7 +241,7 @@ def profile_that_nobody_has(_: Scene) -> Steps:
     return Steps(lambda: DynamoTable(wrong, "walk"), lambda: None, lambda: DynamoTable(right, "walk"))
 
 
-@walk("client_properties/property_files.py::given_cluster", "write the migration file yourself, for example")
+@walk("client_properties/property_files.py::_given_address", "write the migration file yourself, for example")
 def region_of_aws(scene: Scene) -> Steps:
     example = BY_HAND.partition("for example: ")[2].partition(". docs/")[0]
     path = scene.folder / "m.yaml"
@@ -252,7 +252,7 @@ def region_of_aws(scene: Scene) -> Steps:
     )
 
 
-@walk("api/init.py::init", "Add by hand what is missing")
+@walk("api/init.py::_to_update", "Add by hand what is missing")
 def update_of_a_migration_of_kinesis(scene: Scene) -> Steps:
     example = BY_HAND.partition("for example: ")[2].partition(". docs/")[0]
     path = scene.write("m.yaml", example)

@@ -250,7 +250,7 @@ def boto3_not_installed(scene: Scene) -> Steps:
     return Steps(lambda: tables_at("dynamodb://app?region=us-east-1"), lambda: None, lambda: tables_at(str(path)))
 
 
-@walk(STORAGE + "all_items.read", "Check that it is a lease table")
+@walk(STORAGE + "_require_few", "Check that it is a lease table")
 def large_table(scene: Scene) -> Steps:
     scene.patch.setattr(dynamodb, "MAX_ITEMS", 10)
     scans = serving(scene, lambda **_: {"Items": leases() * 20, "LastEvaluatedKey": {"a": 1}})

@@ -26,7 +26,7 @@ Call = Callable[[], object]
 GIVEN = ("--author", "ada", "--checkpoint", "payments")
 
 
-@walk("cli/plans.py::draft", "Name one: --target spark-checkpoint")
+@walk("cli/plans.py::_no_target", "Name one: --target spark-checkpoint")
 def draft_without_a_target(scene: Scene) -> Steps:
     path = sample(scene)
     files = (path.with_name("comparison-payments.json"), path.with_name("old.json"), path.with_name("new.json"))
@@ -192,7 +192,7 @@ def repair_of_a_comparison(scene: Scene) -> Steps:
     )
 
 
-@walk(PLANNING + "_drafted", "Name one checkpoint of the migration file")
+@walk(PLANNING + "_compared", "Name one checkpoint of the migration file")
 def draft_of_nobody(scene: Scene) -> Steps:
     request = DraftRequest(targets=(COPY,), author="ada")
     named = DraftRequest(targets=(COPY,), author="ada", subject=checkpoint("payments"))

@@ -238,7 +238,7 @@ edited(
 edited(GIVEN + "given_cluster", "Give another file", "too_large", given, FILE + "#" * 2**20, FILE)
 
 
-@walk(GIVEN + "given_cluster", "Give an address such as")
+@walk(GIVEN + "_given_address", "Give an address such as")
 def neither_address_nor_file(scene: Scene) -> Steps:
     path = scene.folder / "client.properties"
     return Steps(lambda: given(path), lambda: scene.write("client.properties", FILE))

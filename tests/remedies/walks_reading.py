@@ -69,7 +69,7 @@ def group(path: Path, name: str) -> LagSubject:
 WATCH = "watch/reading.py::"
 
 
-@walk(WATCH + "take_samples", "Correct bootstrap.servers of one of them")
+@walk(WATCH + "_require_two", "Correct bootstrap.servers of one of them")
 def one_cluster_watched_twice(scene: Scene) -> Steps:
     path = sample(scene)
     taken = recorded(scene, path)

@@ -237,7 +237,7 @@ corrected(
 # Marks in the copy of a savepoint.
 MARKING = "plan/sinks/marking.py::"
 corrected(
-    MARKING + "marks_of",
+    MARKING + "_nothing_to_mark",
     "Draft it without --set mark_settled.",
     "nothing_to_mark",
     lambda: sinks.plan(sinks.SETTLED, made=savepoint()),

@@ -278,7 +278,7 @@ def partition_unreadable(scene: Scene) -> Steps:
     return Steps(lambda: read(config(found.plain), "split", timeout_s=3).problems, standing.close)
 
 
-@walk("streams/kafka/snapshot.py::ClusterReading.snapshot", "Grant DESCRIBE and DESCRIBE_CONFIGS", proof=True)
+@walk("streams/kafka/snapshot.py::ClusterReading._not_authorised", "Grant DESCRIBE and DESCRIBE_CONFIGS", proof=True)
 def nothing_readable(scene: Scene) -> Steps:
     found = cluster(scene, "none-readable")
     return Steps(

@@ -110,7 +110,7 @@ kind(
     from_backup(PENDING),
 )
 kind(
-    BATCHES + "remove_damaged_commit",
+    BATCHES + "_batch_of_damaged_commit",
     "Nothing is to be removed",
     "no_commit",
     "remove-damaged-commit",

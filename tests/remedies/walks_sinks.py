@@ -66,7 +66,7 @@ def user_who_may_not_write(scene: Scene) -> Steps:
     )
 
 
-@walk(WRITER + "SinkWriter.write", "and draft a new plan")
+@walk(WRITER + "_not_open", "and draft a new plan")
 def somebody_ended_one(scene: Scene) -> Steps:
     made, command = ending(scene)
     made.sink.lose = {2: "request"}
@@ -164,7 +164,7 @@ def moved(app: kcl.Application, key: str, position: str) -> str:
 OPEN = "shardId-000000000002"
 
 
-@walk(LEASES + "_to_write", "Compare again, and draft the plan", name="lease_that_moved")
+@walk(LEASES + "_stale", "Compare again, and draft the plan", name="lease_that_moved")
 def _(scene: Scene) -> Steps:
     app = application(scene)
     moved(app, OPEN, "77")

@@ -218,7 +218,7 @@ def pyspark_not_installed(scene: Scene) -> Steps:
     return Steps(command, install)
 
 
-@walk("pipeline/shipping.py::ship", "-m pip install", proof=True)
+@walk("pipeline/shipping.py::_lacking", "-m pip install", proof=True)
 def worker_without_a_package(scene: Scene) -> Steps:
     python = scene.folder / "worker" / "bin" / "python"
     venv.create(python.parents[1], with_pip=True)

@@ -246,7 +246,7 @@ corrected(
 
 
 # Leases.
-@walk("targets/kcl/spec.py::read_leases", "whose table the plan creates")
+@walk("targets/kcl/spec.py::_require_one_stream", "whose table the plan creates")
 def table_of_several_streams(scene: Scene) -> Steps:
     app = application(scene)
     name = "123456789012:chain:1693685827"

@@ -57,7 +57,7 @@ def right_missing(scene: Scene) -> Steps:
     )
 
 
-@walk(WRITER + "SinkWriter.write", "look with `offsetwise transactions`, and draft a new plan")
+@walk(WRITER + "_not_open", "look with `offsetwise transactions`, and draft a new plan")
 def ended_by_others(scene: Scene) -> Steps:
     staged = stage(scene.folder)
     staged.sink.lose = {2: "request"}

@@ -213,7 +213,7 @@ def nothing_to_watch(scene: Scene) -> Steps:
     )
 
 
-@walk("watch/command.py::watch", "Watch them with a command each")
+@walk("watch/command.py::_several_migrations", "Watch them with a command each")
 def checkpoint_of_several_migrations(scene: Scene) -> Steps:
     spark, flink = sample(scene), sample(scene, "sample_flink")
     return Steps(

@@ -54,36 +54,39 @@ def init(
         UsageError: A cluster or the checkpoints are not given.
     """
     path = Path(path).absolute()
-    before = None
-    if update:
-        before = files.read_bytes(path, "the migration file to update", fix="Leave --update away to write a new one.")
-    elif os.path.lexists(path):
-        raise FileError(
-            f"{path}: expected no file there yet, found something of that name. Nothing was read or written.",
-            fix="Add --update to keep what it says and add what it lacks, or name another file.",
-        )
-    else:
-        new_files.require_new(path)
-    said = None if before is None else load_migration(path)
-    if said is not None and said.source.stream != _STREAM:
-        raise ConfigError(
-            f"{path}: expected a migration of a cluster of Kafka, found {said.source.name!r} with the stream "
-            f"{said.source.stream!r}: init surveys clusters of Kafka, and adds nothing here. Nothing was read or "
-            "written.",
-            fix="Add by hand what is missing: each of `checkpoints` is {name: NAME, uri: URI, job: {stream: STREAM}}, "
-            "and `offsetwise inspect URI` says what one holds.",
-        )
-    sides = (
-        _given(old, None if said is None else said.source, prefix="OLD", option="--old"),
-        _given(new, None if said is None else said.target, prefix="NEW", option="--new"),
-    )
-    if not checkpoints and said is None:
-        raise _not_given("--checkpoints", "the folders that hold checkpoints")
-    roots = tuple(checkpoints) or (said.checkpoint_roots if said is not None else ())
+    before, said = _to_update(path) if update else (None, None)
+    if not update:
+        _require_absent(path)
+    source, target = (None, None) if said is None else (said.source, said.target)
+    sides = (_given(old, source, prefix="OLD", option="--old"), _given(new, target, prefix="NEW", option="--new"))
+    roots = _roots(checkpoints, said)
     found = replace(survey(*sides, roots, progress), file=str(path))
     if before is None or said is None:
         return _new(path, found)
     return _updated(path, before, said, found, confirm)
+
+
+def _to_update(path: Path) -> tuple[bytes, Migration]:
+    content = files.read_bytes(path, "the migration file to update", fix="Leave --update away to write a new one.")
+    migration = load_migration(path)
+    if migration.source.stream != _STREAM:
+        raise ConfigError(
+            f"{path}: expected a migration of a cluster of Kafka, found {migration.source.name!r} with the stream "
+            f"{migration.source.stream!r}: init surveys clusters of Kafka, and adds nothing here. Nothing was read or "
+            "written.",
+            fix="Add by hand what is missing: each of `checkpoints` is {name: NAME, uri: URI, job: {stream: STREAM}}, "
+            "and `offsetwise inspect URI` says what one holds.",
+        )
+    return content, migration
+
+
+def _require_absent(path: Path) -> None:
+    if os.path.lexists(path):
+        raise FileError(
+            f"{path}: expected no file there yet, found something of that name. Nothing was read or written.",
+            fix="Add --update to keep what it says and add what it lacks, or name another file.",
+        )
+    new_files.require_new(path)
 
 
 def _given(given: str | None, said: ClusterConfig | None, *, prefix: str, option: str) -> GivenCluster:
@@ -92,6 +95,12 @@ def _given(given: str | None, said: ClusterConfig | None, *, prefix: str, option
     if said is None:
         raise _not_given(option, "HOST:PORT of a cluster, or a file of client properties")
     return GivenCluster(properties=said.properties, folder=said.folder)
+
+
+def _roots(checkpoints: Sequence[str], said: Migration | None) -> tuple[str, ...]:
+    if not checkpoints and said is None:
+        raise _not_given("--checkpoints", "the folders that hold checkpoints")
+    return tuple(checkpoints) or (said.checkpoint_roots if said is not None else ())
 
 
 def _not_given(option: str, what: str) -> UsageError:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from offsetwise import config, workflow
 from offsetwise.config import load_migration
@@ -292,8 +292,7 @@ class Job:
             sink_rewound: Whether the sink is taken back with the job.
             cutover_ms: When the job is to start on the new cluster, epoch ms.
             repair: The kind of repair that the copy of the checkpoint gets; see `offsetwise.repair`.
-            settings: Values by key for the targets that take them, as `--set` has them: `{"create_table": True}`. The
-                command `offsetwise targets NAME` lists the keys of a target.
+            settings: Values of a target's keys, such as `{"create_table": True}`; `offsetwise targets NAME` lists them.
             progress: Told each step.
 
         Raises:
@@ -302,34 +301,48 @@ class Job:
             ClusterError: A cluster cannot be read.
             SparkError: Spark cannot read the records.
         """
-        left, decided = options.of_engines(dict(texts(settings or {})))
         request = DraftRequest(
             targets=targets,
             author=author,
             editors=tuple(editors),
-            rewind_to=decided.get("rewind_to", rewind_to),
             overrides=tuple(overrides),
             starts=tuple(starts),
-            unset=Unset(decided["unset"]) if "unset" in decided else unset,
             settlements=tuple(settlements),
             sink_topics=tuple(sink_topics),
             sink_rewound=sink_rewound,
             cutover_ms=cutover_ms,
-            repair=decided.get("repair", repair),
-            settings=texts(left),
+            **_with_settings(settings or {}, rewind_to=rewind_to, unset=unset, repair=repair),
         )
-        made = workflow.draft(
+        return self._drafted(request, comparison, sink_snapshot, progress)
+
+    def _drafted(
+        self, request: DraftRequest, comparison: Comparison | None, sink: SinkSnapshot | None, progress: Progress
+    ) -> Plan:
+        from offsetwise.api.plan import Plan  # noqa: PLC0415 - approvals import the clients of clouds, half a second
+
+        plan = workflow.draft(
             self.migration.settings,
             self.subject,
             request,
             drafted_at=time_of(datetime.now(UTC)),
             comparison=comparison,
-            sink=sink_snapshot,
+            sink=sink,
             progress=progress,
         )
-        from offsetwise.api.plan import Plan  # noqa: PLC0415 - approvals import the clients of clouds, half a second
+        return Plan.of(plan, migration=self.migration)
 
-        return Plan.of(made, migration=self.migration)
+
+def _with_settings(
+    settings: Mapping[str, object], *, rewind_to: int | None, unset: Unset | None, repair: str | None
+) -> dict[str, Any]:
+    """Return what a request says of the job: of each value the one among settings, else the argument."""
+    left, decided = options.of_engines(dict(texts(settings)))
+    return {
+        "rewind_to": decided.get("rewind_to", rewind_to),
+        "unset": Unset(decided["unset"]) if "unset" in decided else unset,
+        "repair": decided.get("repair", repair),
+        "settings": texts(left),
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -108,18 +108,8 @@ class Plan:
             PlanError: A position without a proof; or one is accepted as unproven that may not be.
             UsageError: A lifetime that cannot be.
         """
-        if verdict is approval.Verdict.APPROVED and confirm != self.confirmation:
-            found = "none" if confirm is None else repr(confirm[:80])
-            if self.confirmation is None:
-                raise NotApprovedError(
-                    f"All of this plan can be taken back: expected no confirmation, found {found}. Nothing was signed.",
-                    fix="Leave the confirmation (--confirm) out.",
-                )
-            raise NotApprovedError(
-                f"{irrevocable(self.document)} Expected {self.confirmation!r} as confirmation, found {found}. Nothing "
-                "was signed.",
-                fix=f"Look at the transactions of the plan, then confirm: --confirm {quote(self.confirmation)}",
-            )
+        if verdict is approval.Verdict.APPROVED:
+            self._require_confirmed(confirm)
         return approval.sign(
             self.content,
             key,
@@ -130,6 +120,21 @@ class Plan:
             verdict=verdict,
             accepted_unproven=unproven.accepted(accept_unproven),
             name=str(self.path or "the plan"),
+        )
+
+    def _require_confirmed(self, confirm: str | None) -> None:
+        if confirm == self.confirmation:
+            return
+        found = "none" if confirm is None else repr(confirm[:80])
+        if self.confirmation is None:
+            raise NotApprovedError(
+                f"All of this plan can be taken back: expected no confirmation, found {found}. Nothing was signed.",
+                fix="Leave the confirmation (--confirm) out.",
+            )
+        raise NotApprovedError(
+            f"{irrevocable(self.document)} Expected {self.confirmation!r} as confirmation, found {found}. Nothing "
+            "was signed.",
+            fix=f"Look at the transactions of the plan, then confirm: --confirm {quote(self.confirmation)}",
         )
 
     def drift(self, *, progress: Progress = unheard) -> tuple[Drift, ...]:

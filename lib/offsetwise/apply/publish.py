@@ -13,7 +13,7 @@ import stat
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from offsetwise.apply.disk import told
@@ -137,13 +137,8 @@ def publish(
             disk.make_parents(os.path.dirname(place), like=like)
             tmp = f"{place}.tmp-{uuid.uuid4().hex}"
             journal.begin(context.step, intended, tmp=tmp)
-            try:
+            with _removed_on_failure(tmp, context):
                 _build(tmp, place, context, build, like)
-            except BaseException:
-                # As far as the disk lets; a later run removes the rest.
-                with suppress(OSError, ApplyError):
-                    _remove_left(tmp, context)
-                raise
         journal.done(context.step, intended)
     return intended
 
@@ -232,3 +227,14 @@ def unpublish(step: ReceiptStep, context: Context, *, refuse: Callable[[], str |
 def absent(step: ReceiptStep) -> SeenPlace:
     """Say that nothing stands at a step's place."""
     return SeenPlace(standing=StepStanding.ABSENT, told=f"There is nothing at {step.place}.")
+
+
+@contextmanager
+def _removed_on_failure(tmp: str, context: Context) -> Iterator[None]:
+    """Remove a temporary folder where what fills it fails, as far as the disk lets; a later run removes the rest."""
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError, ApplyError):
+            _remove_left(tmp, context)
+        raise

@@ -7,7 +7,7 @@ told about where too few are left. A trusted person's no is heard even then.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -90,10 +90,24 @@ def approved(
     heard = [_heard(file, case) for file in envelopes]
     case = _with_people(case, [each for each in heard if not isinstance(each, NotApprovedError)])
     _check_can_be_met(case, policy.required)
+    counted, refused = _count(case, zip(envelopes, heard, strict=True))
+    if len(counted) < policy.required:
+        raise _too_few(case, policy.required, tuple(each.approver for each in counted), refused)
+    return counted
+
+
+def _count(
+    case: _Case, envelopes: Iterable[tuple[ApprovalFile, tuple[PublicKey, Statement] | NotApprovedError]]
+) -> tuple[tuple[Counted, ...], list[NotApprovedError]]:
+    """Return the approvals that count, one of each person, and why each of the others does not.
+
+    Raises:
+        NotApprovedError: Somebody trusted rejected the plan.
+    """
     counted: dict[int, Counted] = {}
     nonces: set[str] = set()
     refused = []
-    for file, told in zip(envelopes, heard, strict=True):
+    for file, told in envelopes:
         try:
             key, said = _believed(file, told, case)
             _check_new(file, case, said, people=counted, nonces=nonces)
@@ -108,9 +122,7 @@ def approved(
             )
         nonces.add(said.nonce)
         counted[case.people[said.subject]] = Counted(approver=_approver(key, said), file=file)
-    if len(counted) < policy.required:
-        raise _too_few(case, policy.required, tuple(each.approver for each in counted.values()), refused)
-    return tuple(counted.values())
+    return tuple(counted.values()), refused
 
 
 def _approver(key: PublicKey, said: Statement) -> Approver:

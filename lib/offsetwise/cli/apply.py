@@ -12,21 +12,28 @@ from offsetwise.cli.options import AsJson, MaybeMigrationFile, PlanFile
 from offsetwise.cli.output import progress, say, stdout
 from offsetwise.model import StepState, Verification
 
+Approvals = Annotated[list[Path] | None, typer.Option(help="An approval of the plan; may be repeated.")]
+TrustedKeys = Annotated[list[Path] | None, typer.Option(help="The .pub file of a reviewer; may be repeated.")]
+Output = Annotated[str | None, typer.Option(help="Where a copy or file is written; in a write root.")]
+ReceiptFile = Annotated[
+    Path | None, typer.Option(help="The receipt to write; PLAN.receipt.json by default. Its journal is beside it.")
+]
+Execute = Annotated[bool, typer.Option("--execute", help="Write. Without it, nothing is.")]
+TwoIfChanged = Annotated[
+    bool, typer.Option("--detailed-exitcode", help="Exit with 2 if a dry run would change anything.")
+]
+
 
 def apply(
     plan: PlanFile,
     *,
     migration: MaybeMigrationFile = None,
-    approval: Annotated[list[Path] | None, typer.Option(help="An approval of the plan; may be repeated.")] = None,
-    trust: Annotated[list[Path] | None, typer.Option(help="The .pub file of a reviewer; may be repeated.")] = None,
-    output: Annotated[str | None, typer.Option(help="Where a copy or file is written; in a write root.")] = None,
-    receipt: Annotated[
-        Path | None, typer.Option(help="The receipt to write; PLAN.receipt.json by default. Its journal is beside it.")
-    ] = None,
-    execute: Annotated[bool, typer.Option("--execute", help="Write. Without it, nothing is.")] = False,
-    detailed_exitcode: Annotated[
-        bool, typer.Option("--detailed-exitcode", help="Exit with 2 if a dry run would change anything.")
-    ] = False,
+    approval: Approvals = None,
+    trust: TrustedKeys = None,
+    output: Output = None,
+    receipt: ReceiptFile = None,
+    execute: Execute = False,
+    detailed_exitcode: TwoIfChanged = False,
     as_json: AsJson = False,
 ) -> None:
     """Say what a plan would write, and with --execute write it. The same call again goes on where it ended."""
@@ -37,11 +44,10 @@ def apply(
     chosen = Plan.load(plan, migration=None if migration is None else Migration.load(migration))
     if chosen.document.from_files:
         say(refusals.FROM_FILES)
+    approvals, trusted = approval or (), trust or ()
     if not execute:
         with progress() as told:
-            made = chosen.apply(
-                output=output, receipt=receipt, approvals=approval or (), trust=trust or (), progress=told
-            )
+            made = chosen.apply(output=output, receipt=receipt, approvals=approvals, trust=trusted, progress=told)
         if not as_json:
             render_apply.dry_run(stdout(), made)
         chosen.require(made, receipt=receipt)
@@ -52,18 +58,12 @@ def apply(
         return
     with progress() as told:
         done = chosen.apply(
-            output=output,
-            receipt=receipt,
-            approvals=approval or (),
-            trust=trust or (),
-            execute=True,
-            progress=told,
+            output=output, receipt=receipt, approvals=approvals, trust=trusted, execute=True, progress=told
         )
     if as_json:
         typer.echo(files.dump(done.document), nl=False)
     else:
-        written = done.document
-        render_apply.applied(stdout(), written.steps, done.already, written.approvers)
+        render_apply.applied(stdout(), done.document.steps, done.already, done.document.approvers)
 
 
 def rollback(

@@ -4,13 +4,34 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from offsetwise.cli.options import AsJson, PlanFile
 from offsetwise.cli.output import say, stderr
 from offsetwise.errors import UsageError
+
+if TYPE_CHECKING:
+    from offsetwise import Plan
+
+SignerKey = Annotated[Path, typer.Option(help="The signer's private file.")]
+Signer = Annotated[str, typer.Option("--as", help="Who signs. Recorded; believed is what the applier trusts.")]
+ApprovalFile = Annotated[Path, typer.Option(help="The approval's file to write. It must not exist.")]
+Lifetime = Annotated[int, typer.Option(min=1, max=8_784, help="How long the approval is good for.")]
+Confirmation = Annotated[
+    str | None,
+    typer.Option(metavar="WORDS", help="For a plan that ends transactions: what the refusal without it asks for."),
+]
+Unproven = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="TOPIC:PARTITION",
+        help="Let this position be applied though the records that prove it are gone; may be repeated.",
+    ),
+]
+Reasons = Annotated[list[str] | None, typer.Option(help="Why, for each --accept-unproven; or one for all.")]
+Rejects = Annotated[bool, typer.Option("--reject", help="Say no instead: where it is given, nothing is applied.")]
 
 
 def keygen(
@@ -43,32 +64,20 @@ def keygen(
 def sign(
     plan: PlanFile,
     *,
-    key: Annotated[Path, typer.Option(help="The signer's private file.")],
-    subject: Annotated[str, typer.Option("--as", help="Who signs. Recorded; believed is what the applier trusts.")],
-    out: Annotated[Path, typer.Option(help="The approval's file to write. It must not exist.")],
-    expires_in_hours: Annotated[int, typer.Option(min=1, max=8_784, help="How long the approval is good for.")] = 168,
-    confirm: Annotated[
-        str | None,
-        typer.Option(metavar="WORDS", help="For a plan that ends transactions: what the refusal without it asks for."),
-    ] = None,
-    accept_unproven: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="TOPIC:PARTITION",
-            help="Let this position be applied though the records that prove it are gone; may be repeated.",
-        ),
-    ] = None,
-    reason: Annotated[list[str] | None, typer.Option(help="Why, for each --accept-unproven; or one for all.")] = None,
-    reject: Annotated[
-        bool, typer.Option("--reject", help="Say no instead: where it is given, nothing is applied.")
-    ] = False,
+    key: SignerKey,
+    subject: Signer,
+    out: ApprovalFile,
+    expires_in_hours: Lifetime = 168,
+    confirm: Confirmation = None,
+    accept_unproven: Unproven = None,
+    reason: Reasons = None,
+    reject: Rejects = False,
     as_json: AsJson = False,
 ) -> None:
     """Approve or reject exactly this file of a plan. Its author and editors can do neither."""
     from offsetwise import Plan, approval
     from offsetwise.approval import unproven
     from offsetwise.cli import render
-    from offsetwise.plan import names, refusals
 
     chosen = Plan.load(plan)
     signer = approval.read_private_key(key)
@@ -81,20 +90,22 @@ def sign(
     accepted = unproven.named(accept_unproven or [], reason or [])
     verdict = approval.Verdict.REJECTED if reject else approval.Verdict.APPROVED
     render.transactions(stderr(), chosen.document)
-    made = chosen.sign(
-        signer,
-        expires_in=timedelta(hours=expires_in_hours),
-        verdict=verdict,
-        confirm=confirm,
-        accept_unproven=accepted,
-    )
+    good_for = timedelta(hours=expires_in_hours)
+    made = chosen.sign(signer, expires_in=good_for, verdict=verdict, confirm=confirm, accept_unproven=accepted)
     approval.write_approval(out, made)
     if as_json:
         typer.echo(made.decode("ascii"), nl=False)
-    if marked := names.marked_names(chosen.document):
-        say(names.told(marked))
-    if chosen.document.from_files:
-        say(refusals.FROM_FILES)
+    _warn(chosen)
     for at, why in sorted(accepted.items()):
         say(f"{at} is accepted as unproven: {why}")
     say(f"{plan} {verdict} by {subject}, good for {expires_in_hours} hours: {out}.")
+
+
+def _warn(plan: Plan) -> None:
+    """Write what a signer should know of a plan beside its positions."""
+    from offsetwise.plan import names, refusals
+
+    if marked := names.marked_names(plan.document):
+        say(names.told(marked))
+    if plan.document.from_files:
+        say(refusals.FROM_FILES)

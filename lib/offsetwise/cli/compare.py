@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,24 +17,44 @@ from offsetwise.errors import UsageError
 from offsetwise.model import Cluster
 
 if TYPE_CHECKING:
-    from offsetwise import Compared
+    from offsetwise import Compared, Comparison
+
+Uris = Annotated[
+    list[str],
+    typer.Argument(metavar="URI...", help="Checkpoint or savepoint folders, or globs; lease tables, or dumps."),
+]
+Batches = Annotated[int, typer.Option(min=1, help="Spark: how many of the newest batches to show.")]
+Uids = Annotated[list[str] | None, typer.Option(help="Flink: a uid to name an operator by; repeatable.")]
+CommitterTable = Annotated[
+    str | None, typer.Option(metavar="DUMP_OR_URI", help="Spark: the table of a DynamoDB committer.")
+]
+TwoIfBlocked = Annotated[
+    bool, typer.Option("--detailed-exitcode", help="Exit with 2 if a problem blocks the job from going on.")
+]
+Checkpoints = Annotated[list[str] | None, typer.Option(help="A checkpoint named in the migration file.")]
+Groups = Annotated[list[str] | None, typer.Option(help="A consumer group of the old cluster.")]
+AllJobs = Annotated[bool, typer.Option("--all", help="All checkpoints and groups of the migration file.")]
+ResultFolder = Annotated[
+    Path | None, typer.Option(help="A folder for one file per job and summary.json; valid results are reused.")
+]
+MaxAge = Annotated[str, typer.Option(metavar="TIME", help="Maximum age of reused results: 90s, 30m, 2h, 1d.")]
+SnapshotFiles = Annotated[
+    tuple[Path, Path] | None, typer.Option(help="Two snapshot files, old and new, instead of live clusters.")
+]
+ByRecords = Annotated[bool, typer.Option("--content/--no-content", help="Prove offsets on the records, with Spark.")]
+TwoIfWrong = Annotated[
+    bool, typer.Option("--detailed-exitcode", help="Exit with 2 if any current offset would go wrong.")
+]
 
 
 def inspect(
-    uris: Annotated[
-        list[str],
-        typer.Argument(metavar="URI...", help="Checkpoint or savepoint folders, or globs; lease tables, or dumps."),
-    ],
+    uris: Uris,
     as_json: AsJson = False,
-    batches: Annotated[int, typer.Option(min=1, help="Spark: how many of the newest batches to show.")] = 100,
-    uid: Annotated[list[str] | None, typer.Option(help="Flink: a uid to name an operator by; repeatable.")] = None,
-    committer_table: Annotated[
-        str | None, typer.Option(metavar="DUMP_OR_URI", help="Spark: the table of a DynamoDB committer.")
-    ] = None,
+    batches: Batches = 100,
+    uid: Uids = None,
+    committer_table: CommitterTable = None,
     *,
-    detailed_exitcode: Annotated[
-        bool, typer.Option("--detailed-exitcode", help="Exit with 2 if a problem blocks the job from going on.")
-    ] = False,
+    detailed_exitcode: TwoIfBlocked = False,
 ) -> None:
     """Say where a checkpoint's job would restart. Several: one JSON line each; many are read on Spark."""
     import offsetwise
@@ -93,32 +114,21 @@ def snapshot(
 def compare(
     *,
     migration: MigrationFile,
-    checkpoint: Annotated[list[str] | None, typer.Option(help="A checkpoint named in the migration file.")] = None,
-    group: Annotated[list[str] | None, typer.Option(help="A consumer group of the old cluster.")] = None,
-    every: Annotated[bool, typer.Option("--all", help="All checkpoints and groups of the migration file.")] = False,
-    out: Annotated[
-        Path | None, typer.Option(help="A folder for one file per job and summary.json; valid results are reused.")
-    ] = None,
-    max_age: Annotated[
-        str, typer.Option(metavar="TIME", help="Maximum age of reused results: 90s, 30m, 2h, 1d.")
-    ] = "1h",
-    snapshots: Annotated[
-        tuple[Path, Path] | None, typer.Option(help="Two snapshot files, old and new, instead of live clusters.")
-    ] = None,
-    content: Annotated[
-        bool, typer.Option("--content/--no-content", help="Prove offsets on the records, with Spark.")
-    ] = True,
-    detailed_exitcode: Annotated[
-        bool, typer.Option("--detailed-exitcode", help="Exit with 2 if any current offset would go wrong.")
-    ] = False,
+    checkpoint: Checkpoints = None,
+    group: Groups = None,
+    every: AllJobs = False,
+    out: ResultFolder = None,
+    max_age: MaxAge = "1h",
+    snapshots: SnapshotFiles = None,
+    content: ByRecords = True,
+    detailed_exitcode: TwoIfWrong = False,
     as_json: AsJson = False,
 ) -> None:
     """Show every partition's old offset beside its place on the new cluster, with proof and cost.
 
     For several jobs (--all, or repeated options) one line each. Each cluster is read once, the records in one search.
     """
-    from offsetwise import Migration, files, load_snapshots
-    from offsetwise.cli import render
+    from offsetwise import Migration, load_snapshots
 
     of = Migration.load(migration)
     loaded = load_snapshots(*snapshots) if snapshots else None
@@ -129,32 +139,42 @@ def compare(
         )
     max_age_s = seconds(max_age, option="--max-age")
     if every or out is not None or len(jobs) > 1:
-        with progress() as told:
-            compared = of.compare_all(
-                jobs or None,
-                out=out,
-                max_age_s=max_age_s,
-                snapshots=loaded,
-                records=content,
-                heard=partial(_tell_compared, as_json=as_json),
-                progress=told,
-            )
-        if not as_json:
-            render.compared_all(stdout(), compared)
-        unread = any(each.error is not None for each in compared)
-        summaries = [each.comparison.summary for each in compared if each.comparison is not None]
+        compare_jobs = partial(of.compare_all, jobs or None, out=out, max_age_s=max_age_s)
+        compared = _print_many(partial(compare_jobs, snapshots=loaded, records=content), as_json=as_json)
+        unread = any(job.error is not None for job in compared)
+        summaries = [job.comparison.summary for job in compared if job.comparison is not None]
     else:
         (job,) = jobs or [of.job()]
-        with progress() as told:
-            made = job.compare(snapshots=loaded, records=content, progress=told)
-        if as_json:
-            typer.echo(files.dump(made, severities=True), nl=False)
-        else:
-            render.comparison(stdout(), made)
-        unread, summaries = False, [made.summary]
-    differ = any(each.raw_wrong or each.blocked for each in summaries)
+        comparison = _print_one(partial(job.compare, snapshots=loaded, records=content), as_json=as_json)
+        unread, summaries = False, [comparison.summary]
+    differ = any(summary.raw_wrong or summary.blocked for summary in summaries)
     if unread or (detailed_exitcode and differ):
         raise typer.Exit(1 if unread else 2)
+
+
+def _print_many(compare_jobs: Callable[..., tuple[Compared, ...]], *, as_json: bool) -> tuple[Compared, ...]:
+    """Compare many jobs, and write each as soon as it is ready."""
+    from offsetwise.cli import render
+
+    with progress() as told:
+        compared = compare_jobs(heard=partial(_tell_compared, as_json=as_json), progress=told)
+    if not as_json:
+        render.compared_all(stdout(), compared)
+    return compared
+
+
+def _print_one(compare_job: Callable[..., Comparison], *, as_json: bool) -> Comparison:
+    """Compare one job, and write every partition."""
+    from offsetwise import files
+    from offsetwise.cli import render
+
+    with progress() as told:
+        comparison = compare_job(progress=told)
+    if as_json:
+        typer.echo(files.dump(comparison, severities=True), nl=False)
+    else:
+        render.comparison(stdout(), comparison)
+    return comparison
 
 
 def _tell_compared(each: Compared, *, as_json: bool) -> None:

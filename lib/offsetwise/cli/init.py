@@ -16,20 +16,26 @@ if TYPE_CHECKING:
     from offsetwise import Survey
 
 ADDRESS = "HOST:PORT, or a file of client properties (of the Java client or of librdkafka)."
+OldCluster = Annotated[str | None, typer.Option(metavar="ADDRESS|FILE", help=f"The old cluster: {ADDRESS}")]
+NewCluster = Annotated[str | None, typer.Option(metavar="ADDRESS|FILE", help="The new cluster, the same way.")]
+Folders = Annotated[
+    list[str] | None, typer.Option(metavar="URI", help="A folder to look for checkpoints in; may be repeated.")
+]
+Out = Annotated[Path | None, typer.Option(help="The migration file to write. It must not exist.")]
+Update = Annotated[
+    bool, typer.Option("--update", help="Keep what the file says, and add what it lacks. Shows the difference.")
+]
+WithoutQuestion = Annotated[bool, typer.Option("--yes", help="With --update: write without a question.")]
 
 
 def init(
     *,
-    old: Annotated[str | None, typer.Option(metavar="ADDRESS|FILE", help=f"The old cluster: {ADDRESS}")] = None,
-    new: Annotated[str | None, typer.Option(metavar="ADDRESS|FILE", help="The new cluster, the same way.")] = None,
-    checkpoints: Annotated[
-        list[str] | None, typer.Option(metavar="URI", help="A folder to look for checkpoints in; may be repeated.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="The migration file to write. It must not exist.")] = None,
-    update: Annotated[
-        bool, typer.Option("--update", help="Keep what the file says, and add what it lacks. Shows the difference.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="With --update: write without a question.")] = False,
+    old: OldCluster = None,
+    new: NewCluster = None,
+    checkpoints: Folders = None,
+    out: Out = None,
+    update: Update = False,
+    yes: WithoutQuestion = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a migration file from two addresses and the folders that hold checkpoints. Asks for what is missing."""
@@ -41,8 +47,7 @@ def init(
     if not update:
         old = _asked(old, "--old", "The old cluster (HOST:PORT, or a file of client properties)", asks)
         new = _asked(new, "--new", "The new cluster (HOST:PORT, or a file of client properties)", asks)
-        asked = None if checkpoints else _asked(None, "--checkpoints", "A folder that holds checkpoints", asks)
-        checkpoints = checkpoints or [asked or ""]
+        checkpoints = checkpoints or [_asked(None, "--checkpoints", "A folder that holds checkpoints", asks)]
 
     def confirm(diff: str) -> bool:
         if not as_json:

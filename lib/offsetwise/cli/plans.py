@@ -59,11 +59,7 @@ def draft(
     from offsetwise.new_files import require_new
     from offsetwise.plan import options, settings
 
-    if (comparison is None) != (snapshots is None):
-        raise UsageError(
-            "draft: expected --comparison and --snapshots together, found one of them. Nothing was drafted.",
-            fix="Give both, or neither to read the clusters.",
-        )
+    _require_both_or_neither(comparison, snapshots)
     require_new(out)
     values = settings.parse(set_ or [])
     if migration is None:
@@ -71,10 +67,7 @@ def draft(
         _written(made, out, as_json=as_json)
         return
     if not target:
-        raise UsageError(
-            "draft: expected --target, what the plan writes, found none. Nothing was drafted.",
-            fix="Name one: --target spark-checkpoint writes a copy of a Spark checkpoint.",
-        )
+        raise _no_target()
     read = None if comparison is None or snapshots is None else load_comparison(comparison, *snapshots)
     stated = Migration.load(migration)
     named = read is None or checkpoint is not None or group is not None
@@ -94,6 +87,21 @@ def draft(
         settings=values,
     )
     _written(made, out, as_json=as_json)
+
+
+def _require_both_or_neither(comparison: Path | None, snapshots: tuple[Path, Path] | None) -> None:
+    if (comparison is None) != (snapshots is None):
+        raise UsageError(
+            "draft: expected --comparison and --snapshots together, found one of them. Nothing was drafted.",
+            fix="Give both, or neither to read the clusters.",
+        )
+
+
+def _no_target() -> UsageError:
+    return UsageError(
+        "draft: expected --target, what the plan writes, found none. Nothing was drafted.",
+        fix="Name one: --target spark-checkpoint writes a copy of a Spark checkpoint.",
+    )
 
 
 def _decisions(  # noqa: PLR0917 - the options in the order of their reasons

@@ -170,8 +170,10 @@ def comparison(out: Console, made: Comparison) -> None:
                 soft_wrap=True,
             )
     by_code: dict[str, list[Finding]] = {}
-    for finding in sorted(made.findings, key=lambda each: [*Severity].index(each.severity)):
-        by_code.setdefault(finding.code, []).append(finding)
+    for severity in Severity:
+        for finding in made.findings:
+            if finding.severity is severity:
+                by_code.setdefault(finding.code, []).append(finding)
     for code, findings in by_code.items():
         out.print(f"{verdict(verdicts.SEVERITY[findings[0].severity])} [bold]{code}[/]")
         for each in findings:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,31 +11,36 @@ from offsetwise.cli.options import AsJson, MigrationFile, seconds
 from offsetwise.cli.output import progress, say, stdout
 from offsetwise.errors import UsageError
 
+if TYPE_CHECKING:
+    from offsetwise.transactions.report import SinkTransactions
+
+CheckpointName = Annotated[
+    str, typer.Argument(metavar="CHECKPOINT", help="A name of the migration file, or the path of a checkpoint.")
+]
+SinkTopics = Annotated[
+    list[str] | None, typer.Option(help="A topic of the sink, to look at though nothing open names it; repeatable.")
+]
+Interval = Annotated[str, typer.Option(metavar="TIME", help="Between two looks: a job that runs moves meanwhile.")]
+Upgrade = Annotated[
+    bool, typer.Option("--upgrade", help="Judge the steps to two-phase commit (FLIP-319, KIP-939) as well.")
+]
+SnapshotFile = Annotated[
+    Path | None, typer.Option(help="The file of an earlier look (--out), instead of the live cluster.")
+]
+Out = Annotated[Path | None, typer.Option(help="Also write what the cluster says to this file, which must not exist.")]
+TwoIfOpen = Annotated[bool, typer.Option("--detailed-exitcode", help="Exit with 2 if anything is open.")]
+
 
 def transactions(
-    checkpoint: Annotated[
-        str, typer.Argument(metavar="CHECKPOINT", help="A name of the migration file, or the path of a checkpoint.")
-    ],
+    checkpoint: CheckpointName,
     *,
     migration: MigrationFile,
-    topic: Annotated[
-        list[str] | None, typer.Option(help="A topic of the sink, to look at though nothing open names it; repeatable.")
-    ] = None,
-    apart: Annotated[str, typer.Option(metavar="TIME", help="Between two looks: a job that runs moves meanwhile.")] = (
-        "2s"
-    ),
-    upgrade: Annotated[
-        bool, typer.Option("--upgrade", help="Judge the steps to two-phase commit (FLIP-319, KIP-939) as well.")
-    ] = False,
-    snapshot: Annotated[
-        Path | None, typer.Option(help="The file of an earlier look (--out), instead of the live cluster.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Also write what the cluster says to this file, which must not exist.")
-    ] = None,
-    detailed_exitcode: Annotated[
-        bool, typer.Option("--detailed-exitcode", help="Exit with 2 if anything is open.")
-    ] = False,
+    topic: SinkTopics = None,
+    apart: Interval = "2s",
+    upgrade: Upgrade = False,
+    snapshot: SnapshotFile = None,
+    out: Out = None,
+    detailed_exitcode: TwoIfOpen = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the transactions of a Flink job's sinks: what the savepoint holds, what the broker says, what to do."""
@@ -59,17 +64,21 @@ def transactions(
         )
     if snapshot is not None:
         say(f"As the cluster said at {made.taken_at}.")
-    if as_json:
-        from offsetwise.cli import documents
-
-        typer.echo(documents.dump(made), nl=False)
-    else:
-        from offsetwise.cli import render_sinks
-
-        render_sinks.transactions(stdout(), made)
-    for problem in made.problems:
-        say(problem)
+    _print(made, as_json=as_json)
     if not made.complete:
         raise typer.Exit(1)
     if detailed_exitcode and made.open:
         raise typer.Exit(2)
+
+
+def _print(report: SinkTransactions, *, as_json: bool) -> None:
+    if as_json:
+        from offsetwise.cli import documents
+
+        typer.echo(documents.dump(report), nl=False)
+    else:
+        from offsetwise.cli import render_sinks
+
+        render_sinks.transactions(stdout(), report)
+    for problem in report.problems:
+        say(problem)

@@ -93,21 +93,7 @@ def given_cluster(given: str, *, prefix: str, option: str) -> GivenCluster:
         ConfigError: It is neither, or the file cannot be read. No value of it is shown.
     """
     if not os.path.exists(given):
-        if _AWS.match(given):
-            raise ConfigError(
-                f"{option}: expected a cluster of Kafka, as HOST:PORT or a client's property file, found "
-                f"{given[:200]!r}, which names something of AWS: init surveys clusters of Kafka. Nothing was "
-                "contacted.",
-                fix=BY_HAND,
-            )
-        if given and all(SERVER.fullmatch(part.strip()) for part in given.split(",")):
-            return GivenCluster(properties={"bootstrap.servers": given})
-        raise ConfigError(
-            f"{option}: expected HOST:PORT or the path of a client's property file, found "
-            f"{given.rpartition('@')[2][:200]!r}{' after an @' if '@' in given else ''}, which is neither. Nothing was "
-            "contacted.",
-            fix=f"Give an address such as broker-1:9092, or a file with bootstrap.servers: {option} client.properties",
-        )
+        return _given_address(given, option)
     try:
         content = regular_files.read_named(given, MAX_BYTES)
     except OSError as error:
@@ -266,3 +252,21 @@ def _stores(given: Mapping[str, str], left_out: list[tuple[str, str]]) -> dict[s
         how = "and ssl.key.location; openssl makes them from a PKCS#12 store"
         left_out.append(("ssl.keystore.location", _STORE_FIX.format(name="ssl.certificate.location", how=how)))
     return made
+
+
+def _given_address(given: str, option: str) -> GivenCluster:
+    if _AWS.match(given):
+        raise ConfigError(
+            f"{option}: expected a cluster of Kafka, as HOST:PORT or a client's property file, found "
+            f"{given[:200]!r}, which names something of AWS: init surveys clusters of Kafka. Nothing was "
+            "contacted.",
+            fix=BY_HAND,
+        )
+    if given and all(SERVER.fullmatch(part.strip()) for part in given.split(",")):
+        return GivenCluster(properties={"bootstrap.servers": given})
+    raise ConfigError(
+        f"{option}: expected HOST:PORT or the path of a client's property file, found "
+        f"{given.rpartition('@')[2][:200]!r}{' after an @' if '@' in given else ''}, which is neither. Nothing was "
+        "contacted.",
+        fix=f"Give an address such as broker-1:9092, or a file with bootstrap.servers: {option} client.properties",
+    )

@@ -156,8 +156,7 @@ class Lab:
         (folder / "mm2.properties").write_text(properties, encoding="utf-8")
         process = start(mirrors.mirror_command(folder), log=self.log(service))
         services = self._state.read()
-        services[service] = Service(name=service, process=process, topics=tuple(topics))
-        self._state.write(services)
+        self._state.write(services | {service: Service(name=service, process=process, topics=tuple(topics))})
         return mirror
 
     def stop_mirror(self, name: str, *, kill: bool = False) -> None:

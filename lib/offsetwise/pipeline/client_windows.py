@@ -132,15 +132,7 @@ def answer_by_clients(
     Raises:
         SparkError: The job failed.
     """
-    levels = {LogSide.OLD: isolation, LogSide.NEW: isolation}
-    if isolation is IsolationLevel.READ_COMMITTED:
-        levels[LogSide.ABORTED] = IsolationLevel.READ_UNCOMMITTED
-    consumers = {
-        log: consumer_configuration(clients[Cluster.NEW if log is LogSide.NEW else Cluster.OLD])
-        | READ_WINDOWS
-        | {"isolation.level": level.value}
-        for log, level in levels.items()
-    }
+    consumers = _consumers(clients, isolation)
     offsets = sum(len(each.task.old) + len(each.task.new) for some in asked for each in some)
     most = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
     table = spark.createDataFrame(pa.table({"asked": pa.array([row(some) for some in asked], pa.string())}))
@@ -149,7 +141,28 @@ def answer_by_clients(
     )
     with spark_errors():
         given: list[dict[str, Any]] = interruptible(spark, answered.toArrow, watch).to_pylist()
-    questions = {each.number: each for some in asked for each in some}
+    return _read_answers(given, {task.number: task for tasks in asked for task in tasks})
+
+
+def _consumers(
+    clients: Mapping[Cluster, Mapping[str, str]], isolation: IsolationLevel
+) -> dict[LogSide, dict[str, Any]]:
+    """Return the consumer's configuration for each log that is read."""
+    levels = {LogSide.OLD: isolation, LogSide.NEW: isolation}
+    if isolation is IsolationLevel.READ_COMMITTED:
+        levels[LogSide.ABORTED] = IsolationLevel.READ_UNCOMMITTED
+    return {
+        log: consumer_configuration(clients[Cluster.NEW if log is LogSide.NEW else Cluster.OLD])
+        | READ_WINDOWS
+        | {"isolation.level": level.value}
+        for log, level in levels.items()
+    }
+
+
+def _read_answers(
+    given: Sequence[Mapping[str, Any]], questions: Mapping[int, LocatedTask]
+) -> dict[int, Answer | ClusterError]:
+    """Return the workers' answers by number of the task, checked: each is to a question that was asked, once."""
     once(each["task"] for each in given)
     answers: dict[int, Answer | ClusterError] = {}
     for each in given:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from math import ceil
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fsspec.core import split_protocol
 
@@ -60,9 +60,7 @@ def inspect_many(
         WorkerError: The workers cannot run the parser.
         SparkError: The job failed.
     """
-    from offsetwise.pipeline.interrupting import interruptible  # noqa: PLC0415 - PySpark takes half a second to import
-    from offsetwise.pipeline.shipping import ship  # noqa: PLC0415 - as above
-    from offsetwise.pipeline.spark_errors import spark_errors  # noqa: PLC0415 - as above
+    from offsetwise.pipeline.shipping import ship  # noqa: PLC0415 - PySpark takes half a second to import
 
     if uris:
         ship(spark, uris=uris, watch=watch)
@@ -74,11 +72,21 @@ def inspect_many(
         wave = tuple(uris[first : first + size])
         tasks = min(len(wave), max(least, ceil(len(wave) / rows_per_task)))
         read = partial(read_rows, uris=wave, roots=None if roots is None else tuple(roots), batches=batches)
-        with spark_errors():
-            table = interruptible(spark, spark.range(0, len(wave), 1, tasks).mapInArrow(read, COLUMNS).toArrow, watch)
-        rows = rows_of(table, len(wave))
-        for some in range(0, len(wave), DECODED_AT_ONCE):
-            with collected_seldom():
-                until = min(some + DECODED_AT_ONCE, len(wave))
-                decoded = [decode(rows[at], subject=wave[at]) for at in range(some, until)]
-            yield from decoded
+        yield from _read_wave(spark, wave, read, tasks, watch)
+
+
+def _read_wave(
+    spark: SparkSession, wave: Sequence[str], read: Callable[..., Any], tasks: int, watch: Callable[[], None]
+) -> Iterator[Checkpoint | FailedCheckpoint]:
+    """Read some checkpoints in one job."""
+    from offsetwise.pipeline.interrupting import interruptible  # noqa: PLC0415 - PySpark takes half a second to import
+    from offsetwise.pipeline.spark_errors import spark_errors  # noqa: PLC0415 - as above
+
+    with spark_errors():
+        table = interruptible(spark, spark.range(0, len(wave), 1, tasks).mapInArrow(read, COLUMNS).toArrow, watch)
+    rows = rows_of(table, len(wave))
+    for some in range(0, len(wave), DECODED_AT_ONCE):
+        with collected_seldom():
+            until = min(some + DECODED_AT_ONCE, len(wave))
+            decoded = [decode(rows[at], subject=wave[at]) for at in range(some, until)]
+        yield from decoded

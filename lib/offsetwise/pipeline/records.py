@@ -88,15 +88,7 @@ def read_records(
         size (bytes of key, value and headers).
     """
     tasks = _tasks(spark, ranges, max_records_per_task)
-    options = ANSWER_WITHIN | NO_METRICS | {f"kafka.{name}": value for name, value in properties.items()}
-    options |= {
-        "kafka.isolation.level": isolation.value,
-        "kafka.allow.auto.create.topics": "false",
-        "kafka.fetch.max.wait.ms": "1",
-        "kafkaConsumer.pollTimeoutMs": str(POLL_TIMEOUT_MS),
-        "failOnDataLoss": "false",
-        "includeHeaders": "true",
-    }
+    options = _source_options(properties, isolation)
     if max_records_per_task is not None:
         options["maxRecordsPerPartition"] = str(max_records_per_task)
     reads = [spark.read.format("kafka").options(**options, **_assignment(layer)).load() for layer in _layers(ranges)]
@@ -231,3 +223,15 @@ def _tasks(spark: SparkSession, ranges: Sequence[OffsetRange], max_records_per_t
     if max_records_per_task is None:
         return few
     return max(few, -(-sum(r.end - r.start for r in ranges) // max_records_per_task))
+
+
+def _source_options(properties: Mapping[str, str], isolation: IsolationLevel) -> dict[str, str]:
+    options = ANSWER_WITHIN | NO_METRICS | {f"kafka.{name}": value for name, value in properties.items()}
+    return options | {
+        "kafka.isolation.level": isolation.value,
+        "kafka.allow.auto.create.topics": "false",
+        "kafka.fetch.max.wait.ms": "1",
+        "kafkaConsumer.pollTimeoutMs": str(POLL_TIMEOUT_MS),
+        "failOnDataLoss": "false",
+        "includeHeaders": "true",
+    }

@@ -137,24 +137,29 @@ def _stop(session: SparkSession) -> None:
         SparkSession._instantiatedSession = SparkSession._activeSession = None
 
 
-def _launch(master: str, conf: ClientProperties, *, kafka: bool, given_up: Event | None) -> SparkSession:
-    local = master.startswith("local")
-    wanted = SESSION_CONF | QUIET_CONF | {"spark.master": master, f"spark.executorEnv.{SAFE_PATH}": "1"}
-    if local:
-        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-        os.environ["PYSPARK_PYTHON"] = conf.get("spark.pyspark.python", sys.executable)
-        wanted |= {
+def _configuration(master: str, conf: ClientProperties, *, kafka: bool) -> dict[str, str]:
+    """Return the properties of a session: this package's, those of a local one, and the user's above them."""
+    configuration = SESSION_CONF | QUIET_CONF | {"spark.master": master, f"spark.executorEnv.{SAFE_PATH}": "1"}
+    if master.startswith("local"):
+        configuration |= {
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.pyspark.python": sys.executable,
             "spark.sql.shuffle.partitions": str(TASKS_PER_CORE * _cores(master)),
         }
-    wanted |= conf
+    configuration |= conf
     if kafka and not _brings_connector(conf):
-        jars = [wanted["spark.jars"]] if wanted.get("spark.jars") else []
-        wanted["spark.jars"] = ",".join([*jars, *connector_jars(_java)])
+        jars = [configuration["spark.jars"]] if configuration.get("spark.jars") else []
+        configuration["spark.jars"] = ",".join([*jars, *connector_jars(_java)])
+    return absolute_paths(configuration | redaction(conf))
 
-    wanted = absolute_paths(wanted | redaction(conf))
+
+def _launch(master: str, conf: ClientProperties, *, kafka: bool, given_up: Event | None) -> SparkSession:
+    local = master.startswith("local")
+    if local:
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+        os.environ["PYSPARK_PYTHON"] = conf.get("spark.pyspark.python", sys.executable)
+    wanted = _configuration(master, conf, kafka=kafka)
 
     global _folder  # noqa: PLW0603 - as the JVM
     java = _java()

@@ -79,11 +79,7 @@ def ship(
     answers = _ask_here(spark, needed, tuple(files)) or _ask_workers(spark, needed, tuple(files), watch)
     for where, python, missing, _, _ in answers:
         if missing:
-            raise WorkerError(
-                f"Spark's Python workers on {where} ({python}) need {', '.join(needed)}, and lack {missing}. "
-                "Nothing was read.",
-                fix=f"Run there: {python} -m pip install {missing}",
-            )
+            raise _lacking(where, python, needed, missing)
     if any(installed != digest for *_, installed, _ in answers):
         with spark_errors():
             spark.addArtifacts(str(keep_archive(files)), pyfile=True)
@@ -240,3 +236,10 @@ def _question(needed: tuple[str, ...], names: tuple[str, ...]) -> Callable[[int]
         return node(), sys.executable, lacks, installed.hexdigest(), same
 
     return answer
+
+
+def _lacking(where: str, python: str, needed: Sequence[str], missing: str) -> WorkerError:
+    return WorkerError(
+        f"Spark's Python workers on {where} ({python}) need {', '.join(needed)}, and lack {missing}. Nothing was read.",
+        fix=f"Run there: {python} -m pip install {missing}",
+    )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, TypeAlias
 
 from offsetwise.config import Migration
 from offsetwise.engines.discovery import MAX_CHECKPOINTS, Discovered, find_checkpoints
@@ -15,6 +15,7 @@ from offsetwise.pipeline.start import install_pyspark, start_spark
 from offsetwise.progress import Progress
 from offsetwise.storage.location import locate
 
+_Place: TypeAlias = tuple[str, tuple[str, ...]]
 WAVE_SIZE: Final = 500
 """Checkpoints per job, so that a person sees progress. Jobs of 250 take twice the CPU of one of 1,000."""
 
@@ -34,29 +35,13 @@ def read_fleet(migration: Migration, progress: Progress, *, in_process: int) -> 
         WorkerError: The workers cannot run the parser.
         SparkError: Spark cannot be started, or the job failed.
     """
-    roots = migration.checkpoint_roots
-    known: dict[tuple[str, tuple[str, ...]], str] = {}
+    known: dict[_Place, str] = {}
     names: dict[str, tuple[str, ...]] = {}
     for one in migration.checkpoints:
         uri = known.setdefault(_place(one.uri), one.uri)
         names[uri] = (*names.get(uri, ()), one.name)
-    troubles: list[RootTrouble] = []
-    folders = 0
-    for done, root in enumerate(roots):
-        progress("find the checkpoints", done, len(roots))
-        try:
-            found = find_checkpoints(root, roots=roots)
-        except StorageError as error:
-            # A checkpoint that is its own root says so in its row.
-            if _place(root) not in known:
-                troubles.append(RootTrouble(root=root, problem=error.problem, fix=error.fix))
-            continue
-        folders += found.folders
-        if not found.complete:
-            troubles.append(_incomplete(root, found))
-        for uri in found.uris:
-            known.setdefault(_place(uri), uri)
-    progress("find the checkpoints", len(roots), len(roots))
+    roots = migration.checkpoint_roots
+    folders, troubles = _add_below(roots, known, progress)
     read: list[Checkpoint | FailedCheckpoint] = []
 
     def tell() -> None:
@@ -83,7 +68,7 @@ def _read(
     yield from inspect_many(session, uris, roots=roots, batches=0, wave_size=WAVE_SIZE, watch=tell)
 
 
-def _place(uri: str) -> tuple[str, tuple[str, ...]]:
+def _place(uri: str) -> _Place:
     """Give what two URIs of one folder have in common."""
     try:
         found = locate(uri)
@@ -102,3 +87,25 @@ def _incomplete(root: str, found: Discovered) -> RootTrouble:
         ),
         fix="Name narrower folders in checkpoint_roots.",
     )
+
+
+def _add_below(roots: Sequence[str], known: dict[_Place, str], progress: Progress) -> tuple[int, list[RootTrouble]]:
+    """Add the checkpoints below roots to those that are known; return how many folders were looked into."""
+    troubles: list[RootTrouble] = []
+    folders = 0
+    for done, root in enumerate(roots):
+        progress("find the checkpoints", done, len(roots))
+        try:
+            found = find_checkpoints(root, roots=roots)
+        except StorageError as error:
+            # A checkpoint that is its own root says so in its row.
+            if _place(root) not in known:
+                troubles.append(RootTrouble(root=root, problem=error.problem, fix=error.fix))
+            continue
+        folders += found.folders
+        if not found.complete:
+            troubles.append(_incomplete(root, found))
+        for uri in found.uris:
+            known.setdefault(_place(uri), uri)
+    progress("find the checkpoints", len(roots), len(roots))
+    return folders, troubles

@@ -150,16 +150,10 @@ def _settle_all(
     ended = () if settling is None else settling.transactions
     marks = marks_of(comparison.checkpoint, request, job, ended) if request.mark_settled else ()
     read_ms = epoch_ms(new.taken_at)
+    sinks = grounds_of_sinks(comparison.checkpoint, request, job, marks, ended, read_ms=read_ms)
+    newest, cutover_ms = request.newest, request.cutover_ms
     gate = start_gate(
-        comparison,
-        old,
-        new,
-        migration,
-        read_ms,
-        job=job,
-        newest=request.newest,
-        cutover_ms=request.cutover_ms,
-        sinks=grounds_of_sinks(comparison.checkpoint, request, job, marks, ended, read_ms=read_ms),
+        comparison, old, new, migration, read_ms, job=job, newest=newest, cutover_ms=cutover_ms, sinks=sinks
     )
     return _Settled(
         job=job,

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from operator import attrgetter
 from typing import Final
 
 from offsetwise.engines.registry import keeper_of
@@ -138,7 +139,7 @@ def consumer_groups_csv(plan: Plan) -> str:
 
 def by_partition(plan: Plan) -> list[PlannedPosition]:
     """Give the positions by new topic and partition."""
-    return sorted(plan.positions, key=lambda one: one.new_topic_partition)
+    return sorted(plan.positions, key=attrgetter("new_topic_partition"))
 
 
 def _topic(position: PlannedPosition) -> str:

@@ -231,11 +231,9 @@ def _retention(comparison: Comparison, new: Snapshot, now_ms: int, cutover_ms: i
             f"of {unknown[0].topic_partition}."
         )
         return GateCheck(name=RETENTION, outcome=Outcome.UNKNOWN, told=told)
-    told = (
-        "Retention takes no record that the job has not read."
-        if deadline is None
-        else f"Retention takes the first unread record at {utc(deadline[0])}, not {named}."
-    )
+    told = "Retention takes no record that the job has not read."
+    if deadline is not None:
+        told = f"Retention takes the first unread record at {utc(deadline[0])}, not {named}."
     return GateCheck(name=RETENTION, outcome=Outcome.PASSED, told=told)
 
 

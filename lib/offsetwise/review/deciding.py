@@ -65,28 +65,15 @@ def decide(attempt: Attempt, wanted: ReviewDecision) -> DecideAnswer:
     closed = _why_not_now(attempt, matter, wanted.digest, who(person))
     if closed is not None:
         return closed
-    if wanted.verdict is Verdict.APPROVED:
-        if wanted.drifts:
-            return Stale(digest=newest.digest, difference=None, drifts=wanted.drifts)
-        if facts.confirm is not None and wanted.typed != facts.confirm:
-            return NotAllowed(
-                why="Something in this plan is unsafe, skips records or cannot be taken back: expected "
-                f"{facts.confirm!r} to be typed, found {(wanted.typed or '')[:80]!a}.",
-                fix=f"Look at the rows marked unsafe and the transactions that end, then type {facts.confirm}.",
-            )
+    approves = wanted.verdict is Verdict.APPROVED
+    objection = _why_not_approved(wanted, newest, facts) if approves else None
+    if objection is not None:
+        return objection
     try:
         content_of(attempt.change, newest)
-        if wanted.verdict is Verdict.APPROVED:
-            not_met = facts.not_met(lambda: attempt.plans.get(attempt.change, newest))
-            unreasoned = overrides.why_not(not_met, wanted.in_spite_of)
-            if unreasoned is not None:
-                return unreasoned
-            if not_met:
-                attempt.details[overrides.DETAIL] = overrides.recorded(not_met, wanted.in_spite_of)
-        if wanted.verdict is Verdict.APPROVED and (wanted.accepted_unproven or not facts.has_proofs):
-            plan = attempt.plans.get(attempt.change, newest)
-            require_proofs(plan, newest.digest)
-            require_acceptable(plan, newest.digest, wanted.verdict, wanted.accepted_unproven)
+        unreasoned = _not_reasoned(attempt, wanted, newest, facts) if approves else None
+        if unreasoned is not None:
+            return unreasoned
         key = attempt.key()
         made, said = vouch(
             wanted.digest,
@@ -101,6 +88,39 @@ def decide(attempt: Attempt, wanted: ReviewDecision) -> DecideAnswer:
     except (FileError, PlanError, UsageError) as error:
         return NotAllowed(why=error.problem, fix=error.fix)
     return _decided(attempt, matter, _Signed(by=who(person), said=said, envelope=made, key=key.public.id))
+
+
+def _why_not_approved(wanted: ReviewDecision, newest: VersionRow, facts: VersionFacts) -> Stale | NotAllowed | None:
+    if wanted.drifts:
+        return Stale(digest=newest.digest, difference=None, drifts=wanted.drifts)
+    if facts.confirm is not None and wanted.typed != facts.confirm:
+        return NotAllowed(
+            why="Something in this plan is unsafe, skips records or cannot be taken back: expected "
+            f"{facts.confirm!r} to be typed, found {(wanted.typed or '')[:80]!a}.",
+            fix=f"Look at the rows marked unsafe and the transactions that end, then type {facts.confirm}.",
+        )
+    return None
+
+
+def _not_reasoned(
+    attempt: Attempt, wanted: ReviewDecision, newest: VersionRow, facts: VersionFacts
+) -> NotAllowed | None:
+    """Return why conditions that are not met, or are not proven, prevent an approval; record those that do not.
+
+    Raises:
+        PlanError: A position has no proof, or one is accepted as unproven that may not be.
+    """
+    not_met = facts.not_met(lambda: attempt.plans.get(attempt.change, newest))
+    unreasoned = overrides.why_not(not_met, wanted.in_spite_of)
+    if unreasoned is not None:
+        return unreasoned
+    if not_met:
+        attempt.details[overrides.DETAIL] = overrides.recorded(not_met, wanted.in_spite_of)
+    if wanted.accepted_unproven or not facts.has_proofs:
+        plan = attempt.plans.get(attempt.change, newest)
+        require_proofs(plan, newest.digest)
+        require_acceptable(plan, newest.digest, wanted.verdict, wanted.accepted_unproven)
+    return None
 
 
 def import_envelope(attempt: Attempt, file: ApprovalFile) -> DecideAnswer:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from io import BytesIO
@@ -207,16 +207,19 @@ def archive(
         *exported(ExportKind.APPROVAL, plan, content, digest=digest, envelopes=envelopes, mark=mark),
     ]
     text = readme(plan, parts, name=name, digest=digest, decisions=decisions, output=output)
-    packed = BytesIO()
+    packed = _packed([(README, text.encode()), *((part.name, part.content) for part in parts)])
+    return Export(name=f"plan-{digest[:8]}.zip", content=packed, mime="application/zip", digest=digest, mark=mark)
+
+
+def _packed(files: Iterable[tuple[str, bytes]]) -> bytes:
+    content = BytesIO()
     # Stored, not compressed: what a library makes of the same bytes changes from release to release.
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as made:
-        for path, data in ((README, text.encode()), *((part.name, part.content) for part in parts)):
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as archived:
+        for path, data in files:
             info = zipfile.ZipInfo(path, _EPOCH)
             info.create_system, info.external_attr = 3, 0o644 << 16
-            made.writestr(info, data)
-    return Export(
-        name=f"plan-{digest[:8]}.zip", content=packed.getvalue(), mime="application/zip", digest=digest, mark=mark
-    )
+            archived.writestr(info, data)
+    return content.getvalue()
 
 
 def readme(

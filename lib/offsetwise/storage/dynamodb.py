@@ -324,8 +324,7 @@ def all_items(client: Any, uri: str, asked: Mapping[str, Any]) -> list[Item]:
     """
     first = client.scan(**asked)
     if not first.get("LastEvaluatedKey"):
-        found: list[Item] = first["Items"]
-        return found
+        return list(first["Items"])
     del first
     parts: list[list[Item]] = [[] for _ in range(SEGMENTS)]
     stopped = threading.Event()
@@ -335,11 +334,7 @@ def all_items(client: Any, uri: str, asked: Mapping[str, Any]) -> list[Item]:
         try:
             for page in pages:
                 parts[segment] += page["Items"]
-                if sum(map(len, parts)) > MAX_ITEMS:
-                    raise StorageError(
-                        f"{uri}: expected at most {MAX_ITEMS:,} items, found more. Nothing was used from it.",
-                        fix="Check that it is a lease table: it has one item per shard.",
-                    )
+                _require_few(uri, sum(map(len, parts)))
                 if stopped.is_set():
                     return
         except BaseException:
@@ -377,3 +372,11 @@ def _answered(uri: str, said: Mapping[str, Any]) -> StorageError:
         f"{uri}: expected all items, found {code}: {message}. Nothing was used from it.",
         fix="Check region, endpoint and the credentials in the environment.",
     )
+
+
+def _require_few(uri: str, items: int) -> None:
+    if items > MAX_ITEMS:
+        raise StorageError(
+            f"{uri}: expected at most {MAX_ITEMS:,} items, found more. Nothing was used from it.",
+            fix="Check that it is a lease table: it has one item per shard.",
+        )

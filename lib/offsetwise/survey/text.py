@@ -44,22 +44,7 @@ def migration_text(survey: Survey, folder: Path, name: str, *, schema: str | Non
         name: The migration's name.
         schema: The file beside it by which editors complete it.
     """
-    head = [
-        *((f"# yaml-language-server: $schema={quote(schema)}",) if schema is not None else ()),
-        *_comment(_HEAD.format(at=survey.taken_at)),
-        "",
-        f"name: {scalar(name)}",
-        "",
-        *_cluster("source", "old", survey.old, survey.link),
-        *_cluster("target", "new", survey.new, survey.link),
-        *_comment(sentence([survey.link.evidence])),
-        f"link: {survey.link.link}"
-        if survey.link.link is not None
-        else "# link: mirrormaker  # or preserving, or other",
-        "",
-        *_topics(survey),
-        *(line for key, (example, write) in OF_THE_MIGRATION.items() for line in _unknown(key, example, write)),
-    ]
+    head = _head(survey, name, schema)
     room = MAX_BYTES - 10_000 - sum(len(line.encode()) + 1 for line in head)
     checkpoints = [checkpoint_item(each, folder) for each in survey.checkpoints if each.left_out is None]
     groups = [group_item(each) for each in survey.groups if each.left_out is None]
@@ -80,6 +65,26 @@ def migration_text(survey: Survey, folder: Path, name: str, *, schema: str | Non
         'spark: {master: "local[*]"}',
     ]
     return "\n".join(lines) + "\n", len(checkpoints) + len(groups) - len(fitting) - len(fitting_groups)
+
+
+def _head(survey: Survey, name: str, schema: str | None) -> list[str]:
+    """Return the lines above the jobs: the clusters, what links them, their topics."""
+    return [
+        *((f"# yaml-language-server: $schema={quote(schema)}",) if schema is not None else ()),
+        *_comment(_HEAD.format(at=survey.taken_at)),
+        "",
+        f"name: {scalar(name)}",
+        "",
+        *_cluster("source", "old", survey.old, survey.link),
+        *_cluster("target", "new", survey.new, survey.link),
+        *_comment(sentence([survey.link.evidence])),
+        f"link: {survey.link.link}"
+        if survey.link.link is not None
+        else "# link: mirrormaker  # or preserving, or other",
+        "",
+        *_topics(survey),
+        *(line for key, (example, write) in OF_THE_MIGRATION.items() for line in _unknown(key, example, write)),
+    ]
 
 
 def checkpoint_item(found: SurveyedCheckpoint, folder: Path) -> Item:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from offsetwise.apply.digests import sha256, sha256_of_file
-from offsetwise.apply.disk import told
+from offsetwise.apply.disk import Disk, told
 from offsetwise.apply.places import local_place
 from offsetwise.apply.publish import absent, journal_of
 from offsetwise.apply.readers import Readers
@@ -106,14 +106,9 @@ class TextFileWriter(Writer):
                 disk.make_parents(os.path.dirname(place))
                 tmp = f"{place}.tmp-{uuid.uuid4().hex}"
                 journal.begin(context.step, intended, tmp=tmp)
-                try:
+                with _removed_on_failure(tmp, place, disk):
                     disk.write_new(tmp, data)
                     _publish(tmp, place, context)
-                except BaseException:
-                    with suppress(OSError):
-                        if not _same_file(tmp, place):
-                            disk.remove(tmp)
-                    raise
             disk.sync_folder(os.path.dirname(place))
             journal.done(context.step, intended)
             disk.remove(tmp)
@@ -194,3 +189,15 @@ def _publish(tmp: str, place: str, context: Context) -> None:
 
 def _same_file(tmp: str, place: str) -> bool:
     return os.path.lexists(tmp) and os.path.lexists(place) and os.path.samefile(tmp, place)
+
+
+@contextmanager
+def _removed_on_failure(tmp: str, place: str, disk: Disk) -> Iterator[None]:
+    """Remove a temporary file where writing it fails, unless it stands at its final path already."""
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            if not _same_file(tmp, place):
+                disk.remove(tmp)
+        raise

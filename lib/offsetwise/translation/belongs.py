@@ -49,6 +49,7 @@ def belongs_to(
         return BelongsTo(cluster=None, reason="There is no position to tell it from.")
     against = {cluster: _against(standings, cluster, planned_at_ms) for cluster in Cluster}
     possible = [cluster for cluster, reasons in against.items() if not reasons]
+    old, new = names[Cluster.OLD], names[Cluster.NEW]
     if len(possible) == 1:
         other = Cluster.NEW if possible[0] is Cluster.OLD else Cluster.OLD
         return BelongsTo(
@@ -58,20 +59,15 @@ def belongs_to(
     if possible and all(standing.same for standing in standings):
         return BelongsTo(
             cluster=Cluster.OLD,
-            reason=f"The same records stand at these numbers in the logs of {names[Cluster.OLD]!r} and of "
-            f"{names[Cluster.NEW]!r}: it makes no difference which of them they were read from.",
+            reason=f"The same records stand at these numbers in the logs of {old!r} and of {new!r}: it makes no "
+            "difference which of them they were read from.",
         )
     if possible:
-        return BelongsTo(
-            cluster=None,
-            reason=f"Every position lies inside the logs of {names[Cluster.OLD]!r} and of {names[Cluster.NEW]!r}.",
-        )
+        return BelongsTo(cluster=None, reason=f"Every position lies inside the logs of {old!r} and of {new!r}.")
     return BelongsTo(
         cluster=None,
-        reason=(
-            f"The positions fit neither {names[Cluster.OLD]!r} ({_some(against[Cluster.OLD])}) nor "
-            f"{names[Cluster.NEW]!r} ({_some(against[Cluster.NEW])})."
-        ),
+        reason=f"The positions fit neither {old!r} ({_some(against[Cluster.OLD])}) nor {new!r} "
+        f"({_some(against[Cluster.NEW])}).",
     )
 
 

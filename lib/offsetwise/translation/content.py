@@ -151,24 +151,8 @@ def _judge(seen: Cut, count: Count) -> Cut:
     if count.behind:
         return replace(seen, exactness=Exactness.UNKNOWN, reason=Reason.NOT_YET_MIRRORED, lo=count.place(len(here)))
 
-    highest = cut = count.highest_without_skip()
-    # Records no source record explains stay ahead of the job: it reads them as new ones.
-    while cut and here[cut - 1] not in known:
-        cut -= 1
-    # With no other writer, and the old log read to its end, an unexplained record is a copy whose original that has
-    # compacted or expired since. Mirrors keep the order: what lies below a copy of a read record has been read.
-    explained = count.natives_excluded and count.old.at_end
-    surely_read = 0
-    if explained:
-        surely_read = next((j + 1 for j in reversed(range(cut)) if here[j] in read and here[j] not in unread), 0)
     trimmed = not read and count.stretch.whole_left and count.old.start > 0
-    all_seen = count.stretch.whole_right and not count.lost_after
-    # Only below a copy of an unread record: at the end lie copies of what the old log got since it was read.
-    ordered = highest < len(here) and count.position >= count.old.start
-    if explained and ordered and (trimmed or all_seen):
-        # What is gone lay below the position: none of the unexplained records below the unread ones
-        # is one that the job has yet to read.
-        cut = surely_read = highest
+    cut, surely_read = _choose_cut(count, trimmed=trimmed)
     foreign = [index for index in range(surely_read, cut) if here[index] not in known]
     ahead = count.ahead(cut)
     replay = count.replay(cut)
@@ -197,6 +181,28 @@ def _judge(seen: Cut, count: Count) -> Cut:
     return _weigh(made, count, cut, foreign, trimmed=trimmed)
 
 
+def _choose_cut(count: Count, *, trimmed: bool) -> tuple[int, int]:
+    """Return the cut among the records of the new log, and how many below it have surely been read."""
+    here, known, read, unread = count.here, count.known, count.read, count.unread
+    highest = cut = count.highest_without_skip()
+    # Records no source record explains stay ahead of the job: it reads them as new ones.
+    while cut and here[cut - 1] not in known:
+        cut -= 1
+    if not (count.natives_excluded and count.old.at_end):
+        return cut, 0
+    # With no other writer, and the old log read to its end, an unexplained record is a copy whose original that has
+    # compacted or expired since. Mirrors keep the order: what lies below a copy of a read record has been read.
+    surely_read = next((j + 1 for j in reversed(range(cut)) if here[j] in read and here[j] not in unread), 0)
+    all_seen = count.stretch.whole_right and not count.lost_after
+    # Only below a copy of an unread record: at the end lie copies of what the old log got since it was read.
+    ordered = highest < len(here) and count.position >= count.old.start
+    if ordered and (trimmed or all_seen):
+        # What is gone lay below the position: none of the unexplained records below the unread ones
+        # is one that the job has yet to read.
+        return highest, highest
+    return cut, surely_read
+
+
 def _weigh(made: Cut, count: Count, cut: int, foreign: list[int], *, trimmed: bool) -> Cut:
     """Say how well a cut is known: what may lie elsewhere, or be read twice, makes bounds of it.
 
@@ -223,25 +229,9 @@ def _weigh(made: Cut, count: Count, cut: int, foreign: list[int], *, trimmed: bo
         return replace(bounded, reason=reason, hi=count.highest(cut), replay=count.replay_at_most(cut))
     vague = [h for h in read.keys() & unread.keys() if read[h] + unread[h] != count.held[h]]
     if vague:
-        # Identical records lie on both sides of the position and their copies do not add up, so
-        # some of the copies kept ahead may be copies of read ones.
-        least = {h: max(0, count.need[h] - read[h]) for h in vague}
-        hi, at_most = count.highest(cut), count.replay_at_most(cut)
-        return replace(
-            bounded,
-            reason=Reason.IDENTICAL_RECORDS,
-            hi=None if hi is None else max(hi, count.place(count.lowest_keeping(cut, least))),
-            replay=None if at_most is None else at_most + sum(count.need[h] - least[h] for h in vague),
-        )
+        return _among_identical(bounded, count, cut, vague)
     if count.maybe_read(cut):
-        # Unexplained records lie between the last copy of a read record and the first sure copy of an
-        # unread one, and the old log has lost records there: the job may have read them.
-        hi = count.place(count.until_sure(cut))
-        reason = Reason.OLD_LOG_TRIMMED if trimmed else Reason.OLD_RECORDS_GONE
-        gone = replace(bounded, reason=reason, hi=hi, replay=count.replay_at_most(cut))
-        # Below `hi` the old number may repeat some of them, too: that it repeats nothing is not known.
-        costs_nothing = made.raw_skip == made.raw_replay == 0
-        return replace(gone, raw_skip=None, raw_replay=None) if costs_nothing and count.position < hi else gone
+        return _among_unexplained(bounded, count, cut, trimmed=trimmed)
     if count.read_again(cut):
         again = count.replay_at_most(cut)
         return replace(bounded, reason=Reason.COPIES_TO_COME, hi=count.highest(cut), replay=again)
@@ -251,6 +241,35 @@ def _weigh(made: Cut, count: Count, cut: int, foreign: list[int], *, trimmed: bo
     if settled and (count.natives_excluded or count.stretch.whole_left):
         return replace(made, exactness=Exactness.EXACT)
     return replace(made, exactness=Exactness.POSITION_EXACT)
+
+
+def _among_identical(bounded: Cut, count: Count, cut: int, vague: list[Hashable]) -> Cut:
+    """Bound a cut where identical records lie on both sides of the position and their copies do not add up.
+
+    Some of the copies that stay ahead may be copies of read ones.
+    """
+    least = {h: max(0, count.need[h] - count.read[h]) for h in vague}
+    hi, at_most = count.highest(cut), count.replay_at_most(cut)
+    return replace(
+        bounded,
+        reason=Reason.IDENTICAL_RECORDS,
+        hi=None if hi is None else max(hi, count.place(count.lowest_keeping(cut, least))),
+        replay=None if at_most is None else at_most + sum(count.need[h] - least[h] for h in vague),
+    )
+
+
+def _among_unexplained(bounded: Cut, count: Count, cut: int, *, trimmed: bool) -> Cut:
+    """Bound a cut where the job may have read unexplained records.
+
+    They lie between the last copy of a read record and the first sure copy of an unread one, and the old log has lost
+    records there.
+    """
+    hi = count.place(count.until_sure(cut))
+    reason = Reason.OLD_LOG_TRIMMED if trimmed else Reason.OLD_RECORDS_GONE
+    bounded = replace(bounded, reason=reason, hi=hi, replay=count.replay_at_most(cut))
+    # Below `hi` the old number may repeat some of them, too: that it repeats nothing is not known.
+    costs_nothing = bounded.raw_skip == bounded.raw_replay == 0
+    return replace(bounded, raw_skip=None, raw_replay=None) if costs_nothing and count.position < hi else bounded
 
 
 def _exhausted(seen: Cut, new: LogWindow, before: list[Pair], after: list[Pair], *, unread: Counter[Hashable]) -> Cut:

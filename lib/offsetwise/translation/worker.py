@@ -167,6 +167,20 @@ class Paired:
         """The anchors of both logs."""
         return anchors(self.identified.old, self.identified.new)
 
+    def cut(self, task: Task, position: int, windows: tuple[LogWindow, LogWindow]) -> Cut:
+        """Decide where a position resumes, once for all tasks that differ in nothing else."""
+        question = replace(task, position=position, until=None)
+        if question not in self.cuts:
+            self.cuts[question] = decide(
+                position,
+                *windows,
+                natives_excluded=task.natives_excluded,
+                aborted=self.identified.aborted,
+                last=task.last,
+                chain=self.chain,
+            )
+        return self.cuts[question]
+
 
 def answer(
     task: Task,
@@ -193,40 +207,34 @@ def answer(
         _window(task.old, task.old_whole, old, identified.old),
         _window(task.new, task.new_whole, new, identified.new),
     )
-    made = Answer(
+    made = _without_result(task, old, new, identified, origins or {})
+    if task.question is RecordQuestion.PROBE:
+        return replace(made, probe=probe(*windows), kept=kept(task.position, *windows))
+    if task.question is RecordQuestion.SAME:
+        return replace(made, same=Counter(identified.old) == Counter(identified.new))
+    cut = paired.cut(task, task.position, windows)
+    if task.until is not None:
+        places = (cut.place, paired.cut(task, task.until, windows).place)
+        made = replace(made, batch=_pending(task, places, old, new, aborted))
+    if not identified.timed:
+        appended = all((*old.log_append, *new.log_append))
+        cut = replace(cut, unread_since=cut.unread_since if appended else None, since_append=appended)
+    return replace(made, cut=_no_better_than_masked(cut, identified))
+
+
+def _without_result(
+    task: Task, old: Records, new: Records, identified: Identified, origins: Mapping[int, int]
+) -> Answer:
+    """Return what an answer says of the records themselves, whatever the question."""
+    return Answer(
         made_of=identified.made_of,
         timed=identified.timed,
         ignored_headers=identified.ignored_headers,
         schema_ids=identified.schema_ids,
         time_before=_time_before(task.position, old),
         times=_times(task, old, new),
-        origin_shift=_origin_shift(task.position, origins or {}),
+        origin_shift=_origin_shift(task.position, origins),
     )
-    if task.question is RecordQuestion.PROBE:
-        return replace(made, probe=probe(*windows), kept=kept(task.position, *windows))
-    if task.question is RecordQuestion.SAME:
-        return replace(made, same=Counter(identified.old) == Counter(identified.new))
-
-    def cut_at(position: int) -> Cut:
-        asked = replace(task, position=position, until=None)
-        if asked not in paired.cuts:
-            paired.cuts[asked] = decide(
-                position,
-                *windows,
-                natives_excluded=task.natives_excluded,
-                aborted=identified.aborted,
-                last=task.last,
-                chain=paired.chain,
-            )
-        return paired.cuts[asked]
-
-    cut = cut_at(task.position)
-    if task.until is not None:
-        made = replace(made, batch=_pending(task, (cut.place, cut_at(task.until).place), old, new, aborted))
-    if not identified.timed:
-        appended = all((*old.log_append, *new.log_append))
-        cut = replace(cut, unread_since=cut.unread_since if appended else None, since_append=appended)
-    return replace(made, cut=_no_better_than_masked(cut, identified))
 
 
 def _pending(

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final
 
 from offsetwise.config import Migration
@@ -56,11 +57,7 @@ def watch(
         SameClusterError: Both addresses of a migration lead to one cluster.
     """
     if (checkpoints or groups) and len(migrations) > 1:
-        raise UsageError(
-            "watch: expected one migration with --checkpoint or --group, found several, so it is unclear whose they "
-            "are. No sample was taken.",
-            fix="Watch them with a command each, or leave the options out to watch everything.",
-        )
+        raise _several_migrations()
     shown = address(store_url).shown
     keeper = Keeper(lambda: open_store(store_url))
     one_at_a_time = threading.Lock()
@@ -73,17 +70,8 @@ def watch(
             heard(taken)
 
     by = f"offsetwise watch, process {os.getpid()} on {platform.node()}"
-    samplers = [
-        Sampler(
-            migration,
-            _subjects(migration, checkpoints, groups),
-            every_s=every_s,
-            keeper=keeper,
-            sampled_by=by,
-            heard=tell,
-        )
-        for migration in migrations
-    ]
+    sampler_of = partial(Sampler, every_s=every_s, keeper=keeper, sampled_by=by, heard=tell)
+    samplers = [sampler_of(migration, _subjects(migration, checkpoints, groups)) for migration in migrations]
     with ExitStack() as stack:
         stack.callback(keeper.close)
         if metrics_port is not None:
@@ -91,12 +79,25 @@ def watch(
             said(f"Metrics: http://{HOST}:{port}/metrics")
         subjects = sum(len(sampler.subjects) for sampler in samplers)
         said(f"Watching {subjects} {'subject' if subjects == 1 else 'subjects'} every {every_s:g} s, into {shown}.")
-        with _stopped_by_signals() as stop, ThreadPoolExecutor(len(samplers), "offsetwise-watch") as threads:
-            running = [threads.submit(_run, sampler, stop, count) for sampler in samplers]
-            # A signal that the system gives to another thread is heard when this one wakes.
-            while wait(running, timeout=_WAKES_S).not_done:
-                continue
-            return all(each.result() for each in running)
+        return _run_all(samplers, count)
+
+
+def _run_all(samplers: Sequence[Sampler], count: int | None) -> bool:
+    """Run each sampler in a thread of its own until all end, or a signal stops them."""
+    with _stopped_by_signals() as stop, ThreadPoolExecutor(len(samplers), "offsetwise-watch") as threads:
+        running = [threads.submit(_run, sampler, stop, count) for sampler in samplers]
+        # A signal that the system gives to another thread is heard when this one wakes.
+        while wait(running, timeout=_WAKES_S).not_done:
+            continue
+        return all(future.result() for future in running)
+
+
+def _several_migrations() -> UsageError:
+    return UsageError(
+        "watch: expected one migration with --checkpoint or --group, found several, so it is unclear whose they "
+        "are. No sample was taken.",
+        fix="Watch them with a command each, or leave the options out to watch everything.",
+    )
 
 
 def line(taken: Taken) -> str:

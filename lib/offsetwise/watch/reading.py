@@ -65,12 +65,8 @@ def take_samples(
     groups = tuple(sorted({*migration.group_names, *(name for each, _ in found.values() for name in each.groups)}))
     old, no_old, topics = _old(migration, found, groups, known)
     new, no_new = _new(migration, topics, groups, old if no_old is None else None)
-    if not migration.may_be_one and old.cluster_id is not None and old.cluster_id == new.cluster_id:
-        raise SameClusterError(
-            f"{old.name!r} and {new.name!r}: expected two clusters, found the cluster id {old.cluster_id!r} on both. "
-            "No sample was taken.",
-            fix="Correct bootstrap.servers of one of them in the migration file.",
-        )
+    if not migration.may_be_one:
+        _require_two(old, new)
     first = next(iter(found.values()))[0]
     whole = Scene.of(migration, first, old, new, live=True)
     made = []
@@ -224,3 +220,12 @@ def _unread(migration: Migration, side: Cluster, topics: tuple[str, ...]) -> Sna
 
 def _missing(part: LagPart, error: OffsetwiseError) -> MissingPart:
     return MissingPart(part=part, problem=error.problem, fix=error.fix)
+
+
+def _require_two(old: Snapshot, new: Snapshot) -> None:
+    if old.cluster_id is not None and old.cluster_id == new.cluster_id:
+        raise SameClusterError(
+            f"{old.name!r} and {new.name!r}: expected two clusters, found the cluster id {old.cluster_id!r} on both. "
+            "No sample was taken.",
+            fix="Correct bootstrap.servers of one of them in the migration file.",
+        )

@@ -62,12 +62,18 @@ def inspect(
         for uri in found:
             yield _inspected(uri, roots, batches, uids, committer, alone=len(found) == 1)
         return
+    yield from _inspected_on_spark(found, roots, batches, spark)
+
+
+def _inspected_on_spark(
+    uris: Sequence[str], roots: tuple[str, ...] | None, batches: int, spark: SparkSettings | None
+) -> Iterator[Checkpoint | FailedCheckpoint]:
     install_pyspark(unheard)
     from offsetwise.config import SparkSettings  # noqa: PLC0415 - a few are read without
     from offsetwise.pipeline.fleet import inspect_many  # noqa: PLC0415 - as above
 
     session = start_spark(spark or SparkSettings(), unheard)
-    yield from inspect_many(session, found, roots=roots, batches=batches)
+    yield from inspect_many(session, uris, roots=roots, batches=batches)
 
 
 def checkpoint_reading(migration: Migration, name: str, *, retained: int | None = None) -> CheckpointReading:

@@ -96,6 +96,26 @@ def _repaired(
     return with_repair(plan, before, made, request)
 
 
+def _compared(
+    migration: Migration, request: DraftRequest, repaired: Checkpoint | None, progress: Progress
+) -> Comparison:
+    """Compare the job of a draft anew, with the groups that its targets and starts are about."""
+    if request.subject is None:
+        raise ConfigError(
+            "draft: expected a checkpoint or a group, or a comparison, found none of them. Nothing was read.",
+            fix="Name one checkpoint of the migration file, or one consumer group.",
+        )
+    starts = (choice.group for choice in request.starts if choice.group is not None)
+    return compare(
+        _with_stream(migration, request.subject, request),
+        request.subject,
+        progress=progress,
+        rewind_to=request.rewind_to,
+        repaired=repaired,
+        groups=(*groups_of(request.targets), *starts),
+    )
+
+
 def _drafted(
     migration: Migration,
     request: DraftRequest,
@@ -106,7 +126,7 @@ def _drafted(
     progress: Progress,
     repaired: Checkpoint | None = None,
 ) -> Plan:
-    subject, settling = request.subject, None
+    settling = None
     check_request(request)
     if request.mark_settled or ends_of(request.targets):
         found = request.sink or sink_of(migration, request, comparison, snapshot=sink, progress=progress)
@@ -118,22 +138,7 @@ def _drafted(
             read = read_checkpoint(of.uri, roots=migration.checkpoint_roots, batches=0)
             return draft_settling(read, settling, migration, request, drafted_at=drafted_at)
     if comparison is None:
-        if subject is None:
-            raise ConfigError(
-                "draft: expected a checkpoint or a group, or a comparison, found none of them. Nothing was read.",
-                fix="Name one checkpoint of the migration file, or one consumer group.",
-            )
-        comparison = compare(
-            _with_stream(migration, subject, request),
-            subject,
-            progress=progress,
-            rewind_to=request.rewind_to,
-            repaired=repaired,
-            groups=(
-                *groups_of(request.targets),
-                *(choice.group for choice in request.starts if choice.group is not None),
-            ),
-        )
+        comparison = _compared(migration, request, repaired, progress)
         request = replace(
             request,
             starts=tuple(_looked_up(migration, comparison, choice) for choice in request.starts),
@@ -144,14 +149,7 @@ def _drafted(
         if request.sink is None and request.checkpoint is not None and open_transactions(comparison.checkpoint):
             with suppress(OffsetwiseError):  # the start gate says that nobody was asked, and how to ask
                 request = replace(request, sink=sink_of(migration, request, comparison, progress=progress))
-    plan = draft_plan(
-        comparison,
-        *comparison.snapshots,
-        migration,
-        request,
-        drafted_at=drafted_at,
-        settling=settling,
-    )
+    plan = draft_plan(comparison, *comparison.snapshots, migration, request, drafted_at=drafted_at, settling=settling)
     return replace(plan, from_files=True) if comparison.from_files else plan
 
 

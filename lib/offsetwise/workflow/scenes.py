@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 
 from offsetwise.comparison import Scene, positions_of, standings_of
@@ -85,8 +86,7 @@ def stage(
     beside: Scene | None = None
     for job, subject in readable.items():
         try:
-            old, new = seen(subject)
-            beside = Scene.of(migration, subject, old, new, live=snapshots is None, beside=beside)
+            beside = Scene.of(migration, subject, *seen(subject), live=snapshots is None, beside=beside)
             scenes[job] = _with_queries(beside)
         except (CheckpointError, ClusterError) as error:
             scenes[job] = error
@@ -219,6 +219,19 @@ _Seen = Callable[[ReadSubject], tuple[Snapshot, Snapshot]]
 """Gives both clusters as a job sees them: its topics and groups."""
 
 
+def _topics_of(
+    migration: Migration, committed: Snapshot | None, subject: ReadSubject
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Return the topics of a job on the old cluster, their names on the new one, and those that are renamed.
+
+    The old names tell which cluster the checkpoint belongs to. Where topics are renamed, that they are not there is no
+    problem of the new cluster.
+    """
+    topics = subject.topics(committed)
+    renamed = {migration.new_topic(topic) for topic in topics}
+    return topics, tuple(sorted(renamed)), tuple(sorted(set(topics) - renamed))
+
+
 def _seen(
     migration: Migration,
     subjects: Sequence[ReadSubject],
@@ -236,32 +249,22 @@ def _seen(
     committed: Snapshot | None = None
     if any(subject.group is not None for subject in subjects):
         committed = read_cluster(migration, Cluster.OLD, topics=(), groups=groups, mirror=False)
-
-    def names(subject: ReadSubject) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-        topics = subject.topics(committed)
-        renamed = {migration.new_topic(topic) for topic in topics}
-        # The old names tell which cluster the checkpoint belongs to. Where topics are renamed, that they are not there
-        # is no problem of the new cluster.
-        return topics, tuple(sorted(renamed)), tuple(sorted(set(topics) - renamed))
-
+    names = partial(_topics_of, migration, committed)
     named = [names(subject) for subject in subjects]
     topics = tuple(sorted({topic for of_old, _, _ in named for topic in of_old}))
     old = read_whole(migration, Cluster.OLD, topics=topics, groups=groups, progress=progress)
-    wanted = tuple(sorted({topic for _, renamed, same in named for topic in (*renamed, *same)}))
+    wanted = tuple(sorted({topic for _, renamed, unchanged in named for topic in (*renamed, *unchanged)}))
     # What is one is read once: reads of streams count against a quota that jobs share.
-    new = (
-        old
-        if migration.is_one and topics == wanted
-        else read_whole(migration, Cluster.NEW, topics=wanted, groups=groups, progress=progress)
-    )
+    same = migration.is_one and topics == wanted
+    new = old if same else read_whole(migration, Cluster.NEW, topics=wanted, groups=groups, progress=progress)
     if not migration.may_be_one:
         check_two_clusters(old, new)
 
     def seen(subject: ReadSubject) -> tuple[Snapshot, Snapshot]:
-        of_old, renamed, same = names(subject)
+        of_old, renamed, unchanged = names(subject)
         its = always.union(subject.groups)
         ours = old.snapshot(of_old, its)
-        there = new.snapshot((*renamed, *same), its, if_there=same)
+        there = new.snapshot((*renamed, *unchanged), its, if_there=unchanged)
         target = migration.target
         ours, there = (subject.completed(each, migration) for each in (ours, there))
         if new is old:  # and its problems are told once

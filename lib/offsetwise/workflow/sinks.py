@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -24,6 +24,7 @@ from offsetwise.plan.sinks.settling import Settling, counted, settle
 from offsetwise.progress import Progress, unheard
 from offsetwise.streams.reader import transactions_reader
 from offsetwise.transactions.decisions import Decision, SinkTransaction
+from offsetwise.transactions.ended import ShownTransaction, TransactionPlace
 from offsetwise.transactions.observed import HeldTransactions, together
 from offsetwise.transactions.report import SinkTransactions, report
 from offsetwise.transactions.snapshot import HeldRecords, SinkSnapshot
@@ -111,7 +112,11 @@ def sink_snapshot(
     progress(COUNTING, 0, 1)
     logs = transactions_reader(cluster).read_ends(cluster, tuple(planned.values()), count=True).logs
     progress(COUNTING, 1, 1)
-    records = (
+    return replace(taken, records=_counted_records(logs))
+
+
+def _counted_records(logs: Mapping[TransactionPlace, ShownTransaction]) -> tuple[HeldRecords, ...]:
+    return tuple(
         HeldRecords(
             **place.partition._asdict(),
             producer_id=place.producer_id,
@@ -120,7 +125,6 @@ def sink_snapshot(
         )
         for place, shown in logs.items()
     )
-    return replace(taken, records=tuple(records))
 
 
 def _decided(sink: Sink, snapshot: SinkSnapshot, *, upgrade: bool) -> SinkTransactions:

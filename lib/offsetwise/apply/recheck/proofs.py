@@ -120,9 +120,7 @@ def proofs_again(
     Returns:
         What was read again, and what differs or cannot be read.
     """
-    held: list[RecheckResult] = []
-    if plan.from_files:
-        held.append(RecheckResult(outcome=Outcome.PASSED, told=FROM_FILES))
+    held = [RecheckResult(outcome=Outcome.PASSED, told=FROM_FILES)] if plan.from_files else []
     singles: list[_Single] = []
     betweens: list[_Between] = []
     pending = writes_pending(plan)
@@ -136,27 +134,25 @@ def proofs_again(
             held.append(held_of(position, Outcome.FAILED, f"{proof_not_repeated.code}: {missing}"))
             continue
         for end in _ends(position):
-            of_end = [*_singles(end)]
-            gone = [lost for each in of_end if (lost := _outside(each, logs[each.side])) is not None]
-            if gone:
-                # What is left of the proof is read again all the same: it may be another one than was reviewed.
-                singles += [each for each in of_end if _outside(each, logs[each.side]) is None]
-                held += gone
-                continue
-            singles += of_end
-            between = _between(end, logs)
-            if between is None:
-                continue
-            if between.decides and between.longest > MOST:
-                told = f"{end.called}: {between.longest:,} offsets lie between its proof and the position, and at most "
-                told += f"{MOST:,} are read."
-                held.append(held_of(position, Outcome.UNKNOWN, told, unproven=True))
-            elif between.decides:
-                betweens.append(between)
+            of_end = [(single, _outside(single, logs[single.side])) for single in _singles(end)]
+            # What is left of a proof is read again all the same: it may be another one than was reviewed.
+            singles += [single for single, result in of_end if result is None]
+            gone = [result for _, result in of_end if result is not None]
+            held += gone
+            between = None if gone else _between(end, logs)
+            if between is not None and between.decides:
+                if between.longest > MOST:
+                    held.append(_too_many(between))
+                else:
+                    betweens.append(between)
     found = _read(plan, reader, singles, betweens)
-    held += [_compared(each, found) for each in singles]
-    held += [_counted(each, found) for each in betweens]
-    return held
+    return [*held, *(_compared(each, found) for each in singles), *(_counted(each, found) for each in betweens)]
+
+
+def _too_many(between: _Between) -> RecheckResult:
+    told = f"{between.end.called}: {between.longest:,} offsets lie between its proof and the position, and at most "
+    told += f"{MOST:,} are read."
+    return held_of(between.end.position, Outcome.UNKNOWN, told, unproven=True)
 
 
 def _ends(position: PlannedPosition) -> Iterator[_End]:

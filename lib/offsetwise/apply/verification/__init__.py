@@ -14,9 +14,12 @@ from offsetwise.apply.writers import writer_module
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import (
     Plan,
+    PlannedPosition,
+    PlannedTransaction,
     Receipt,
     ReceiptStep,
     StepState,
+    Target,
     Turnout,
     Verification,
     VerifiedPosition,
@@ -44,32 +47,12 @@ def verify(receipt: Receipt, readers: Readers, *, verified_at: str, checkpoint: 
     for step in receipt.steps:
         seen = _look(plan, step, readers, checkpoint)
         if target_type(step.target.kind).role is TargetRole.TRANSACTIONS:
-            transactions += [
-                VerifiedTransaction(
-                    target=step.target,
-                    transactional_id=planned.transactional_id,
-                    producer_id=planned.producer_id,
-                    epoch=planned.epoch,
-                    decision=planned.decision,
-                    turnout=each.turnout,
-                    told=each.told,
-                )
-                for planned, each in zip(receipt.plan.transactions, seen, strict=True)
-            ]
+            pairs = zip(receipt.plan.transactions, seen, strict=True)
+            transactions += [_verified_transaction(step.target, planned, each) for planned, each in pairs]
             continue
         started.append(any(each.started for each in seen))
         positions += [
-            VerifiedPosition(
-                target=step.target,
-                source=position.source,
-                topic=position.new_topic,
-                partition=position.partition,
-                planned=position.new_offset,
-                found=each.found,
-                turnout=each.turnout,
-                told=each.told,
-            )
-            for position, each in zip(plan.positions, seen, strict=True)
+            _verified_position(step.target, position, each) for position, each in zip(plan.positions, seen, strict=True)
         ]
     return Verification(
         plan_digest=receipt.plan_digest,
@@ -77,6 +60,31 @@ def verify(receipt: Receipt, readers: Readers, *, verified_at: str, checkpoint: 
         started=bool(started) and all(started),
         positions=tuple(positions),
         transactions=tuple(transactions),
+    )
+
+
+def _verified_transaction(target: Target, planned: PlannedTransaction, seen: Seen) -> VerifiedTransaction:
+    return VerifiedTransaction(
+        target=target,
+        transactional_id=planned.transactional_id,
+        producer_id=planned.producer_id,
+        epoch=planned.epoch,
+        decision=planned.decision,
+        turnout=seen.turnout,
+        told=seen.told,
+    )
+
+
+def _verified_position(target: Target, planned: PlannedPosition, seen: Seen) -> VerifiedPosition:
+    return VerifiedPosition(
+        target=target,
+        source=planned.source,
+        topic=planned.new_topic,
+        partition=planned.partition,
+        planned=planned.new_offset,
+        found=seen.found,
+        turnout=seen.turnout,
+        told=seen.told,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -107,31 +107,17 @@ def read_from(
         uids: As for `read_checkpoint`.
     """
     entries = folder.entries(details=True) if root is None else root
-    data = _metadata(folder, entries)
-    metadata = _parsed(folder, data)
-    _require_known(folder, metadata.operators, uids)
+    data, metadata = _read_metadata(folder, entries, uids)
     opened = Opened.of(folder, data, metadata, elsewhere)
     sinks = _sinks(metadata, opened)
-    written = next((entry.modified_s for entry in entries if entry.name == METADATA), None)
-    written_ms = None if written is None else int(written * 1000)
-    named = dict(zip(map(operator_id, uids), uids, strict=True))
-    sources, problems = _sources(metadata, opened, named, written_ms)
+    written_ms = _written_ms(entries)
+    sources, problems = _sources(metadata, opened, uids, written_ms)
+    saved = _saved(metadata, opened, folder.uri.rstrip("/").rpartition("/")[2], around, written_ms)
     operators = _named(operators_of(metadata, sinks.prefixes), uids)
-    unaligned = any(subtask.channels for entry in metadata.operators for subtask in entry.subtasks)
-    problems = [*opened.problems, *problems, *sinks.problems]
-    if unaligned:
-        problems += checkpoint_unaligned()
-    name = folder.uri.rstrip("/").rpartition("/")[2]
-    saved = Saved(
-        kind=metadata.kind or _kind_by_name(name),
-        id=metadata.checkpoint_id,
-        format_version=metadata.version,
-        format=metadata.format,
-        written_ms=written_ms,
-        aligned=not unaligned,
-        compressed=opened.compressed,
-        retained=_retained(around, name),
+    details = FlinkDetails(
+        saved=saved, operators=operators, transactions=sinks.transactions, pooled_prefixes=sinks.pooled
     )
+    problems = [*opened.problems, *problems, *sinks.problems, *(() if saved.aligned else checkpoint_unaligned())]
     problems += hygiene(saved, kept_when_cancelled=metadata.kept_when_cancelled)
     return Checkpoint(
         uri=folder.uri,
@@ -141,9 +127,32 @@ def read_from(
         sources=sources,
         problems=tuple(problems),
         pins=((METADATA, hashlib.sha256(data).hexdigest()), *opened.digests()),
-        details=FlinkDetails(
-            saved=saved, operators=operators, transactions=sinks.transactions, pooled_prefixes=sinks.pooled
-        ),
+        details=details,
+    )
+
+
+def _read_metadata(folder: FolderReader, entries: Sequence[Entry], uids: Sequence[str]) -> tuple[bytes, Metadata]:
+    data = _metadata(folder, entries)
+    metadata = _parsed(folder, data)
+    _require_known(folder, metadata.operators, uids)
+    return data, metadata
+
+
+def _written_ms(entries: Sequence[Entry]) -> int | None:
+    modified_s = next((entry.modified_s for entry in entries if entry.name == METADATA), None)
+    return None if modified_s is None else int(modified_s * 1000)
+
+
+def _saved(metadata: Metadata, opened: Opened, name: str, around: FolderReader | None, written_ms: int | None) -> Saved:
+    return Saved(
+        kind=metadata.kind or _kind_by_name(name),
+        id=metadata.checkpoint_id,
+        format_version=metadata.version,
+        format=metadata.format,
+        written_ms=written_ms,
+        aligned=not any(subtask.channels for entry in metadata.operators for subtask in entry.subtasks),
+        compressed=opened.compressed,
+        retained=_retained(around, name),
     )
 
 
@@ -187,8 +196,9 @@ def _shown(folder: FolderReader) -> str:
 
 
 def _sources(
-    metadata: Metadata, opened: Opened, uids: Mapping[str, str], written_ms: int | None
+    metadata: Metadata, opened: Opened, uids: Sequence[str], written_ms: int | None
 ) -> tuple[tuple[CheckpointSource, ...], list[Problem]]:
+    uid_by_hash = dict(zip(map(operator_id, uids), uids, strict=True))
     made: list[CheckpointSource] = []
     problems: list[Problem] = []
     for entry in metadata.operators:
@@ -198,7 +208,7 @@ def _sources(
             if name not in names and not coordinated:
                 continue
             elements, complete = opened.elements(entry, name)
-            uid = entry.uid or uids.get(entry.id, "")
+            uid = entry.uid or uid_by_hash.get(entry.id, "")
             kept = Kept(
                 index=len(made),
                 id=uid if SOURCE_NAME.fullmatch(uid) else entry.id,

@@ -101,17 +101,8 @@ def keyed_state(cursor: Cursor, kinds: set[str], depth: int = 0) -> int:
         return _incremental(cursor, kinds, sized=tag == 11)  # the second form tells its size
     if tag in (8, 14):
         return _changelog(cursor, kinds, depth, with_id=tag == 14)  # the second form has two ids
-    if tag == 9:  # changes in this file
-        cursor.skip(24, "a range of changes")
-        size = 0
-        for _ in range(cursor.count("changes", least=8)):
-            cursor.int32("the key group of a change")
-            length = cursor.count("bytes of a change")
-            cursor.skip(length, "a change")
-            size += length
-        cursor.skip_text("the id of a keyed state")
-        kinds.add("inline")
-        return size
+    if tag == 9:
+        return _inline_changes(cursor, kinds)
     if tag in (10, 13):
         cursor.skip(8, "a range of key groups")
         size = 0
@@ -205,4 +196,18 @@ def channel_state(cursor: Cursor, version: int, *, outgoing: bool) -> int:
         stream_handle(cursor)
     if size < 0:
         raise cursor.damaged(f"expected the size of a channel state, found {size:,}")
+    return size
+
+
+def _inline_changes(cursor: Cursor, kinds: set[str]) -> int:
+    """Pass over changes that stand in this file."""
+    cursor.skip(24, "a range of changes")
+    size = 0
+    for _ in range(cursor.count("changes", least=8)):
+        cursor.int32("the key group of a change")
+        length = cursor.count("bytes of a change")
+        cursor.skip(length, "a change")
+        size += length
+    cursor.skip_text("the id of a keyed state")
+    kinds.add("inline")
     return size

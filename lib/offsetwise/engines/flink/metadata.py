@@ -125,21 +125,11 @@ def parse_metadata(data: bytes) -> Metadata:
     cursor = Cursor(data)
     if cursor.int32("the magic number of a Flink checkpoint") != MAGIC:
         raise DamagedError(0, f"expected the magic number 4960672d, found {data[:4].hex()}")
-    version = cursor.int32("the version")
-    if not FIRST_VERSION <= version <= LAST_VERSION:
-        older = "older than Flink 1.15's" if version < FIRST_VERSION else "of a later Flink, or no version"
-        raise UnknownVersionError(
-            4,
-            f"expected version {FIRST_VERSION} to {LAST_VERSION}, found version {version}, which is {older}",
-            is_older=version < FIRST_VERSION,
-        )
+    version = _version(cursor)
     checkpoint_id = cursor.int64("the checkpoint id")
     if checkpoint_id < 0:
         raise DamagedError(8, f"expected a checkpoint id, found {checkpoint_id}")
-    for _ in range(cursor.count("master states", least=8)):
-        if cursor.int32("the magic number of a master state") != _MASTER_MAGIC:
-            raise DamagedError(cursor.place - 4, "expected the magic number of a master state, found another number")
-        cursor.skip(cursor.count("bytes of a master state"), "a master state")
+    _skip_master_states(cursor)
     counted_at = cursor.place
     operators = cursor.count("operators", least=29)
     if operators > MAX_OPERATORS:
@@ -159,6 +149,25 @@ def parse_metadata(data: bytes) -> Metadata:
         counted_at=counted_at,
         kept_when_cancelled=None if discarded is None else discarded[1] == b"\0",
     )
+
+
+def _version(cursor: Cursor) -> int:
+    version = cursor.int32("the version")
+    if not FIRST_VERSION <= version <= LAST_VERSION:
+        older = "older than Flink 1.15's" if version < FIRST_VERSION else "of a later Flink, or no version"
+        raise UnknownVersionError(
+            4,
+            f"expected version {FIRST_VERSION} to {LAST_VERSION}, found version {version}, which is {older}",
+            is_older=version < FIRST_VERSION,
+        )
+    return version
+
+
+def _skip_master_states(cursor: Cursor) -> None:
+    for _ in range(cursor.count("master states", least=8)):
+        if cursor.int32("the magic number of a master state") != _MASTER_MAGIC:
+            raise DamagedError(cursor.place - 4, "expected the magic number of a master state, found another number")
+        cursor.skip(cursor.count("bytes of a master state"), "a master state")
 
 
 def _operator(cursor: Cursor, version: int) -> OperatorEntry:

@@ -111,16 +111,12 @@ def _kafka(
     if isinstance(enumerator, DamagedError):
         problems.append(damaged(f"The coordinator of {kept.called} cannot be read: {enumerator}."))
         enumerator = None
-    held, twice = _by_partition(splits)
-    if twice:
-        problems.append(_twice(kept, twice))
+    held, twice = _once(kept, splits, problems)
     waiting: list[Split] = []
     unread: list[TopicPartition] = []
     if enumerator is not None:
-        listed, listed_twice = _by_partition(enumerator.splits)
-        if listed_twice:
-            problems.append(_twice(kept, listed_twice))
-        seen = held.keys() | twice.keys()
+        listed, _ = _once(kept, enumerator.splits, problems)
+        seen = held.keys() | twice
         waiting = [split for key, split in listed.items() if not split.assigned and key not in seen]
         problems += _strangers(kept, listed, seen)
         if kept.complete and not failed:
@@ -129,19 +125,11 @@ def _kafka(
         problems.append(_unread(kept, unread))
     if kept.legacy and kept.complete and not splits and not failed:
         problems.append(_nothing_kept(kept))
-    positions: list[SourcePosition] = []
-    marked: list[MarkedPosition] = []
-    stops: list[Split] = []
-    for split in sorted((*held.values(), *waiting), key=lambda each: each.topic_partition):
-        if split.start >= 0:
-            positions.append(SourcePosition(topic=split.topic, partition=split.partition, offset=split.start))
-        else:
-            marked.append(MarkedPosition(topic=split.topic, partition=split.partition, starts_at=MARKERS[split.start]))
-        if split.stop != NO_STOP:
-            stops.append(split)
+    of_splits = sorted((*held.values(), *waiting), key=lambda each: each.topic_partition)
+    positions, marked = _positions(of_splits)
     if marked:
         problems.append(_marked(kept, marked))
-    if stops:
+    if stops := [split for split in of_splits if split.stop != NO_STOP]:
         problems.append(_stops(kept, stops))
     made = CheckpointSource(
         index=kept.index,
@@ -153,10 +141,10 @@ def _kafka(
     return made, problems
 
 
-def _by_partition(
-    splits: Sequence[Split],
-) -> tuple[dict[TopicPartition, Split], dict[TopicPartition, tuple[Split, Split]]]:
-    """Give the splits by partition; those of a partition that stands there twice apart, the first two of them."""
+def _once(
+    kept: Kept, splits: Sequence[Split], problems: list[Problem]
+) -> tuple[dict[TopicPartition, Split], frozenset[TopicPartition]]:
+    """Return the splits by partition, and the partitions that stand there twice, which become a problem."""
     held: dict[TopicPartition, Split] = {}
     twice: dict[TopicPartition, tuple[Split, Split]] = {}
     for split in splits:
@@ -165,7 +153,9 @@ def _by_partition(
             twice.setdefault(split.topic_partition, (first, split))
     for key in twice:
         del held[key]
-    return held, twice
+    if twice:
+        problems.append(_twice(kept, twice))
+    return held, frozenset(twice)
 
 
 def _strangers(kept: Kept, listed: dict[TopicPartition, Split], seen: set[TopicPartition]) -> Iterator[Problem]:
@@ -256,3 +246,15 @@ def _several(keys: Sequence[TopicPartition]) -> str:
 def damaged(message: str) -> Problem:
     """Say that a checkpoint cannot be relied on."""
     return checkpoint_damaged.problem(message, fix=TAKE_ANOTHER)
+
+
+def _positions(splits: Sequence[Split]) -> tuple[list[SourcePosition], list[MarkedPosition]]:
+    """Return the splits that start at an offset, and those that start at a marker such as the latest record."""
+    positions: list[SourcePosition] = []
+    marked: list[MarkedPosition] = []
+    for split in splits:
+        if split.start >= 0:
+            positions.append(SourcePosition(topic=split.topic, partition=split.partition, offset=split.start))
+        else:
+            marked.append(MarkedPosition(topic=split.topic, partition=split.partition, starts_at=MARKERS[split.start]))
+    return positions, marked

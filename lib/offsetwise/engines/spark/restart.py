@@ -63,12 +63,8 @@ def decide_restart(planned: Sequence[int], committed: Sequence[int]) -> Restart:
         if done is not None:
             problems.append(damaged(f"commits/{done} is there, but offsets/ has no batch: offsets/{done} is lost."))
     elif done is not None and done > last:
-        problems.append(
-            damaged(
-                f"commits/ goes up to batch {done}, but offsets/ only to batch {last}: "
-                f"the end of batch {done} is lost, and Spark would run batch {last} again."
-            )
-        )
+        effect = f"the end of batch {done} is lost, and Spark would run batch {last} again."
+        problems.append(damaged(f"commits/ goes up to batch {done}, but offsets/ only to batch {last}: {effect}"))
     elif done == last:
         starts_after = last
     else:

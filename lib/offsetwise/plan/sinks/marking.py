@@ -14,6 +14,7 @@ from offsetwise.model import (
     MarkedTransaction,
     Plan,
     PlannedTransaction,
+    Problem,
     Settlement,
     Severity,
     SinkRequirement,
@@ -66,44 +67,45 @@ def marks_of(
         PlanError: One is not known to be committed, or there is none; the job goes on, or no target takes marks.
     """
     found = request.sink
-    rows = {
-        (row.transactional_id, row.producer_id, row.epoch): row
-        for row in (() if found is None else found.transactions)
-        if row.held
-    }
-    commits = {
-        (each.transactional_id, each.producer_id, each.epoch) for each in ended if each.decision is Settlement.COMMIT
-    }
+    rows = {_key(row): row for row in (() if found is None else found.transactions) if row.held}
+    commits = {_key(transaction) for transaction in ended if transaction.decision is Settlement.COMMIT}
     made: list[MarkedTransaction] = []
-    problems = [
-        problem
-        for row in rows_against(found, tolerates_replay=job.tolerates_replay)
-        for problem in mark_not_settled(_named(row), row)
-    ]
+    problems = [*_against_rows(found, job)]
     for each in held_back(checkpoint):
         if each.producer_id is None or each.epoch is None:
             continue
-        key = each.transactional_id, each.producer_id, each.epoch
-        row = rows.get(key)
-        if key in commits or (row is not None and is_committed(row)):
-            made.append(
-                MarkedTransaction(
-                    transactional_id=each.transactional_id,
-                    producer_id=each.producer_id,
-                    epoch=each.epoch,
-                    reason=COMMITTED_BEFORE if key in commits or row is None else row.reason,
-                )
+        row, is_ended = rows.get(_key(each)), _key(each) in commits
+        if is_ended or (row is not None and is_committed(row)):
+            reason = COMMITTED_BEFORE if is_ended or row is None else row.reason
+            mark = MarkedTransaction(
+                transactional_id=each.transactional_id, producer_id=each.producer_id, epoch=each.epoch, reason=reason
             )
+            made.append(mark)
         else:
             problems += mark_not_settled(_named(each), row)
     refuse(tuple(problems))
     if not made:
-        raise PlanError(
-            "The plan: expected transactions of a sink in the savepoint to mark as committed, found none that a "
-            "restore would commit. Nothing was written.",
-            fix="Draft it without --set mark_settled.",
-        )
+        raise _nothing_to_mark()
     return tuple(made)
+
+
+def _against_rows(found: SinkTransactions | None, job: JobTraits) -> Iterator[Problem]:
+    for row in rows_against(found, tolerates_replay=job.tolerates_replay):
+        yield from mark_not_settled(_named(row), row)
+
+
+def _nothing_to_mark() -> PlanError:
+    return PlanError(
+        "The plan: expected transactions of a sink in the savepoint to mark as committed, found none that a "
+        "restore would commit. Nothing was written.",
+        fix="Draft it without --set mark_settled.",
+    )
+
+
+def _key(
+    transaction: SinkTransaction | PlannedTransaction | Transaction,
+) -> tuple[str | None, int | None, int | None]:
+    return transaction.transactional_id, transaction.producer_id, transaction.epoch
 
 
 def rows_against(found: SinkTransactions | None, *, tolerates_replay: bool | None) -> Iterator[SinkTransaction]:

@@ -35,7 +35,6 @@ def draft_settling(
         ConfigError: The migration names no such checkpoint.
     """
     check_request(request)
-    job = migration.checkpoint(request.checkpoint or "").job
     return Plan(
         migration=migration.name,
         drafted_at=drafted_at,
@@ -47,14 +46,9 @@ def draft_settling(
         rewind_to=None,
         compared_at=drafted_at,
         isolation_level=migration.isolation_level,
-        job=stated_of(job, request),
+        job=stated_of(migration.checkpoint(request.checkpoint or "").job, request),
         positions=(),
-        requirements=Requirements(
-            old=ClusterRequirement(name=migration.source.name, cluster_id=None, topics=()),
-            new=ClusterRequirement(name=migration.target.name, cluster_id=None, topics=()),
-            checkpoint=CheckpointRequirement.of(checkpoint),
-            sink=settling.requirement,
-        ),
+        requirements=_requirements(migration, checkpoint, settling),
         gate=settling.gate,
         findings=(),
         prediction=Prediction(effect="nothing", told="The plan moves no position, so that it changes no start."),
@@ -63,4 +57,13 @@ def draft_settling(
         totals=totals_of(()),
         transactions=settling.transactions,
         settings=accepted(takers_of(request.targets), request.settings),
+    )
+
+
+def _requirements(migration: Migration, checkpoint: Checkpoint, settling: Settling) -> Requirements:
+    return Requirements(
+        old=ClusterRequirement(name=migration.source.name, cluster_id=None, topics=()),
+        new=ClusterRequirement(name=migration.target.name, cluster_id=None, topics=()),
+        checkpoint=CheckpointRequirement.of(checkpoint),
+        sink=settling.requirement,
     )

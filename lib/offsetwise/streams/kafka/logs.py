@@ -5,13 +5,16 @@ librdkafka sends one ListOffsets request per leader and call. Its negative words
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from math import ceil
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from confluent_kafka import OFFSET_INVALID, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_INVALID, KafkaError, KafkaException
+from confluent_kafka import TopicPartition as RequestedPartition
 
+from offsetwise.client_properties import AddressedCluster
+from offsetwise.model import LogRange, TopicPartition
 from offsetwise.streams.kafka.client import Client, Failure, failure
 
 Key: TypeAlias = tuple[str, int]
@@ -38,6 +41,7 @@ class LogAnswer(NamedTuple):
     error: Failure | None = None
 
 
+_NOTHING: Final = LogAnswer()
 _SILENT: Final = LogAnswer(error=failure(TimeoutError()))
 
 
@@ -71,7 +75,7 @@ def list_offsets(client: Client, wanted: Mapping[Key, int], *, committed: bool =
         (
             keys,
             client.admin.list_offsets_together(
-                [TopicPartition(topic, number, wanted[topic, number]) for topic, number in keys],
+                [RequestedPartition(topic, number, wanted[topic, number]) for topic, number in keys],
                 committed=committed,
                 timeout_s=client.deadline.left_s(),
             ),
@@ -94,6 +98,63 @@ def take_logs(client: Client, asked: Mapping[str, Asked]) -> dict[str, dict[Key,
         for keys, future in calls:
             answers |= _answers(client, keys, future)
     return made
+
+
+def offsets_for_times(
+    config: AddressedCluster, times: Mapping[TopicPartition, int], *, timeout_s: float = 20
+) -> dict[TopicPartition, int | None]:
+    """Give, per partition, the first offset whose timestamp is at or after the given one (epoch ms).
+
+    None where there is no such record, or the broker gave no answer. Control markers and future-dated records count,
+    so this is where to look, never an answer.
+
+    Raises:
+        ClusterUnreachableError: No broker answered.
+        ClusterAuthError: TLS, SASL or ACLs said no.
+    """
+    # A negative time would be Kafka's word for an end of the log.
+    (found,) = _offsets(config, [{partition: max(time, 0) for partition, time in times.items()}], timeout_s)
+    return found
+
+
+def log_ranges(
+    config: AddressedCluster, partitions: Iterable[TopicPartition], *, timeout_s: float = 20
+) -> dict[TopicPartition, LogRange]:
+    """Return where the log of each partition begins and ends now; None where the broker gave no answer.
+
+    Raises:
+        ClusterUnreachableError: No broker answered.
+        ClusterAuthError: TLS, SASL or ACLs said no.
+    """
+    wanted = [*partitions]
+    starts, ends = _offsets(config, [dict.fromkeys(wanted, EARLIEST), dict.fromkeys(wanted, LATEST)], timeout_s)
+    return {at: LogRange(log_start=starts[at], lso=None, hw=ends[at]) for at in wanted}
+
+
+def _offsets(
+    config: AddressedCluster, questions: Sequence[Mapping[TopicPartition, int]], timeout_s: float
+) -> list[dict[TopicPartition, int | None]]:
+    """Put questions of one offset of each partition, all by one client."""
+    if not any(questions):
+        return [{} for _ in questions]
+    client = Client(config, timeout_s=timeout_s)
+    metadata = client.contact().topics
+    asked = {
+        str(number): list_offsets(
+            client,
+            {
+                (partition.topic, partition.partition): spec
+                for partition, spec in wanted.items()
+                if partition.topic in metadata and partition.partition in metadata[partition.topic].partitions
+            },
+        )
+        for number, wanted in enumerate(questions)
+    }
+    answers = take_logs(client, asked)
+    return [
+        {at: answers[str(number)].get((at.topic, at.partition), _NOTHING).offset for at in wanted}
+        for number, wanted in enumerate(questions)
+    ]
 
 
 def _answers(client: Client, keys: Sequence[Key], future: Future[Any]) -> dict[Key, LogAnswer]:

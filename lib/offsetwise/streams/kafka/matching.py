@@ -15,8 +15,8 @@ from offsetwise.ports.stretches import EDGE, MOST, ReadStretch, Stretch
 from offsetwise.ports.windows import WantedRecords, Window
 from offsetwise.position import offset_of, offset_or_none
 from offsetwise.streams.kafka.client import consumer_configuration
+from offsetwise.streams.kafka.logs import log_ranges, offsets_for_times
 from offsetwise.streams.kafka.ranges import Range, RangeFailure, RangeReader, Unread
-from offsetwise.streams.kafka.snapshot import log_ranges, offsets_for_times
 
 _AT_FIRST: Final = 1_000
 """Offsets of each partition that are read at first; ever more follow, as long as their bytes allow it."""

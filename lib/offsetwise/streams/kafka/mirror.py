@@ -6,7 +6,7 @@ event ends it too, because the last offsets may be control markers or compacted 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -138,14 +138,11 @@ def _state(
             problems += mirror_unreadable(name, client.config.name, why.why, denied=why.denied)
         if known.kind is MirrorKind.OFFSET_SYNCS:
             syncs.append((name, tuple(record for record in decoded.records if isinstance(record, OffsetSync))))
-        newest: dict[tuple[str, str, int], MirrorCheckpoint] = {}
-        for record in decoded.records:
-            if isinstance(record, MirrorCheckpoint):
-                newest[record.group, record.topic, record.partition] = record
-            elif isinstance(record, Heartbeat):
-                heartbeats[record.source, record.target] = record
         if known.kind is MirrorKind.CHECKPOINTS:
-            checkpoints.append((name, tuple(newest[key] for key in sorted(newest))))
+            checkpoints.append((name, _newest_checkpoints(decoded.records)))
+        heartbeats |= {
+            (record.source, record.target): record for record in decoded.records if isinstance(record, Heartbeat)
+        }
     state = MirrorState(
         topics=tuple(topics),
         syncs=tuple(syncs),
@@ -153,3 +150,13 @@ def _state(
         heartbeats=tuple(heartbeats[key] for key in sorted(heartbeats)),
     )
     return state, problems
+
+
+def _newest_checkpoints(records: Iterable[object]) -> tuple[MirrorCheckpoint, ...]:
+    """Return the last checkpoint of each group and partition."""
+    newest = {
+        (record.group, record.topic, record.partition): record
+        for record in records
+        if isinstance(record, MirrorCheckpoint)
+    }
+    return tuple(newest[key] for key in sorted(newest))

@@ -23,6 +23,7 @@ from offsetwise.streams.access import AclCommand, Granted, Permissions, Resource
 from offsetwise.streams.kafka.client import Client, is_authorisation, reason
 
 _TOPICS_PER_COMMAND: Final = 25
+_READ: Final = ("Read", "DescribeConfigs")
 
 
 def read_permissions(
@@ -93,25 +94,20 @@ def minimum_acls(
         f"kafka-acls.sh --bootstrap-server {quoted(config.properties['bootstrap.servers'])} "
         f"--command-config admin.properties --add --allow-principal {quoted(principal_of(config))}"
     )
-    made = []
-    wanted = sorted(set(topics))
-    for first in range(0, len(wanted), _TOPICS_PER_COMMAND):
-        some = wanted[first : first + _TOPICS_PER_COMMAND]
+
+    def grant(purpose: str, operations: tuple[str, ...], resource: str, names: Sequence[str]) -> AclCommand:
+        return AclCommand(purpose=purpose, command=_command(start, operations, resource, names))
+
+    compared = sorted(set(topics))
+    commands = []
+    for first in range(0, len(compared), _TOPICS_PER_COMMAND):
         purpose = "Topics to be compared: partitions, offsets, configuration, and records around a position."
-        made.append(AclCommand(purpose=purpose, command=_command(start, ("Read", "DescribeConfigs"), "topic", some)))
-    own = sorted(set(mirror_topics))
-    if own:
-        purpose = "MirrorMaker's own topics: syncs, checkpoints, heartbeats."
-        made.append(AclCommand(purpose=purpose, command=_command(start, ("Read", "DescribeConfigs"), "topic", own)))
-    named = sorted(set(groups))
-    if named:
-        made.append(
-            AclCommand(
-                purpose="Groups to be compared: committed offsets and state.",
-                command=_command(start, ("Describe",), "group", named),
-            )
-        )
-    made.append(
+        commands.append(grant(purpose, _READ, "topic", compared[first : first + _TOPICS_PER_COMMAND]))
+    if own := sorted(set(mirror_topics)):
+        commands.append(grant("MirrorMaker's own topics: syncs, checkpoints, heartbeats.", _READ, "topic", own))
+    if named := sorted(set(groups)):
+        commands.append(grant("Groups to be compared: committed offsets and state.", ("Describe",), "group", named))
+    commands.append(
         AclCommand(
             purpose="Only if the cluster refuses Spark's consumers without it. They carry such a group id, and never "
             "commit.",
@@ -119,7 +115,7 @@ def minimum_acls(
             optional=True,
         )
     )
-    return tuple(made)
+    return tuple(commands)
 
 
 def quoted(name: str) -> str:

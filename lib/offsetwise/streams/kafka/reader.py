@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from offsetwise.config import ClusterConfig
 from offsetwise.model import LogRange, TopicPartition
 from offsetwise.streams.client_process import in_a_process
-from offsetwise.streams.kafka import connection, permissions, record_times, transaction_ends, transactions
+from offsetwise.streams.kafka import connection, logs, permissions, record_times, transaction_ends, transactions
 from offsetwise.streams.kafka import snapshot as snapshots
 from offsetwise.streams.kafka.mirror_topics import recognise
 from offsetwise.streams.kafka.permissions import minimum_acls, principal_of
@@ -33,13 +33,13 @@ __all__ = [
 ]
 
 look_at_transactions = in_a_process(transactions.look_at_transactions)
-offsets_for_times = in_a_process(snapshots.offsets_for_times)
+offsets_for_times = in_a_process(logs.offsets_for_times)
 read_cluster = in_a_process(snapshots.read_cluster)
 read_ends = in_a_process(transaction_ends.read_ends)
 read_permissions = in_a_process(permissions.read_permissions)
 read_whole = in_a_process(snapshots.read_whole)
 try_connection = in_a_process(connection.try_connection)
-_log_ranges = in_a_process(snapshots.log_ranges)
+_log_ranges = in_a_process(logs.log_ranges)
 _timestamps_at = in_a_process(record_times.timestamps_at)
 
 

@@ -6,11 +6,11 @@ time is named in the snapshot's `problems`; only a cluster that says nothing at 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exported without saying so
@@ -26,7 +26,6 @@ from offsetwise.garbage import collected_seldom
 from offsetwise.model import (
     Cluster,
     GroupState,
-    LogRange,
     MirrorState,
     PartitionState,
     Problem,
@@ -37,7 +36,7 @@ from offsetwise.model import (
 )
 from offsetwise.streams.kafka.client import NO_LEADER, NOT_THERE, Client, Failure, RequestCounter, failure
 from offsetwise.streams.kafka.groups import read_groups
-from offsetwise.streams.kafka.logs import EARLIEST, LATEST, Key, LogAnswer, ask_logs, list_offsets, take_logs
+from offsetwise.streams.kafka.logs import Asked, Key, LogAnswer, ask_logs, take_logs
 from offsetwise.streams.kafka.mirror import read_mirror
 
 CONFIGS: Final = (
@@ -104,17 +103,9 @@ class ClusterReading:
         wanted = sorted(self.failures if topics is None else set(topics))
         failures = {name: self.failures[name] for name in wanted}
         if topics and all(why is not None and why.denied for why in failures.values()):
-            raise ClusterAuthError(
-                f"Cluster {self.config.name!r}: expected to read {len(topics)} topics, but the user is authorised for "
-                f"none of them: {', '.join([*topics][:5])}. Nothing was read from it.",
-                fix="Grant DESCRIBE and DESCRIBE_CONFIGS on the topics to the user in the properties.",
-            )
+            raise self._not_authorised(topics)
         states = tuple(self.topics[name] for name in wanted)
-        missing = {
-            state.name
-            for state in states
-            if (why := failures[state.name]) is not None and why.missing and not state.partitions
-        }
+        missing = {state.name for state in states if _is_missing(state, failures[state.name])}
         told = {name: why for name, why in failures.items() if not (name in missing and name in if_there)}
         name = self.config.name
         return Snapshot(
@@ -130,13 +121,21 @@ class ClusterReading:
                 *_topic_problems(name, told, missing, asked_for_all=topics is None),
                 *_partition_problems(name, states),
                 *_config_problems(name, {each: self.config_failures.get(each) for each in wanted}),
-                *(
-                    problem
-                    for group, problem in self.group_problems
-                    if groups is None or group is None or group in groups
-                ),
+                *self._problems_of(groups),
                 *self.mirror_problems,
             ),
+        )
+
+    def _problems_of(self, groups: Collection[str] | None) -> Iterator[Problem]:
+        for group, problem in self.group_problems:
+            if groups is None or group is None or group in groups:
+                yield problem
+
+    def _not_authorised(self, topics: Collection[str]) -> ClusterAuthError:
+        return ClusterAuthError(
+            f"Cluster {self.config.name!r}: expected to read {len(topics)} topics, but the user is authorised for "
+            f"none of them: {', '.join([*topics][:5])}. Nothing was read from it.",
+            fix="Grant DESCRIBE and DESCRIBE_CONFIGS on the topics to the user in the properties.",
         )
 
 
@@ -194,41 +193,19 @@ def read_whole(
     taken_at = time_of(datetime.now(UTC))
     client = Client(config, timeout_s=timeout_s, counter=counter)
     contacted = client.contact()
-    metadata = contacted.topics
-    wanted = _wanted(metadata, topics)
-    found = {name: metadata[name] for name in wanted if name in metadata}
-
-    asked_logs = ask_logs(client, found)
-    asked_ids = client.admin.describe_topics(TopicCollection(wanted), **_within(client)) if wanted else {}
-    resources = [ConfigResource(ResourceType.TOPIC, name) for name in found]
-    asked_configs = client.admin.describe_configs(resources, **_within(client)) if found else {}
-
+    requests = _TopicRequests.send(client, contacted.topics, _wanted(contacted.topics, topics))
     group_states, group_problems = read_groups(client, groups)
-    mirror_state, mirror_problems = read_mirror(client, metadata) if mirror else (MirrorState(), [])
-    logs = take_logs(client, asked_logs)
-    ids = {name: _topic_id(client, asked_ids[name]) for name in wanted}
-    failures = {name: ids[name][1] or (None if name in found else NOT_THERE) for name in wanted}
-    configs = {resource.name: _config(client, future) for resource, future in asked_configs.items()}
-    states = {
-        name: _topic_state(
-            name,
-            found.get(name),
-            topic_id=ids[name][0],
-            failure=failures[name],
-            logs=logs,
-            config=configs[name][0] if name in configs else (),
-        )
-        for name in wanted
-    }
+    mirror_state, mirror_problems = read_mirror(client, contacted.topics) if mirror else (MirrorState(), [])
+    topic_states, failures, config_failures = requests.results()
     client.count_requests()
     return ClusterReading(
         cluster=cluster,
         config=config,
         cluster_id=contacted.cluster_id or None,
         taken_at=taken_at,
-        topics=states,
+        topics=topic_states,
         failures=failures,
-        config_failures={name: why for name, (_, why) in configs.items() if why is not None},
+        config_failures=config_failures,
         groups=group_states,
         group_problems=tuple(group_problems),
         mirror=mirror_state,
@@ -236,67 +213,55 @@ def read_whole(
     )
 
 
-def offsets_for_times(
-    config: AddressedCluster, times: Mapping[TopicPartition, int], *, timeout_s: float = 20
-) -> dict[TopicPartition, int | None]:
-    """Give, per partition, the first offset whose timestamp is at or after the given one (epoch ms).
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TopicRequests:
+    """Requests about topics that are under way, so that groups and the mirror are read meanwhile."""
 
-    None where there is no such record, or the broker gave no answer. Control markers and future-dated records count,
-    so this is where to look, never an answer.
+    client: Client
+    names: Sequence[str]
+    metadata: Mapping[str, Any]
+    """librdkafka's, of the topics that exist."""
+    logs: Mapping[str, Asked]
+    descriptions: Mapping[str, Future[Any]]
+    configs: Mapping[ConfigResource, Future[Any]]
 
-    Raises:
-        ClusterUnreachableError: No broker answered.
-        ClusterAuthError: TLS, SASL or ACLs said no.
-    """
-    # A negative time would be Kafka's word for an end of the log.
-    (found,) = _offsets(config, [{partition: max(time, 0) for partition, time in times.items()}], timeout_s)
-    return found
+    @classmethod
+    def send(cls, client: Client, metadata: Mapping[str, Any], names: Sequence[str]) -> Self:
+        existing = {name: metadata[name] for name in names if name in metadata}
+        logs = ask_logs(client, existing)
+        ids = client.admin.describe_topics(TopicCollection([*names]), **_within(client)) if names else {}
+        resources = [ConfigResource(ResourceType.TOPIC, name) for name in existing]
+        configs = client.admin.describe_configs(resources, **_within(client)) if existing else {}
+        return cls(client=client, names=names, metadata=existing, logs=logs, descriptions=ids, configs=configs)
 
-
-def log_ranges(
-    config: AddressedCluster, partitions: Iterable[TopicPartition], *, timeout_s: float = 20
-) -> dict[TopicPartition, LogRange]:
-    """Return where the log of each partition begins and ends now; None where the broker gave no answer.
-
-    Raises:
-        ClusterUnreachableError: No broker answered.
-        ClusterAuthError: TLS, SASL or ACLs said no.
-    """
-    wanted = [*partitions]
-    starts, ends = _offsets(config, [dict.fromkeys(wanted, EARLIEST), dict.fromkeys(wanted, LATEST)], timeout_s)
-    return {at: LogRange(log_start=starts[at], lso=None, hw=ends[at]) for at in wanted}
-
-
-def _offsets(
-    config: AddressedCluster, questions: Sequence[Mapping[TopicPartition, int]], timeout_s: float
-) -> list[dict[TopicPartition, int | None]]:
-    """Put questions of one offset of each partition, all by one client."""
-    if not any(questions):
-        return [{} for _ in questions]
-    client = Client(config, timeout_s=timeout_s)
-    metadata = client.contact().topics
-    asked = {
-        str(number): list_offsets(
-            client,
-            {
-                (partition.topic, partition.partition): spec
-                for partition, spec in wanted.items()
-                if partition.topic in metadata and partition.partition in metadata[partition.topic].partitions
-            },
-        )
-        for number, wanted in enumerate(questions)
-    }
-    answers = take_logs(client, asked)
-    return [
-        {at: answers[str(number)].get((at.topic, at.partition), _NOTHING).offset for at in wanted}
-        for number, wanted in enumerate(questions)
-    ]
+    def results(self) -> tuple[dict[str, TopicState], dict[str, Failure | None], dict[str, Failure]]:
+        """Wait for the answers; return topics, failures of topics, and failures of their configurations."""
+        logs = take_logs(self.client, self.logs)
+        ids = {name: _topic_id(self.client, self.descriptions[name]) for name in self.names}
+        failures = {name: ids[name][1] or (None if name in self.metadata else NOT_THERE) for name in self.names}
+        configs = {resource.name: _config(self.client, future) for resource, future in self.configs.items()}
+        states = {
+            name: _topic_state(
+                name,
+                self.metadata.get(name),
+                topic_id=ids[name][0],
+                failure=failures[name],
+                logs=logs,
+                config=configs[name][0] if name in configs else (),
+            )
+            for name in self.names
+        }
+        return states, failures, {name: why for name, (_, why) in configs.items() if why is not None}
 
 
 def _wanted(metadata: Mapping[str, Any], topics: tuple[str, ...] | None) -> list[str]:
     if topics is not None:
         return sorted(set(topics))
     return sorted(name for name in metadata if not name.startswith(_INTERNAL_PREFIX))
+
+
+def _is_missing(state: TopicState, why: Failure | None) -> bool:
+    return why is not None and why.missing and not state.partitions
 
 
 def _within(client: Client) -> dict[str, float]:

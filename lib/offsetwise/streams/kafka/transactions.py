@@ -22,6 +22,7 @@ from offsetwise.transactions.observed import (
     HeldTransactions,
     LogSearch,
     Missing,
+    OpenWrite,
     TransactionLook,
     TransactionState,
     UnsupportedBrokerError,
@@ -116,6 +117,20 @@ class _Looking:
         described = [each for each in answers.values() if isinstance(each, Described)]
         self.sink_topics |= {at.topic for each in described for at in each.partitions}
         self._require_seen(answers)
+        writes, silent = self._open_writes()
+        look = TransactionLook(
+            taken_ms=taken_ms,
+            listed=listed,
+            answers=answers,
+            writes=writes,
+            unlisted=None if whole else True,
+            silent=silent,
+        )
+        # A broker that did not answer may coordinate what no other knows.
+        return replace(look, sees_all=self._sees_all(exists=bool(listed))) if whole and unknown(look) else look
+
+    def _open_writes(self) -> tuple[tuple[OpenWrite, ...], tuple[TopicPartition, ...]]:
+        """Ask the leaders of the sink's topics; return what they hold open, and the partitions without an answer."""
         by_leader: dict[int, list[TopicPartition]] = defaultdict(list)
         for name in sorted(self.sink_topics & self.contacted.topics.keys()):
             for number, partition in self.contacted.topics[name].partitions.items():
@@ -132,16 +147,7 @@ class _Looking:
                 f"Not every leader told which transactions it holds open on {', '.join(sorted(self.sink_topics))}: "
                 "READ on the topics is needed for that, and an answer in time."
             )
-        look = TransactionLook(
-            taken_ms=taken_ms,
-            listed=listed,
-            answers=answers,
-            writes=tuple(writes),
-            unlisted=None if whole else True,
-            silent=(*without, *silent),
-        )
-        # A broker that did not answer may coordinate what no other knows.
-        return replace(look, sees_all=self._sees_all(exists=bool(listed))) if whole and unknown(look) else look
+        return tuple(writes), (*without, *silent)
 
     def _require_seen(self, answers: Mapping[str, Answer]) -> None:
         """Say which topics of the sink are not shown, or are not there: what is open on them is not known."""

@@ -140,17 +140,7 @@ class Wire:
         Returns:
             Those of all partitions, and the partitions that no leader answered for.
         """
-        requests = {}
-        for leader, partitions in led.items():
-            topics: dict[str, list[int]] = defaultdict(list)
-            for each in partitions:
-                topics[each.topic].append(each.partition)
-            requests[leader] = DescribeProducersRequest(
-                topics=[
-                    DescribeProducersRequest.TopicRequest(name=name, partition_indexes=numbers)
-                    for name, numbers in topics.items()
-                ]
-            )
+        requests = {leader: _producers_request(partitions) for leader, partitions in led.items()}
         made, silent = [], dict.fromkeys(each for partitions in led.values() for each in partitions)
         asked = frozenset(silent)
         for response in self._ask(requests).values():
@@ -221,25 +211,7 @@ class Wire:
             max_version=_FETCH_BY_NAME,
         )
         response = self.ask(leader, request)
-        if response is None:
-            return None
-        answers = [
-            each
-            for one in response.responses
-            for each in one.partitions
-            if (one.topic, each.partition_index) == (at.topic, at.partition)
-        ]
-        if len(answers) != 1:
-            return None  # it is not about what was asked
-        (answer,) = answers
-        return Fetched(
-            error_code=answer.error_code,
-            log_start=answer.log_start_offset,
-            last_stable_offset=answer.last_stable_offset,
-            high_watermark=answer.high_watermark,
-            aborted=frozenset((each.producer_id, each.first_offset) for each in answer.aborted_transactions or ()),
-            batches=tuple(headers(bytes(answer.records or b""))),
-        )
+        return None if response is None else _fetched(response, at)
 
     def coordinator(self, transactional_id: str) -> int | None:
         """Find the node id of an id's coordinator anew; None where it may not be told, or nobody told it."""
@@ -358,3 +330,35 @@ def _answer(each: Any) -> Answer | None:
     if each.error_code == NOT_FOUND:
         return Missing.ABSENT
     return Missing.DENIED if each.error_code in DENIED else None
+
+
+def _fetched(response: Any, at: TopicPartition) -> Fetched | None:
+    """Return what a response says of a partition; None where it is not about that one."""
+    answers = [
+        partition
+        for topic in response.responses
+        for partition in topic.partitions
+        if (topic.topic, partition.partition_index) == (at.topic, at.partition)
+    ]
+    if len(answers) != 1:
+        return None
+    (answer,) = answers
+    aborted = answer.aborted_transactions or ()
+    return Fetched(
+        error_code=answer.error_code,
+        log_start=answer.log_start_offset,
+        last_stable_offset=answer.last_stable_offset,
+        high_watermark=answer.high_watermark,
+        aborted=frozenset((transaction.producer_id, transaction.first_offset) for transaction in aborted),
+        batches=tuple(headers(bytes(answer.records or b""))),
+    )
+
+
+def _producers_request(partitions: Iterable[TopicPartition]) -> DescribeProducersRequest:
+    numbers: dict[str, list[int]] = defaultdict(list)
+    for partition in partitions:
+        numbers[partition.topic].append(partition.partition)
+    request = DescribeProducersRequest.TopicRequest
+    return DescribeProducersRequest(
+        topics=[request(name=name, partition_indexes=indexes) for name, indexes in numbers.items()]
+    )

@@ -173,14 +173,7 @@ def enumerator_pieces(cursor: Cursor, moves: Moves) -> list[Piece]:
             _move(split, moves)
         after_name = split.place + 2 + len(split.topic)
         if move.new_topic != split.topic:
-            topic = move.new_topic.encode("ascii")
-            name = len(topic).to_bytes(2, "big") + topic
-            if full:
-                size = int.from_bytes(cursor.data[split.place - 4 : split.place], "big")
-                size += len(topic) - len(split.topic)
-                made.append(Piece(split.place - 4, after_name, size.to_bytes(4, "big") + name))
-            else:
-                made.append(Piece(split.place, after_name, name))
+            made.append(_renamed(cursor.data, split, move.new_topic.encode("ascii"), after_name, full=full))
         if full and (move.new != move.old if split.start >= 0 else not split.assigned):
             made.append(Piece(after_name + 4, after_name + 12, move.new.to_bytes(8, "big")))
     grown = sum(len(piece.data) - (piece.end - piece.start) for piece in made)
@@ -205,3 +198,12 @@ def begins_new_at_earliest(cursor: Cursor | None) -> bool:
     size_at = cursor.at + 8
     end = size_at + 4 + int.from_bytes(cursor.data[size_at : size_at + 4], "big")
     return found.version in _DISCOVERY_KNOWN and cursor.data[end - 1] == 1
+
+
+def _renamed(data: bytes, split: Split, topic: bytes, after_name: int, *, full: bool) -> Piece:
+    """Return the new name of a split's topic, and where splits have a length, the new one."""
+    name = len(topic).to_bytes(2, "big") + topic
+    if not full:
+        return Piece(split.place, after_name, name)
+    size = int.from_bytes(data[split.place - 4 : split.place], "big") + len(topic) - len(split.topic)
+    return Piece(split.place - 4, after_name, size.to_bytes(4, "big") + name)

@@ -12,7 +12,7 @@ from offsetwise.engines.kcl.kinesis import KEY, checkpoint_of
 from offsetwise.engines.kcl.other_clients import keys_of, other_use
 from offsetwise.errors import ApplyError, ClusterAuthError, ClusterError
 from offsetwise.findings.reading import checkpoint_damaged
-from offsetwise.model import AnyPosition, Checkpoint, Comparison
+from offsetwise.model import AnyPosition, Checkpoint, Comparison, ShardPosition
 from offsetwise.storage.dynamodb import Item, Table
 from offsetwise.streams.kinesis.findings import table_shared
 from offsetwise.streams.kinesis.tables import DynamoTable
@@ -97,13 +97,7 @@ def read_leases(table: DynamoTable) -> Leases:
     if wrong is not None:
         raise ApplyError(f"{table.uri}: {wrong.message} Nothing was written.", fix=wrong.fix)
     shards = read.sources[0].shards
-    several = next((each.stream for each in shards if each.stream is not None), None)
-    if several is not None:
-        raise ApplyError(
-            f"{table.uri}: expected the leases of one stream, found some that name theirs, such as {several}: tables "
-            "of several streams are read, and not written to. Nothing was written.",
-            fix=NAME_ANOTHER,
-        )
+    _require_one_stream(table, shards)
     held = read.details.leases if isinstance(read.details, KclDetails) else ()
     keys = {each.key for each in held}
     without = next((each.key for each in held if each.counter is None), None)
@@ -144,3 +138,13 @@ def _is_lease(row: Item) -> bool:
 
 def _as_table(name: str, rows: Sequence[Item]) -> Table:
     return Table(name=name, keys=((KEY, "HASH"),), items=tuple(rows))
+
+
+def _require_one_stream(table: DynamoTable, shards: Sequence[ShardPosition]) -> None:
+    several = next((shard.stream for shard in shards if shard.stream is not None), None)
+    if several is not None:
+        raise ApplyError(
+            f"{table.uri}: expected the leases of one stream, found some that name theirs, such as {several}: tables "
+            "of several streams are read, and not written to. Nothing was written.",
+            fix=NAME_ANOTHER,
+        )

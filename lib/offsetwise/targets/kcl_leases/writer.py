@@ -210,16 +210,9 @@ def _to_write(plan: Plan, table: LeaseTable, found: Leases) -> tuple[WrittenLeas
     for key, one in sorted(planned.items()):
         place, row, now = place_of(one), found.rows.get(key), found.places.get(key)
         if reviewed and now not in (one.old_offset, place):
-            raise StalePlanError(
-                f"{table.uri}: expected {key} at {one.old_offset} as reviewed, found {now}. Nothing was written.",
-                fix=_AGAIN,
-            )
+            raise _stale(table, f"{key} at {one.old_offset} as reviewed", f"{now}")
         if pinned is not None and now not in (pinned.get(key), place):
-            raise StalePlanError(
-                f"{table.uri}: expected {key} at {pinned.get(key) or 'no lease'} as reviewed, found "
-                f"{now or 'no lease'}. Nothing was written.",
-                fix=_AGAIN,
-            )
+            raise _stale(table, f"{key} at {pinned.get(key) or 'no lease'} as reviewed", f"{now or 'no lease'}")
         if elsewhere and now not in (None, place):
             raise StalePlanError(
                 f"{table.uri}: expected no lease of {key} yet, because the plan is for another stream, found it at "
@@ -230,14 +223,15 @@ def _to_write(plan: Plan, table: LeaseTable, found: Leases) -> tuple[WrittenLeas
             made.append(
                 WrittenLease(key=key, position=place, before_position=now, before=None if row is None else dumped(row))
             )
-    left = [key for key, at in found.places.items() if key not in planned and str(at) != Place.SHARD_END]
-    if left:
-        raise StalePlanError(
-            f"{table.uri}: expected a position in the plan for every lease that is not read to its end, found none "
-            f"for {min(left)}. Nothing was written.",
-            fix=_AGAIN,
-        )
+    missing = [key for key, at in found.places.items() if key not in planned and str(at) != Place.SHARD_END]
+    if missing:
+        expected = "a position in the plan for every lease that is not read to its end"
+        raise _stale(table, expected, f"none for {min(missing)}")
     return tuple(made)
+
+
+def _stale(table: LeaseTable, expected: str, found: str) -> StalePlanError:
+    return StalePlanError(f"{table.uri}: expected {expected}, found {found}. Nothing was written.", fix=_AGAIN)
 
 
 def _change(plan: Plan, one: WrittenLease, found: Leases) -> LeaseChange:

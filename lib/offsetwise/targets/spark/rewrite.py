@@ -75,13 +75,8 @@ def rewrite(plan: Plan, folder: FolderReader, *, young_s: float) -> CheckpointRe
     fixed = _repaired(plan, folder)
     base = folder if fixed is None else Overlay(folder=folder, replaced=fixed.replaced, dropped=fixed.dropped)
     logs = Logs.of(base)
-    restart = decide_restart(logs.planned, logs.committed)
-    if plan.moves_nothing:
-        target = _Target(batch=restart.starts_after, pending=restart.reruns, previous=None)
-        edits = tuple(_newest_kept(base, target))
-    else:
-        target = _target(plan, logs, restart)
-        edits = tuple(_moved(plan, base, checkpoint if fixed is None else fixed.checkpoint or checkpoint, target))
+    target = _target(plan, logs, decide_restart(logs.planned, logs.committed))
+    edits = tuple(_moved(plan, base, checkpoint if fixed is None else fixed.checkpoint or checkpoint, target))
     refuse_running(checkpoint, folder, target.pending, young_s)
     sums = tuple(_checksums(base, edits))
     left_out = () if target.drop_above is None else after_batch(base, logs, target.drop_above)
@@ -139,6 +134,8 @@ def _newest_kept(folder: FolderReader, target: _Target) -> Iterator[FileEdit]:
 
 
 def _moved(plan: Plan, folder: FolderReader, checkpoint: Checkpoint, target: _Target) -> Iterator[FileEdit]:
+    if plan.moves_nothing:
+        return _newest_kept(folder, target)
     newest_batch = target.batch if target.pending is None else target.pending
     if has_opaque_positions(plan) and newest_batch is not None:
         pending = target.pending is not None
@@ -160,6 +157,8 @@ def _from_original(folder: FolderReader, fixed: Repaired | None, edits: tuple[Fi
 
 
 def _target(plan: Plan, logs: Logs, restart: Restart) -> _Target:
+    if plan.moves_nothing:
+        return _Target(batch=restart.starts_after, pending=restart.reruns, previous=None)
     if plan.rewind_to is not None:
         return _rewound(plan.rewind_to, logs)
     if not restart.known and restart.last_planned is not None:

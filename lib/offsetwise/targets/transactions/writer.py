@@ -98,19 +98,11 @@ class SinkWriter(Writer):
                 if _is_done(port, each, answer, sent=number <= sent):
                     continue
                 if not _is_open(port, each, answer):
-                    raise StalePlanError(
-                        f"{each.name}: expected it open as it was reviewed, found {_told(answer)}. Nothing was sent "
-                        f"for it.{_rest(plan, number, port)}",
-                        fix=_STALE,
-                    )
+                    raise _not_open(each, answer, _rest(plan, number, port))
                 journal.note(context.step, sending=json.dumps([number, *_request(each)]))
                 reply = port.end(each)
                 if reply.elsewhere is not None:
-                    raise StalePlanError(
-                        f"{each.name}: expected a connection to the reviewed cluster {sink.cluster_id}, found that the "
-                        f"address leads to {reply.elsewhere} now. Nothing was sent for it.{_rest(plan, number, None)}",
-                        fix=_LED_AWAY,
-                    )
+                    raise _led_away(each, sink, reply.elsewhere, _rest(plan, number, None))
                 if reply.code != 0:
                     self._require_ended(plan, number, port, reply)
             _verify(plan, port)
@@ -321,3 +313,19 @@ def _told(answer: Answer | None) -> str:
 def _some(told: list[str]) -> str:
     more = f" And {len(told) - _NAMED:,} more." if len(told) > _NAMED else ""
     return " ".join(told[:_NAMED]) + more
+
+
+def _not_open(transaction: PlannedTransaction, answer: Answer | None, rest: str) -> StalePlanError:
+    return StalePlanError(
+        f"{transaction.name}: expected it open as it was reviewed, found {_told(answer)}. Nothing was sent for "
+        f"it.{rest}",
+        fix=_STALE,
+    )
+
+
+def _led_away(transaction: PlannedTransaction, sink: SinkRequirement, elsewhere: str, rest: str) -> StalePlanError:
+    return StalePlanError(
+        f"{transaction.name}: expected a connection to the reviewed cluster {sink.cluster_id}, found that the "
+        f"address leads to {elsewhere} now. Nothing was sent for it.{rest}",
+        fix=_LED_AWAY,
+    )

@@ -5,7 +5,7 @@ The readers' positions count. What the coordinator has handed out is older, and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from offsetwise.engines.flink.binary import Cursor, DamagedError
@@ -62,13 +62,7 @@ def read_source(kept: Kept) -> tuple[CheckpointSource, list[Problem]] | None:
     shards = tuple(each.shard for each in every)
     problems += _together(kept, every)
     if not shards and not failed:
-        effect = (
-            "A restore begins new shards at their oldest record and none that the state has seen before: a shard that "
-            "was gone counts as finished, and connectors before 4.3.0 could lose the state when stopped."
-        )
-        if kept.written_ms is not None:
-            effect += f" Of such a shard nothing is read that came since this was written, at {utc(kept.written_ms)}."
-        problems += state_empty(kept.called, effect)
+        problems += _empty(kept)
     kinds = {each.kind for each in (*every, *(enumerator.splits if enumerator else ()))}
     kind = OF_TABLES if kinds == {OF_TABLES} else KINESIS
     made = CheckpointSource(
@@ -166,3 +160,13 @@ def _together(kept: Kept, splits: Sequence[ShardSplit]) -> list[Problem]:
 
 def _several(keys: Sequence[tuple[str, str]]) -> str:
     return keys[0][1] + (f" and {many(len(keys) - 1, 'more shard')}" if len(keys) > 1 else "")
+
+
+def _empty(kept: Kept) -> Iterable[Problem]:
+    effect = (
+        "A restore begins new shards at their oldest record and none that the state has seen before: a shard that "
+        "was gone counts as finished, and connectors before 4.3.0 could lose the state when stopped."
+    )
+    if kept.written_ms is not None:
+        effect += f" Of such a shard nothing is read that came since this was written, at {utc(kept.written_ms)}."
+    return state_empty(kept.called, effect)

@@ -42,29 +42,13 @@ def drop_pending_batch(damaged: Damaged, values: Mapping[str, str]) -> Repaired:
 
 def remove_damaged_commit(damaged: Damaged, values: Mapping[str, str]) -> Repaired:  # noqa: ARG001 - as every repair
     """Leave out the newest commit, which Spark cannot read: its batch runs again with the same ends."""
-    logs = damaged.logs
-    if not logs.committed:
-        raise UnrepairableError(
-            "commits/ has no batch.",
-            fix="Nothing is to be removed: see with `offsetwise inspect` whether anything else is wrong.",
-        )
-    batch = logs.committed[-1]
-    path = f"commits/{batch}"
-    try:
-        parse_commit(damaged.read(path) or b"")
-    except GarbledError:
-        pass
-    else:
-        raise UnrepairableError(
-            f"{path}, the newest one, is whole, and Spark reads no other.",
-            fix="Nothing is to be removed: see with `offsetwise inspect` whether anything else is wrong.",
-        )
+    logs, batch = damaged.logs, _batch_of_damaged_commit(damaged)
     if not logs.planned or logs.planned[-1] < batch:
         raise UnrepairableError(
             f"offsets/{batch} is lost as well, so batch {batch} cannot run again.",
             fix="Restore the folder from a backup.",
         )
-    dropped = frozenset(logs.with_checksum(path))
+    dropped = frozenset(logs.with_checksum(f"commits/{batch}"))
     last = logs.planned[-1]
     if last == batch + 1:
         damaged.require_state(batch)
@@ -119,4 +103,21 @@ def drop_batch_after_gap(damaged: Damaged, values: Mapping[str, str]) -> Repaire
             IGNORED.format(ids=ids),
             state_used(before if before in logs.committed else before - 1, stateful=damaged.stateful),
         ),
+    )
+
+
+def _batch_of_damaged_commit(damaged: Damaged) -> int:
+    if not damaged.logs.committed:
+        raise UnrepairableError(
+            "commits/ has no batch.",
+            fix="Nothing is to be removed: see with `offsetwise inspect` whether anything else is wrong.",
+        )
+    batch = damaged.logs.committed[-1]
+    try:
+        parse_commit(damaged.read(f"commits/{batch}") or b"")
+    except GarbledError:
+        return batch
+    raise UnrepairableError(
+        f"commits/{batch}, the newest one, is whole, and Spark reads no other.",
+        fix="Nothing is to be removed: see with `offsetwise inspect` whether anything else is wrong.",
     )

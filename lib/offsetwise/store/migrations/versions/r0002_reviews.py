@@ -49,8 +49,13 @@ def upgrade() -> None:
     """Make the tables, and the triggers that keep their rules."""
     _audit()
     _plans()
+    _versions()
+    _editors()
     _files()
-    _deciding()
+    _submissions()
+    _decisions()
+    _comments()
+    _receipts()
     rules = _sqlite_rules if op.get_bind().dialect.name == "sqlite" else _postgresql_rules
     for statement in rules():
         op.execute(sa.text(statement))
@@ -122,6 +127,9 @@ def _plans() -> None:
         sqlite_where=sa.text(_OPEN),
         postgresql_where=sa.text(_OPEN),
     )
+
+
+def _versions() -> None:
     op.create_table(
         "review_version",
         sa.Column("id", _ID, primary_key=True),
@@ -135,6 +143,9 @@ def _plans() -> None:
         sa.Column("content", sa.LargeBinary, nullable=False),
         sa.UniqueConstraint("plan_id", "number", name="uq_review_version"),
     )
+
+
+def _editors() -> None:
     op.create_table(
         "review_editor",
         _refers("plan_id", "review_plan.id", primary_key=True),
@@ -160,7 +171,7 @@ def _files() -> None:
     )
 
 
-def _deciding() -> None:
+def _submissions() -> None:
     op.create_table(
         "review_submission",
         sa.Column("id", _ID, primary_key=True),
@@ -172,6 +183,9 @@ def _deciding() -> None:
         _written_with(),
         sa.UniqueConstraint("version_id", "round", name="uq_review_submission"),
     )
+
+
+def _decisions() -> None:
     op.create_table(
         "review_decision",
         sa.Column("id", _ID, primary_key=True),
@@ -191,6 +205,9 @@ def _deciding() -> None:
         sa.CheckConstraint("verdict IN ('approved', 'rejected')", name="ck_review_decision_verdict"),
         sa.CheckConstraint("separation IN (0, 1)", name="ck_review_decision_separation"),
     )
+
+
+def _comments() -> None:
     op.create_table(
         "review_comment",
         sa.Column("id", _ID, primary_key=True),
@@ -202,6 +219,9 @@ def _deciding() -> None:
         _written_with(),
     )
     op.create_index("ix_review_comment_plan", "review_comment", ["plan_id"])
+
+
+def _receipts() -> None:
     op.create_table(
         "review_receipt",
         sa.Column("id", _ID, primary_key=True),

@@ -166,10 +166,8 @@ def _judged(cell: Cell, asked: _Asked) -> Iterator[tuple[int, HashKeyPart]]:
             below, highest = (min(max(0, place - passed), len(each.at)) for place in (low, high))
             count = len(each.at)
             copies = (n for n, identity in enumerate(each.identities(highest, count), highest) if identity in known)
-            yield (
-                number,
-                replace(part, at=each.at, below=below, below_highest=highest, below_copy=next(copies, count)),
-            )
+            of_shard = replace(part, at=each.at, below=below, below_highest=highest, below_copy=next(copies, count))
+            yield number, of_shard
             passed += len(each.at)
         elif part.cut.place is not None and part.cut.place < passed:
             yield number, replace(part, at=each.at)  # its parent is unread from somewhere on, and so it is wholly
@@ -240,22 +238,27 @@ def _checked(
     return made
 
 
+def _without_records(window: ShardWindow, *, last: bool) -> ShardCut:
+    """Cut a shard of whose hash keys no record is left on either stream: it is read from its start."""
+    certain = window.whole and window.at_end
+    start = 0 if certain else None
+    return ShardCut(
+        shard=window.shard.partition,
+        exactness=Exactness.EXACT if certain else Exactness.UNKNOWN if last else None,
+        reason=Reason.EMPTY_LOGS,
+        index=start,
+        highest=start,
+        replay=start,
+        foreign_below=start,
+        ahead=Ahead(examined=True, missing=0, duplicated=0, foreign=0) if certain else Ahead(examined=False),
+    )
+
+
 def _combined(window: ShardWindow, parts: Sequence[HashKeyPart], asked: _Asked) -> ShardCut:
     """Find the one place of a shard that fits all of its parts."""
     number, count = window.shard.partition, len(window.identities)
     if not parts:
-        # No record of its hash keys is left on either stream: it is read from its start.
-        certain = window.whole and window.at_end
-        return ShardCut(
-            shard=number,
-            exactness=Exactness.EXACT if certain else Exactness.UNKNOWN if asked.last else None,
-            reason=Reason.EMPTY_LOGS,
-            index=0 if certain else None,
-            highest=0 if certain else None,
-            replay=0 if certain else None,
-            foreign_below=0 if certain else None,
-            ahead=Ahead(examined=certain, missing=0, duplicated=0, foreign=0) if certain else Ahead(examined=False),
-        )
+        return _without_records(window, last=asked.last)
     doubtful = next((each for each in parts if each.cut.exactness is None), None) or next(
         (each for each in parts if each.cut.exactness is Exactness.UNKNOWN), None
     )

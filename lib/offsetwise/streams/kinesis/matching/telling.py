@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from offsetwise.comparison import Scene
-from offsetwise.model import AnyPosition, Cluster, Exactness, LogRange, Method, RawReuse, RawVerdict, Translation
+from offsetwise.model import Ahead, AnyPosition, Cluster, Exactness, LogRange, Method, RawReuse, RawVerdict, Translation
 from offsetwise.streams.kinesis.matching.proving import parts_of
 from offsetwise.streams.kinesis.matching.search import Search
 from offsetwise.streams.kinesis.matching.shards import HashKeyPart, ShardCut
@@ -21,15 +21,7 @@ _IDENTITY: Final = "partition key and data"
 
 def match_of(scene: Scene, first: Query, search: Search, number: int, cut: ShardCut | None, *, salt: bytes) -> Match:
     """Make the position of one shard of the new stream, and what was learnt about it."""
-    position = replace(
-        first,
-        partition=number,
-        offset=search.streams.place_in(number),
-        old=LogRange(log_start=TRIM_HORIZON, lso=LATEST, hw=LATEST),
-        new=scene.log(Cluster.NEW, first.new_topic, number),
-        planned=None,
-        planned_batch=None,
-    )
+    position = _position(scene, first, search, number)
     if cut is None or cut.index is None:
         return Match(query=position, stream=nowhere(why_not(search, number, cut)))
     window, shard = search.new[number], search.streams.new[number]
@@ -214,24 +206,36 @@ def _statements(search: Search, cut: ShardCut) -> Iterator[str]:
         if count:
             where = f"in any {search.copies.called} of {search.streams.new_name!r}"
             yield f"{many(count, 'record')} that the job {told} {'has' if count == 1 else 'have'} no copy {where}."
-    if not cut.ahead.examined:
-        yield "What lies further ahead was not examined."
-    elif counts := [
-        f"{count:,} {word}"
-        for count, word in (
-            (cut.ahead.missing, "missing there"),
-            (cut.ahead.duplicated, "there more than once"),
-            (cut.ahead.foreign, "of unknown origin"),
-        )
-        if count
-    ]:
-        yield f"Ahead, read on both streams to the end: {', '.join(counts)}."
-    elif cut.ahead.missing is None:
-        yield "Everything ahead was read on both streams; whether copies are still to come, it does not show."
-    else:
-        yield "Everything ahead was read on both streams and is the same."
+    yield _ahead(cut.ahead)
 
 
 def _calls(search: Search) -> str:
     read = "both streams were" if search.streams.by_hash else f"{search.streams.old_name!r} were"
     return f"The shards of {read} read by {many(search.calls, 'call')}, at most four a second and shard."
+
+
+def _position(scene: Scene, first: Query, search: Search, number: int) -> Query:
+    return replace(
+        first,
+        partition=number,
+        offset=search.streams.place_in(number),
+        old=LogRange(log_start=TRIM_HORIZON, lso=LATEST, hw=LATEST),
+        new=scene.log(Cluster.NEW, first.new_topic, number),
+        planned=None,
+        planned_batch=None,
+    )
+
+
+def _ahead(ahead: Ahead) -> str:
+    counted = (
+        (ahead.missing, "missing there"),
+        (ahead.duplicated, "there more than once"),
+        (ahead.foreign, "of unknown origin"),
+    )
+    if not ahead.examined:
+        return "What lies further ahead was not examined."
+    if counts := [f"{count:,} {word}" for count, word in counted if count]:
+        return f"Ahead, read on both streams to the end: {', '.join(counts)}."
+    if ahead.missing is None:
+        return "Everything ahead was read on both streams; whether copies are still to come, it does not show."
+    return "Everything ahead was read on both streams and is the same."
