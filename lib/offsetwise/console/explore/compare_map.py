@@ -51,19 +51,11 @@ def heat_map(rows: Sequence[PartitionComparison], colours: Palette) -> go.Figure
     column = {number: index for index, number in enumerate(numbers)}
     known, blank, hover = _cells(shown, lane, column)
     reach = float(np.nanmax(np.abs(known), initial=0.0)) or 1.0
-    ticks = [tick for tick in ticks_between(-reach, reach, at_most=9) if abs(tick) < 10**12]
     labels = [escaping.label(topic) for topic in topics]
-    figure = go.Figure()
     common = {"x": [str(number) for number in numbers], "y": labels, "xgap": 1 if len(numbers) < 120 else 0, "ygap": 2}
-    figure.add_trace(
-        go.Heatmap(
-            **common,
-            z=blank,
-            colorscale=[[0, colours.blank], [1, colours.blank]],
-            showscale=False,
-            hoverinfo="skip",
-        )
-    )
+    one_colour = [[0, colours.blank], [1, colours.blank]]
+    figure = go.Figure()
+    figure.add_trace(go.Heatmap(**common, z=blank, colorscale=one_colour, showscale=False, hoverinfo="skip"))
     figure.add_trace(
         go.Heatmap(
             **common,
@@ -74,14 +66,7 @@ def heat_map(rows: Sequence[PartitionComparison], colours: Palette) -> go.Figure
             colorscale=[[0, colours.before], [0.5, colours.middle], [1, colours.after]],
             text=hover,
             hovertemplate="%{y} · %{text}<extra></extra>",
-            colorbar={
-                "title": axis_title("old number lands<br>(records)", colours),
-                "tickvals": [scaled(tick) for tick in ticks],
-                "ticktext": ["right position" if tick == 0 else shortened(tick) for tick in ticks],
-                "tickfont": {"size": SMALL_PX, "color": colours.muted},
-                "outlinewidth": 0,
-                "thickness": 12,
-            },
+            colorbar=_scale(reach, colours),
         )
     )
     figure.update_layout(
@@ -98,6 +83,19 @@ def heat_map(rows: Sequence[PartitionComparison], colours: Palette) -> go.Figure
     )
     figure.update_yaxes(type="category", autorange="reversed", **named_rows(colours))
     return figure
+
+
+def _scale(reach: float, colours: Palette) -> dict[str, object]:
+    """Return the bar of colours, with the numbers of records that they stand for."""
+    ticks = [tick for tick in ticks_between(-reach, reach, at_most=9) if abs(tick) < 10**12]
+    return {
+        "title": axis_title("old number lands<br>(records)", colours),
+        "tickvals": [scaled(tick) for tick in ticks],
+        "ticktext": ["right position" if tick == 0 else shortened(tick) for tick in ticks],
+        "tickfont": {"size": SMALL_PX, "color": colours.muted},
+        "outlinewidth": 0,
+        "thickness": 12,
+    }
 
 
 def _cells(

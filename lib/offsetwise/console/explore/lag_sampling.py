@@ -20,15 +20,9 @@ _EVERY: Final = {"10 s": 10.0, "30 s": 30.0, "60 s": 60.0, "5 min": 300.0}
 def draw(answers: Answers, migration: Offered) -> None:
     """Draw what samples this migration here, with the button to start or stop it."""
     if migration.recorded:
-        st.markdown(
-            f":gray[This lag was recorded from {migration.recorded_from}"
-            + (
-                ""
-                if migration.may_be_one
-                else ", with its gaps: a group read on while the job was stopped, and the mirror stood still twice"
-            )
-            + ". There is nothing to sample.]"
-        )
+        gaps = ", with its gaps: a group read on while the job was stopped, and the mirror stood still twice"
+        told = f"{migration.recorded_from}{'' if migration.may_be_one else gaps}"
+        st.markdown(f":gray[This lag was recorded from {told}. There is nothing to sample.]")
         return
     state = answers.reader.sampling(migration.name)
     if state is not None and state.error is not None:

@@ -89,14 +89,7 @@ def rulers(row: PartitionComparison, colours: Palette) -> go.Figure:
             figure.add_trace(_bar(clipped, y, marker, hover))
     tone = colours.tone(verdicts.raw(row).tone)
     figure.add_trace(_bar((min(0, away), max(0, away)), _NEW_Y, {"color": tone, "opacity": 0.85}, _cost(row)))
-    for x, y, colour, symbol in (
-        (0, _OLD_Y, colours.next_record, "circle"),
-        (0, _NEW_Y, colours.next_record, "circle"),
-        (away, _NEW_Y, colours.raw, "x"),
-    ):
-        line = {"width": 1.5, "color": colours.page}
-        mark = {"symbol": symbol, "size": 13, "color": colour, "line": line}
-        figure.add_trace(go.Scatter(x=[x], y=[y], mode="markers", marker=mark, hoverinfo="skip"))
+    figure.add_traces([*_marks(away, colours)])
     figure.update_layout(
         barmode="overlay",
         showlegend=False,
@@ -106,6 +99,23 @@ def rulers(row: PartitionComparison, colours: Palette) -> go.Figure:
         annotations=[*_labels(row, old, new, colours), *_ticks(window, old, new, colours)],
         **page_style(colours),
     )
+    _axes(figure, window, colours)
+    return figure
+
+
+def _marks(away: int, colours: Palette) -> Iterator[go.Scatter]:
+    """Yield the marks of the same record on both rulers, and of the old number on the new one."""
+    for x, y, colour, symbol in (
+        (0, _OLD_Y, colours.next_record, "circle"),
+        (0, _NEW_Y, colours.next_record, "circle"),
+        (away, _NEW_Y, colours.raw, "x"),
+    ):
+        line = {"width": 1.5, "color": colours.page}
+        mark = {"symbol": symbol, "size": 13, "color": colour, "line": line}
+        yield go.Scatter(x=[x], y=[y], mode="markers", marker=mark, hoverinfo="skip")
+
+
+def _axes(figure: go.Figure, window: _Window, colours: Palette) -> None:
     width = window.high - window.low
     figure.update_xaxes(range=[window.low - width * 0.01, window.high + width * 0.01], visible=False, fixedrange=True)
     figure.update_yaxes(
@@ -119,7 +129,6 @@ def rulers(row: PartitionComparison, colours: Palette) -> go.Figure:
         fixedrange=True,
         automargin=True,
     )
-    return figure
 
 
 def _bar(span: tuple[int, int], y: float, marker: dict[str, object], hover: str) -> go.Bar:

@@ -5,7 +5,7 @@ Where a job is in them can be written into each.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -116,25 +116,7 @@ def tree(shards: Sequence[Shard], colours: Palette, marks: Mapping[MarkKey, Mark
         dict.fromkeys((side, stream, generation) for side, stream, generation, _ in sorted(shards, key=_order))
     )
     lanes = {name: lane for lane, name in enumerate(names)}
-    figure = go.Figure()
-    for side, marker in (("both", solid(colours)), ("old", solid(colours)), ("new", hatched(colours))):
-        for closed in (False, True):
-            drawn = [one for one in shards if one[0] == side and one[3].closed is closed]
-            if drawn:
-                figure.add_trace(
-                    go.Bar(
-                        name=f"{'closed' if closed else 'open'} on {'the stream' if side == 'both' else side}",
-                        orientation="h",
-                        y=[lanes[one[:3]] - _BAR_UP for one in drawn],
-                        base=[one[3].low / _KEYS for one in drawn],
-                        x=[(one[3].high + 1 - one[3].low) / _KEYS for one in drawn],
-                        width=_BAR,
-                        marker={**marker, "line": {"width": 2, "color": colours.page}},
-                        opacity=0.35 if closed else 1.0,
-                        hovertext=[_hover(one, _marks(one, marks)) for one in drawn],
-                        hoverinfo="text",
-                    )
-                )
+    figure = go.Figure([*_bars(shards, lanes, marks, colours)])
     figure.update_layout(
         barmode="overlay",
         height=_FRAME_PX + (_MARKED_LANE_PX if marks else _LANE_PX) * max(1, len(names)),
@@ -160,6 +142,31 @@ def tree(shards: Sequence[Shard], colours: Palette, marks: Mapping[MarkKey, Mark
         if (text := _label(one, _marks(one, marks)))
     ]
     return figure
+
+
+def _bars(
+    shards: Sequence[Shard],
+    lanes: Mapping[tuple[str, str, int], int],
+    marks: Mapping[MarkKey, Mark],
+    colours: Palette,
+) -> Iterator[go.Bar]:
+    """Yield the bars of each cluster, those of open and of closed shards apart."""
+    for side, marker in (("both", solid(colours)), ("old", solid(colours)), ("new", hatched(colours))):
+        for closed in (False, True):
+            drawn = [one for one in shards if one[0] == side and one[3].closed is closed]
+            if drawn:
+                yield go.Bar(
+                    name=f"{'closed' if closed else 'open'} on {'the stream' if side == 'both' else side}",
+                    orientation="h",
+                    y=[lanes[one[:3]] - _BAR_UP for one in drawn],
+                    base=[one[3].low / _KEYS for one in drawn],
+                    x=[(one[3].high + 1 - one[3].low) / _KEYS for one in drawn],
+                    width=_BAR,
+                    marker={**marker, "line": {"width": 2, "color": colours.page}},
+                    opacity=0.35 if closed else 1.0,
+                    hovertext=[_hover(one, _marks(one, marks)) for one in drawn],
+                    hoverinfo="text",
+                )
 
 
 def _marks(one: Shard, marks: Mapping[MarkKey, Mark]) -> tuple[tuple[str, Mark], ...]:

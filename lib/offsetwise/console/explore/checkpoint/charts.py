@@ -43,18 +43,14 @@ def offsets(facts: Sequence[BatchFact], colours: Palette, what: str, *, lanes: i
     for name, committed, symbol in (("committed", True, "circle"), ("planned", False, "circle-open")):
         marks = [fact for fact in facts if fact.batch.committed is committed and fact.end is not None]
         if marks:
+            line = {"width": 2.5, "color": colours.old}
             figure.add_trace(
                 go.Scatter(
                     name=name,
                     x=[fact.batch.id for fact in marks],
                     y=[fact.end for fact in marks],
                     mode="markers",
-                    marker={
-                        "symbol": symbol,
-                        "size": 9,
-                        "color": colours.old,
-                        "line": {"width": 2.5, "color": colours.old},
-                    },
+                    marker={"symbol": symbol, "size": 9, "color": colours.old, "line": line},
                     hovertext=[_ended(fact, what) for fact in marks],
                     hoverinfo="text",
                 )

@@ -69,24 +69,27 @@ def ranges(lanes: Sequence[Lane], colours: Palette, *, both_read: bool = True) -
             first, last = wording.number(log.log_start), wording.number(log.hw)
             notes.append(note(start, lane + shift, first, colours.text, anchor="right", away=_AWAY))
             notes.append(note(max(end, start + _THIN), lane + shift, last, colours.text, away=_AWAY))
-        figure.add_trace(
-            go.Bar(
-                name=f"{side} cluster",
-                orientation="h",
-                y=[lane + shift for lane, *_ in bars],
-                base=[start for _, start, *_ in bars],
-                x=[width for *_, width, _ in bars],
-                width=_BAR,
-                marker=marker,
-                hovertext=[text for *_, text in bars],
-                hoverinfo="text",
-            )
-        )
+        figure.add_trace(_bars(side, shift, bars, marker))
     _stable(figure, lanes, colours)
     _dress(figure, lanes, colours)
     # All at once: adding one annotation copies and checks all that are there.
     figure.layout.annotations = notes
     return figure
+
+
+def _bars(side: str, shift: float, bars: Sequence[tuple[int, float, float, str]], marker: dict[str, object]) -> go.Bar:
+    """Return the bars of one cluster, of which lane, start, width and text for the pointer are given."""
+    return go.Bar(
+        name=f"{side} cluster",
+        orientation="h",
+        y=[lane + shift for lane, *_ in bars],
+        base=[start for _, start, *_ in bars],
+        x=[width for *_, width, _ in bars],
+        width=_BAR,
+        marker=marker,
+        hovertext=[text for *_, text in bars],
+        hoverinfo="text",
+    )
 
 
 def takeaway(lanes: Sequence[Lane]) -> str:
