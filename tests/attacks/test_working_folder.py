@@ -69,6 +69,30 @@ def test_python_itself_would_run_them(planted: Path) -> None:
     assert ran(planted) == ["ran-psutil"]
 
 
+@with_cases("where", ["the working folder", "the folder above"])
+@with_cases("jars", ["jars", "assembly"])
+@with_cases("named", [None, ""], ids=["no SPARK_HOME", "an empty SPARK_HOME"])
+def test_a_command_starts_no_spark_that_lies_around_its_working_folder(
+    where: str, jars: str, named: str | None, tmp_path: Path
+) -> None:
+    """PySpark takes the folder above for a Spark where it looks like one."""
+    folder = tmp_path / "spark" / "python"
+    home, noted = folder if where == "the working folder" else folder.parent, tmp_path / "ran"
+    for part in (folder, home / "bin", home / jars):
+        part.mkdir(parents=True, exist_ok=True)
+    for script in ("spark-submit", "spark-class", "load-spark-env.sh", "find-spark-home"):
+        (home / "bin" / script).write_text(f"#!/bin/sh\necho ran > {noted}\nexit 1\n", encoding="utf-8")
+        (home / "bin" / script).chmod(0o755)
+    environment = {name: value for name, value in os.environ.items() if name != "SPARK_HOME"}
+    environment |= {} if named is None else {"SPARK_HOME": named}
+
+    work = [sys.executable, "-P", "-c", WORK]
+    done = subprocess.run(work, capture_output=True, text=True, cwd=folder, env=environment, check=False)
+
+    assert not noted.exists()
+    assert done.stdout.startswith("10 "), done.stderr[-2_000:]
+
+
 @with_cases(
     "work",
     [

@@ -257,3 +257,31 @@ def test_a_block_of_copies_where_claims_lead_is_not_taken_for_the_mirrors_own(nu
     )
 
     assert [*wrong(case, claims=[at + position - first])] == []
+
+
+@with_cases("mirror_only", [True, False])
+@with_cases("timed", [True, False])
+@with_cases("runs", [1, 2])
+@with_cases("ends", [(290, 295), (280, 299), (292, 296), (270, 271)])
+def test_a_place_that_an_earlier_run_left_is_no_answer_without_what_lies_ahead(
+    ends: tuple[int, int], runs: int, *, timed: bool, mirror_only: bool
+) -> None:
+    copied, position = ends
+    names = tuple(f"r{number}" for number in range(300))
+    for budget in (100_000, 400, 50):
+        case = Mirrored(
+            old_start=0,
+            old=names,
+            new=names * runs + names[:copied],
+            to_come=names[copied:],
+            position=position,
+            mirror_only=mirror_only,
+            budget=budget,
+            window=4,
+        )
+        _, row = answer_of(case, timed=timed)
+
+        assert row.exactness not in PROVEN
+        assert row.raw.verdict is not RawVerdict.SAME
+        assert row.replay is None or row.replay >= copied
+        assert mirrored(row, Link.MIRRORMAKER) is not Outcome.PASSED

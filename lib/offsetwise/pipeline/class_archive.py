@@ -22,11 +22,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyspark
-from pyspark.find_spark_home import _find_spark_home
 
 from offsetwise.config import SparkSettings
 from offsetwise.jars import cache_folder
-from offsetwise.pipeline.launching import OPTIONS
+from offsetwise.pipeline.launching import OPTIONS, spark_home
 from offsetwise.private_files import opening
 
 ARCHIVE_BYTES: Final = 160_000_000
@@ -70,7 +69,7 @@ def archive_for(java: str) -> Path:
     """
     runtime = Path(java).resolve(strict=True)
     libraries = runtime.parent.parent / "lib" / "modules"
-    jars = Path(_find_spark_home(), "jars")  # type: ignore[no-untyped-call] # PySpark's own
+    jars = spark_home() / "jars"
     seen = [_state(path) for path in (runtime, libraries) if path.exists()]
     seen += sorted(_state(path) for path in jars.iterdir())
     digest = sha256(repr(seen).encode()).hexdigest()

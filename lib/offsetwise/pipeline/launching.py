@@ -21,6 +21,7 @@ OPTIONS: Final = "SPARK_SUBMIT_OPTS"
 """What `spark-submit` starts its JVM with."""
 SAFE_PATH: Final = "PYTHONSAFEPATH"
 """Set to anything, Python imports nothing from the working folder (https://docs.python.org/3/using/cmdline.html)."""
+_HOME: Final = "SPARK_HOME"
 _ARGUMENTS: Final = "PYSPARK_SUBMIT_ARGS"
 """What PySpark puts on the command line of `spark-submit`; its last word is the program."""
 _LATER: Final = (
@@ -65,6 +66,18 @@ def connector_jars(java: Callable[[], str]) -> list[str]:
         ) from error
 
 
+def spark_home() -> Path:
+    """Return the folder of the Spark that is started: what `SPARK_HOME` names, else that of the imported PySpark.
+
+    PySpark itself looks above the working folder first, and runs `bin/spark-submit` of whatever it finds there.
+    """
+    if named := os.environ.get(_HOME):
+        return Path(named)
+    package = Path(pyspark.__file__).parent
+    folders = (package / "spark-distribution", package, package.parents[1])
+    return next((folder for folder in folders if (folder / "bin" / "spark-submit").is_file()), package)
+
+
 def new_folder() -> TemporaryDirectory[str]:
     """Give a folder for a JVM to work in, this user's alone; it goes with the value, or with this process.
 
@@ -88,6 +101,7 @@ def starting(properties: Mapping[str, str], folder: Path, options: Sequence[str]
         _ARGUMENTS: shlex.join([*given, "--load-spark-defaults", "--properties-file", str(file), program]),
         # The JVM starts Python workers in the folder of this process, where `python -m` would look for modules first.
         SAFE_PATH: "1",
+        _HOME: str(spark_home()),
         OPTIONS: " ".join([*_LATER, *options, os.environ.get(OPTIONS, ""), f'"-Duser.dir={folder}"']),
     }
     before = {name: os.environ.get(name) for name in told}

@@ -36,7 +36,7 @@ class SearchPhase(StrEnum):
     EARLIER = "earlier"
     """Unread records have no copy where the place is: look for one further down."""
     RAW_ONLY = "raw only"
-    """No place exists: compare the two records at the raw number."""
+    """No place was found where it was expected: compare the two records at the raw number, which may be one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +131,8 @@ def next_windows(target: SearchTarget, windows: Windows, cut: Cut, *, at_time: i
         at_time: The new log's first offset not older than the record before the position, where
             that was asked for: a place to look when no record could be paired.
     """
+    if windows.phase is SearchPhase.RAW_ONLY:
+        return _confirm(target, windows, cut)
     if windows.phase is not SearchPhase.LOCATE:
         return None
     if cut.exactness is None:
@@ -144,9 +146,11 @@ def better(located: Cut, confirmed: Cut) -> Cut:
     """Choose between the cut that located a place and the one made from larger windows.
 
     The larger one knows more, unless it lost its anchors: records that are unique in a narrow
-    window may have twins further out.
+    window may have twins further out. Where the end of the new log shows a mirror that went back, or has not come as
+    far as the job, a place that an earlier run left is an answer only with all that lies ahead of it.
     """
-    if confirmed.reason in (Reason.FEW_ANCHORS, Reason.NO_COMMON_RECORD):
+    behind = (located.exactness, located.reason) == (Exactness.UNKNOWN, Reason.NOT_YET_MIRRORED)
+    if confirmed.reason in (Reason.FEW_ANCHORS, Reason.NO_COMMON_RECORD) or (behind and not confirmed.ahead.examined):
         return replace(located, raw_differs=located.raw_differs or confirmed.raw_differs)
     return confirmed
 
