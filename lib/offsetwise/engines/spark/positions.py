@@ -137,7 +137,11 @@ def resolve_positions(restart: Restart, files: Mapping[int, OffsetFile], initial
         sources.append(made)
         problems += partitions_left(line.id, files, restart)
     told = {problem.code for problem in problems}
-    if restart.reruns is not None and told.isdisjoint({checkpoint_polluted.code, topic_dropped.code}):
+    if (
+        planned is not None
+        and restart.reruns is not None
+        and told.isdisjoint({checkpoint_polluted.code, topic_dropped.code})
+    ):
         problems.append(_pending(restart.reruns, tuple(sources)))
     return Resolved(sources=tuple(sources), problems=tuple(problems), initial_files=tuple(used))
 
@@ -161,7 +165,9 @@ def restart_sentence(restart: Restart, resolved: Resolved, problems: Sequence[Pr
     else:
         first = " from the initial offsets" if restart.from_initial else ""
         lacks = any(one.code == topic_dropped.code for one in problems)
+        garbled = any(one.message.startswith(f"offsets/{restart.reruns} ") for one in problems)
         then = " and lacks partitions: Spark does not run it" if lacks else ": it runs again"
+        then = ", and its file is damaged: Spark does not start" if garbled else then
         said = f"Batch {restart.reruns} is planned and not committed{then}{first}"
         said += f", {places}" if places else ""
     return f"{said}.{unread}"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
 
 from offsetwise.engines.repaired import Repaired, UnrepairableError
 from offsetwise.engines.spark.later_batches import after_batch
-from offsetwise.engines.spark.offset_log import GarbledError, parse_commit
 from offsetwise.engines.spark.repairs.damaged import IGNORED, Damaged, records_between, state_used
 from offsetwise.findings.reading import checkpoint_damaged
 
@@ -29,7 +29,7 @@ def drop_pending_batch(damaged: Damaged, values: Mapping[str, str]) -> Repaired:
             f"Where batch {batch} starts is not in offsets/.", fix="Restore the folder from a backup."
         )
     damaged.require_start_after(before)
-    between = records_between(None if before is None else damaged.offsets(before), damaged.offsets(batch))
+    between = records_between(None if before is None else damaged.offsets(before), damaged.offsets_or_none(batch))
     return Repaired(
         dropped=frozenset(after_batch(damaged.folder, damaged.logs, batch - 1)),
         costs=(
@@ -41,7 +41,10 @@ def drop_pending_batch(damaged: Damaged, values: Mapping[str, str]) -> Repaired:
 
 
 def remove_damaged_commit(damaged: Damaged, values: Mapping[str, str]) -> Repaired:  # noqa: ARG001 - as every repair
-    """Leave out the newest commit, which Spark cannot read: its batch runs again with the same ends."""
+    """Leave out the newest commit, which Spark cannot read, and those right below it that it cannot read either.
+
+    The newest one's batch runs again with the same ends. Spark planned each batch after the one before was committed.
+    """
     logs = damaged.logs
     if not logs.committed:
         raise UnrepairableError(
@@ -49,14 +52,10 @@ def remove_damaged_commit(damaged: Damaged, values: Mapping[str, str]) -> Repair
             fix="Nothing is to be removed: see with `offsetwise inspect` whether anything else is wrong.",
         )
     batch = logs.committed[-1]
-    path = f"commits/{batch}"
-    try:
-        parse_commit(damaged.read(path) or b"")
-    except GarbledError:
-        pass
-    else:
+    garbled = [*takewhile(damaged.has_garbled_commit, reversed(logs.committed))]
+    if not garbled:
         raise UnrepairableError(
-            f"{path}, the newest one, is whole, and Spark reads no other.",
+            f"commits/{batch}, the newest one, is whole, and Spark reads no other.",
             fix="Nothing is to be removed: see with `offsetwise inspect` whether anything else is wrong.",
         )
     if not logs.planned or logs.planned[-1] < batch:
@@ -64,7 +63,10 @@ def remove_damaged_commit(damaged: Damaged, values: Mapping[str, str]) -> Repair
             f"offsets/{batch} is lost as well, so batch {batch} cannot run again.",
             fix="Restore the folder from a backup.",
         )
-    dropped = frozenset(logs.with_checksum(path))
+    dropped = frozenset(path for each in garbled for path in logs.with_checksum(f"commits/{each}"))
+    done = [f"{_batches_of(garbled[:0:-1])} as done: Spark planned the next batch after each."] if garbled[1:] else []
+    # Spark only warns of commits that are not there, but for the newest batch.
+    leaves = frozenset({checkpoint_damaged.code} if garbled[1:] else ())
     last = logs.planned[-1]
     if last == batch + 1:
         damaged.require_state(batch)
@@ -74,6 +76,7 @@ def remove_damaged_commit(damaged: Damaged, values: Mapping[str, str]) -> Repair
             costs=(
                 f"Batch {last} runs again with the same ends, {between}; a sink that has recorded it ignores it.",
                 f"Spark takes batch {batch} as done, which it was: Spark planned batch {last} after it.",
+                *(f"It takes {each}" for each in done),
                 state_used(batch, stateful=damaged.stateful),
             ),
             leaves=frozenset({checkpoint_damaged.code}),
@@ -93,9 +96,15 @@ def remove_damaged_commit(damaged: Damaged, values: Mapping[str, str]) -> Repair
         costs=(
             f"Batch {batch} runs again with the same ends: {between} are read twice.",
             f"A sink that has recorded batch {batch} ignores it, which is right; any other gets its records twice.",
+            *(f"Spark takes {each}" for each in done),
             state_used(before, stateful=damaged.stateful),
         ),
+        leaves=leaves,
     )
+
+
+def _batches_of(ids: Sequence[int]) -> str:
+    return f"batch {ids[0]}" if len(ids) == 1 else f"batches {ids[0]} to {ids[-1]}"
 
 
 def drop_batch_after_gap(damaged: Damaged, values: Mapping[str, str]) -> Repaired:  # noqa: ARG001 - as every repair
@@ -109,7 +118,7 @@ def drop_batch_after_gap(damaged: Damaged, values: Mapping[str, str]) -> Repaire
     newest, before = restart.missing.stop, restart.missing.start - 1
     damaged.require_start_after(before)
     ids = f"batches {before + 1} to {newest}"
-    between = records_between(damaged.offsets(before), damaged.offsets(newest))
+    between = records_between(damaged.offsets(before), damaged.offsets_or_none(newest))
     return Repaired(
         dropped=frozenset(after_batch(damaged.folder, logs, before)),
         costs=(
