@@ -24,7 +24,7 @@ from tests.plan.scene import ETL, comparison, drafted
 from tests.remedies.walk import Scene, Steps, walk
 from tests.remedies.walks_kinesis import CHILDREN, PARENT, dumped, split
 from tests.repair.flow import aged, applied
-from tests.repair.test_repairs import DAMAGED, ID, LEGACY
+from tests.repair.test_repairs import DAMAGED, ID, LEGACY, TWO_LEFT
 
 Call = Callable[[], object]
 READER = "engines/checkpoint.py::"
@@ -160,6 +160,13 @@ def _(scene: Scene) -> Steps:
     return by_command(scene, aged(folder))
 
 
+@walk(SPARK + "_parsed", "leaves its batch out", name="pending_batch_garbled")
+def _(scene: Scene) -> Steps:
+    folder = copied(scene, POLLUTED)
+    (folder / "offsets" / "2").write_bytes(b"")
+    return by_command(scene, aged(folder))
+
+
 def odd_name(name: str, words: str, of: str, path: str, then: Callable[[Path], object]) -> None:
     """Add a walk from a copy in which a file of batch 1 has another name too, or only that."""
 
@@ -230,12 +237,18 @@ def batches_lost(scene: Scene) -> Steps:
     return Steps(blocked(folder), restored(folder, PLANNED))
 
 
-@walk(LOGS + "topic_dropped", "put it back into the batch in a repaired copy", name="topic_put_back")
+@walk(LOGS + "topic_dropped", "back into the batch in a repaired copy", name="topic_put_back")
 def _(scene: Scene) -> Steps:
     return by_command(scene, copied(scene, SAMPLES.parent / "cases" / "spark-topic-gone-pending"))
 
 
-@walk(LOGS + "topic_left", "To go on reading it from there", name="topic_taken_up_again")
+@walk(LOGS + "topic_dropped", "back into the batch in a repaired copy", name="topics_put_back_together")
+def _(scene: Scene) -> Steps:
+    lines = {3: TWO_LEFT, 4: '{"orders":{"0":200}}'}
+    return by_command(scene, aged(write(checkpoint(lines, (3,)), scene.folder / "query")))
+
+
+@walk(LOGS + "topic_left", "from there, subscribe to", name="topic_taken_up_again")
 def _(scene: Scene) -> Steps:
     lines = {2: LEGACY, 3: '{"orders":{"0":160}}', 4: '{"orders":{"0":200}}'}
     return by_command(scene, aged(write(checkpoint(lines, (2, 3, 4)), scene.folder / "query")))

@@ -15,7 +15,7 @@ from tests.plan.scene import checkpoint as positions
 from tests.remedies.walk import Scene, Steps, walk
 from tests.remedies.walks_commands import run
 from tests.repair.flow import aged, repaired
-from tests.repair.test_repairs import DAMAGED, ID, LEGACY
+from tests.repair.test_repairs import DAMAGED, ID, LEGACY, TWO_LEFT
 
 Files = Mapping[str, bytes]
 Call = Callable[[], object]
@@ -110,7 +110,7 @@ kind(
     from_backup(PENDING),
 )
 kind(
-    BATCHES + "_batch_of_damaged_commit",
+    BATCHES + "_damaged_commits",
     "Nothing is to be removed",
     "no_commit",
     "remove-damaged-commit",
@@ -209,6 +209,16 @@ kind(
     "restore-topic",
     checkpoint({2: '{"orders":{"0":150},"other":{"0":155}}', 3: orders(200)}, (2,)),
     another("restore-topic", "topic=other"),
+)
+
+
+kind(
+    "topic.py::_require_all",
+    "Subscribe to all of them again",
+    "one_of_two_topics",
+    "restore-topic",
+    checkpoint({3: TWO_LEFT, 4: '{"orders":{"0":200}}'}, (3,)),
+    another("restore-topic", "topic=legacy,clicks"),
 )
 
 

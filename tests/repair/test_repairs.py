@@ -31,6 +31,7 @@ from tests.with_cases import with_cases
 CASES = SAMPLES.parent / "cases"
 ID = "d188985a-ef29-47bf-937e-53c1c76305fe"
 LEGACY = '{"orders":{"0":150},"legacy":{"0":155}}'
+TWO_LEFT = '{"orders":{"0":150},"legacy":{"0":155},"clicks":{"0":7,"1":9}}'
 SHARD = {"iteratorType": "AFTER_SEQUENCE_NUMBER", "iteratorPosition": "49680454985066043810059188013317220236513625"}
 LINE = '{{"metadata":{{"streamName":"qb","batchId":"{0}"}},"shardId-000000000000":{1}}}'
 

@@ -159,6 +159,33 @@ def test_what_the_console_downloads_is_read_as_the_dump_of_the_same_table(
     assert downloaded == replace(scanned, uri=downloaded.uri), dump
 
 
+def test_the_items_alone_in_a_list_are_read(tmp_path: Path) -> None:
+    (tmp_path / "app.json").write_text(json.dumps(leases(), indent=1))
+
+    assert positions(tmp_path / "app.json") == [FIRST, SECOND]
+
+
+@with_cases("packed", [False, True], ids=["plain", "gzip"])
+@with_cases(
+    ("data", "why"),
+    [
+        (b"", "it is empty"),
+        (b" \n", "it is empty"),
+        (b"$ion_1_0 {Item:{}}", "the format Ion"),
+        (b"\xe0\x01\x00\xea\xee", "the format Ion"),
+        (b"PK\x03\x04\x14\x00\x9d", "a ZIP archive"),
+        ("\n".join(map(json.dumps, leases())).encode(), "one document: one scan, or all items in one list"),
+        (b'{"Items": [], "Count": 0}\r\n{"Items": []}\n', "one document: one scan, or all items in one list"),
+        (b"{} \n\n {}", "one document: one scan, or all items in one list"),
+    ],
+)
+def test_other_forms_that_people_have_are_named(data: bytes, why: str, tmp_path: Path, *, packed: bool) -> None:
+    (tmp_path / "app.json").write_bytes(gzip.compress(data) if packed else data)
+
+    with pytest.raises(NotACheckpointError, match=why):
+        read_checkpoint(str(tmp_path / "app.json"))
+
+
 @with_cases(
     ("text", "why"),
     [

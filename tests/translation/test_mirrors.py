@@ -15,11 +15,11 @@ from offsetwise.model import Exactness, IsolationLevel, Link, LogRange, Outcome,
 from offsetwise.plan.gate import mirrored
 from offsetwise.position import offset_of
 from offsetwise.translation.resolve import Match, Query, resolve
-from offsetwise.translation.search import SearchTarget, Span
+from offsetwise.translation.search import ROUNDS, SearchPhase, SearchTarget, Span, Windows
 from offsetwise.translation.windows import Cut
 from offsetwise.translation.worker import Answer
 from tests.gates import PART
-from tests.translation.logs import Entry, Pair, locate
+from tests.translation.logs import Entry, Pair, decide_on, locate
 from tests.translation.mirrors import Mirrored, right_places, simulate, truth
 from tests.with_cases import with_cases
 
@@ -285,3 +285,25 @@ def test_a_place_that_an_earlier_run_left_is_no_answer_without_what_lies_ahead(
         assert row.raw.verdict is not RawVerdict.SAME
         assert row.replay is None or row.replay >= copied
         assert mirrored(row, Link.MIRRORMAKER) is not Outcome.PASSED
+
+
+def test_a_located_place_is_examined_in_two_further_windows_of_each_log_at_most(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: list[SearchPhase] = []
+
+    def counted(pair: Pair, windows: Windows, *, natives_excluded: bool = False) -> Cut:
+        read.append(windows.phase)
+        return decide_on(pair, windows, natives_excluded=natives_excluded)
+
+    monkeypatch.setattr("tests.translation.logs.decide_on", counted)
+    most, located = 0, 0
+    for number in range(2_000):
+        read.clear()
+        random = Random(SEED * 13 + number)
+        answer_of(simulate(random), claims=[random.randint(0, 60)][: number % 2], timed=number % 3 == 0)
+        locating = read.count(SearchPhase.LOCATE)
+        most, located = max(most, len(read) - locating), max(located, locating)
+
+    assert 1 <= most <= 2
+    assert 1 < located <= ROUNDS

@@ -108,7 +108,9 @@ def check(takers: Takers, values: Recorded) -> None:
     """
     wrong = next(objections(takers, values), None)
     if wrong is not None:
-        raise PlanError(f"--set: expected {taken(takers)}; found {wrong}. Nothing was drafted.", fix=_fix(takers))
+        raise PlanError(
+            f"--set: expected {taken(takers)}; found {wrong}. Nothing was drafted.", fix=_fix(takers, values)
+        )
 
 
 def objections(takers: Takers, values: Recorded) -> Iterator[str]:
@@ -160,9 +162,24 @@ def taken(takers: Takers) -> str:
     return f"no key, for {' and '.join(takers)} takes none" if not keys else ", ".join(keys)
 
 
-def _fix(takers: Takers) -> str:
-    key = next((key for key, _, _ in _declared(takers)), None)
-    return "Leave --set out." if key is None else f"Write --set {key}=VALUE with a value as listed."
+def _fix(takers: Takers, values: Recorded) -> str:
+    keys = [key for key, _, _ in _declared(takers)]
+    unknown = next((key for key, _ in values if key not in keys), None)
+    wrong = unknown if unknown is not None and keys else next(_wrong_keys(takers, values), None)
+    if not keys:
+        return "Leave --set out."
+    if unknown is not None:
+        return f"Leave --set {unknown[:100]} out, or write one of the keys that are listed."
+    return f"Write --set {wrong or keys[0]}=VALUE with a value as listed."
+
+
+def _wrong_keys(takers: Takers, values: Recorded) -> Iterator[str]:
+    """Yield the keys whose value does not fit, or is missing."""
+    for model in takers.values():
+        try:
+            settings_of(model, values)
+        except ValidationError as error:
+            yield from (str(each["loc"][0]) for each in error.errors() if each["loc"])
 
 
 def keys_of(schema: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:

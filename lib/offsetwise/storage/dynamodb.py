@@ -1,8 +1,8 @@
 """Tables of DynamoDB: one that is there now, or the dump of some in a file.
 
 A dump is what `aws dynamodb scan` prints, or an object of such answers by the names of their tables, each with its
-key schema; or an export to S3, or what the console of AWS downloads as CSV. An item is DynamoDB's JSON: every value in
-an object of one key, its type.
+key schema; or the items alone in a list; or an export to S3, or what the console of AWS downloads as CSV. An item is
+DynamoDB's JSON: every value in an object of one key, its type.
 
 This module needs the standard library only, because it is shipped to Spark's workers; a live table needs boto3.
 """
@@ -19,7 +19,7 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
 from offsetwise.errors import LibraryMissingError, MissingError, NotACheckpointError, OutsideRootsError, StorageError
-from offsetwise.storage.dynamodb_files import MANIFESTS, lines_of, plain, read_export, rows_of_csv
+from offsetwise.storage.dynamodb_files import MANIFESTS, lines_of, plain, read_export, refuse_other_forms, rows_of_csv
 from offsetwise.storage.folders import open_tree
 from offsetwise.storage.location import is_live
 from offsetwise.strict_json import parse
@@ -161,6 +161,8 @@ def _tables_in(data: bytes, name: str) -> tuple[Table, ...]:
     text = plain(data, MAX_DUMP_BYTES)
     table = name.removesuffix(".gz").removesuffix(".json").removesuffix(".csv")
     items = lines_of(text)
+    if items is None:
+        refuse_other_forms(text)
     if items is not None:
         return (_table(table, {"Items": items}, None),)
     cells = None if text.lstrip()[:1] in (b"{", b"[") else rows_of_csv(text, _TYPES_OF)
@@ -195,6 +197,8 @@ def _no_dump(uri: str, found: str, error: Exception) -> NotACheckpointError:
 
 
 def _dumped(body: Any, name: str) -> tuple[Table, ...]:
+    if isinstance(body, list) and body:  # an empty one may be of anything
+        body = {"Items": body}
     if not isinstance(body, dict):
         raise ValueError(f"its top level is a {type(body).__name__}")
     if "Items" in body:

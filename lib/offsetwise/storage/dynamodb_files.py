@@ -97,6 +97,25 @@ def lines_of(data: bytes) -> list[Any] | None:
     return items
 
 
+def refuse_other_forms(data: bytes) -> None:
+    """Go on only with text that may be one JSON document.
+
+    Raises:
+        ValueError: It is of another form that people have; says which.
+    """
+    if not data.strip():
+        raise ValueError("it is empty")
+    if data.startswith((b"$ion_1_0", b"\xe0\x01\x00\xea")):
+        raise ValueError("it is in the format Ion, and DYNAMODB_JSON is read")
+    if data.startswith(b"PK\x03\x04"):
+        raise ValueError("it is a ZIP archive, and what is in it is read once it is unpacked")
+    if re.match(rb"[^\S\n]*\{[^\n]*\}[^\S\n]*\n\s*\{", data):
+        raise ValueError(
+            "it has a JSON object in each line that is no line of an export, and a dump is one document: one scan, or "
+            "all items in one list"
+        )
+
+
 def read_export(tree: Tree, most: int) -> tuple[str, list[Any]]:
     """Return the table's name and its items, of an export in a folder.
 

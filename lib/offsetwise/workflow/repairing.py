@@ -15,6 +15,7 @@ from offsetwise.plan.refusals import repair_refused
 from offsetwise.plan.repair.draft import check_repair, draft_repair
 from offsetwise.plan.repair.kinds import KINDS, require_kind, tries_of
 from offsetwise.plan.request import DraftRequest, refuse
+from offsetwise.plan.settings import settings_of, texts
 from offsetwise.storage.folders import open_tree
 
 
@@ -87,11 +88,12 @@ def repaired_checkpoint(
     """
     before = read_checkpoint(uri, roots=roots)
     engine = engine_of(before.engine)
+    given = settings_of(KINDS[kind], texts(values)).model_dump()  # as the plan records them
     try:
         if engine.repair is None:
             able = " or ".join(each.what for each in engines() if each.repair is not None)
             raise UnrepairableError(f"{uri} is {engine.what}.", fix=f"A repair is of {able}: name one.")
-        return before, engine.repair(open_tree(uri, roots=roots), kind, values)
+        return before, engine.repair(open_tree(uri, roots=roots), kind, given)
     except UnrepairableError as error:
         refuse((repair_refused.problem(f"{uri}: {error.problem}", fix=error.fix),))
         raise

@@ -52,6 +52,8 @@ _METADATA: Final = "metadata"
 _REPAIRS: Final = {
     "commits": "Draft a repaired copy without it, in which its batch runs again: offsetwise draft --set "
     f"repair=remove-damaged-commit {REPAIR_OPTIONS}.",
+    "offsets": "Restore it from a backup, or draft a repaired copy that leaves its batch out and goes on after the one "
+    f"before: offsetwise draft --set repair=drop-pending-batch {REPAIR_OPTIONS}.",
     _METADATA: "Draft a repaired copy that has the query's id again: offsetwise draft --set "
     f"repair=restore-metadata --set query_id=UUID {REPAIR_OPTIONS}.",
 }
@@ -195,7 +197,14 @@ def _read_logs(folder: FolderReader, root: Sequence[Entry], listing: _Listing, *
     problems = [*listing.problems, *(() if listing.misnamed else restart.problems)]
     files: dict[int, OffsetFile] = {}
     for batch in wanted:
-        found = _parsed(f"offsets/{batch}", read, parse_offsets, problems, deciding=batch in deciding)
+        found = _parsed(
+            f"offsets/{batch}",
+            read,
+            parse_offsets,
+            problems,
+            deciding=batch in deciding,
+            mended=batch == restart.reruns,
+        )
         if found is not None:
             files[batch] = found
     version = None
@@ -221,6 +230,7 @@ def _parsed(
     problems: list[Problem],
     *,
     deciding: bool,
+    mended: bool = True,
 ) -> _T | None:
     data = read.get(path)
     if data is None:
@@ -237,7 +247,8 @@ def _parsed(
     try:
         return parse(data)
     except GarbledError as error:
-        fix = _REPAIRS.get(path.partition("/")[0], RESTORE)
+        repairs = _REPAIRS if mended else {}
+        fix = repairs.get(path.partition("/")[0], RESTORE)
         problems.append(checkpoint_damaged.problem(f"{path} is garbled: {error}. {effect}", fix=fix))
         return None
 

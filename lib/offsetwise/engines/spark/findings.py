@@ -73,10 +73,10 @@ def topic_dropped(batch: int, dropped: Sequence[str], topics: Sequence[str]) -> 
         "without them, their records from there on are not read, and a topic that is subscribed to again begins at "
         "earliest; Trigger.AvailableNow fails either "
         "way.",
-        f"To go on reading {topics[0]}, subscribe to it again and put it back into the batch in a repaired copy: "
-        f"offsetwise draft --set repair=restore-topic --set topic={quote(topics[0])} {REPAIR_OPTIONS}. To give it up, "
-        "start the query on the old cluster with failOnDataLoss=false and a trigger other than AvailableNow, and stop "
-        "it after the batch.",
+        f"To go on reading {_listed(topics)}, subscribe to {_them(topics)} again and put {_them(topics)} back into the "
+        f"batch in a repaired copy: offsetwise draft --set repair=restore-topic --set topic={_setting(topics)} "
+        f"{REPAIR_OPTIONS}. To give {_them(topics)} up, start the query on the old cluster with failOnDataLoss=false "
+        "and a trigger other than AvailableNow, and stop it after the batch.",
     )
 
 
@@ -93,6 +93,20 @@ def topic_left(batch: int, earlier: int, dropped: Sequence[str], topics: Sequenc
     yield (
         f"Batch {batch} is committed and lacks {named(dropped)}, where batch {earlier} ended: the query does not read "
         "it any more, and begins it at earliest if it subscribes to it again.",
-        f"Nothing, if the job gave {topics[0]} up. To go on reading it from there, subscribe to it again and draft a "
-        f"repaired copy: offsetwise draft --set repair=restore-topic --set topic={quote(topics[0])} {REPAIR_OPTIONS}.",
+        f"Nothing, if the job gave {_listed(topics)} up. To go on reading {_them(topics)} from there, subscribe to "
+        f"{_them(topics)} again and draft a repaired copy: offsetwise draft --set repair=restore-topic --set "
+        f"topic={_setting(topics)} {REPAIR_OPTIONS}.",
     )
+
+
+def _listed(topics: Sequence[str]) -> str:
+    return ", ".join(dict.fromkeys(topics))
+
+
+def _them(topics: Sequence[str]) -> str:
+    return "it" if len(set(topics)) == 1 else "them"
+
+
+def _setting(topics: Sequence[str]) -> str:
+    """Return what `--set topic=` takes: all of them, as Spark needs them in one copy."""
+    return quote(",".join(dict.fromkeys(topics)))

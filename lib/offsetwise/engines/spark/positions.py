@@ -56,6 +56,8 @@ class Resolved:
     problems: tuple[Problem, ...]
     initial_files: tuple[str, ...]
     """The `sources/<id>/0` files that positions were taken from."""
+    unplanned: bool = False
+    """Whether the file of the batch that is planned and not committed cannot be read."""
 
 
 def read_initial_offsets(folder: FolderReader, *, present: bool, checksums: bool) -> InitialOffsets:
@@ -137,9 +139,14 @@ def resolve_positions(restart: Restart, files: Mapping[int, OffsetFile], initial
         sources.append(made)
         problems += partitions_left(line.id, files, restart)
     told = {problem.code for problem in problems}
-    if restart.reruns is not None and told.isdisjoint({checkpoint_polluted.code, topic_dropped.code}):
+    if (
+        planned is not None
+        and restart.reruns is not None
+        and told.isdisjoint({checkpoint_polluted.code, topic_dropped.code})
+    ):
         problems.append(_pending(restart.reruns, tuple(sources)))
-    return Resolved(sources=tuple(sources), problems=tuple(problems), initial_files=tuple(used))
+    unread = restart.reruns is not None and planned is None
+    return Resolved(sources=tuple(sources), problems=tuple(problems), initial_files=tuple(used), unplanned=unread)
 
 
 def restart_sentence(restart: Restart, resolved: Resolved, problems: Sequence[Problem]) -> str:
@@ -162,6 +169,7 @@ def restart_sentence(restart: Restart, resolved: Resolved, problems: Sequence[Pr
         first = " from the initial offsets" if restart.from_initial else ""
         lacks = any(one.code == topic_dropped.code for one in problems)
         then = " and lacks partitions: Spark does not run it" if lacks else ": it runs again"
+        then = ", and its file is damaged: Spark does not start" if resolved.unplanned else then
         said = f"Batch {restart.reruns} is planned and not committed{then}{first}"
         said += f", {places}" if places else ""
     return f"{said}.{unread}"

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from offsetwise import strict_json
 from offsetwise.engines.spark.later_batches import VERSION
-from offsetwise.errors import StorageError
+from offsetwise.errors import MissingError, StorageError
 from offsetwise.storage.folders import FolderReader
 
 _NUMBER: Final = re.compile(r"[0-9]{1,9}")
@@ -19,12 +19,15 @@ _WHOLE: Final = frozenset({"snapshot", "zip"})
 def lost_state(folder: FolderReader, batch: int) -> str | None:
     """Say what of the state after a batch is gone, as part of a sentence; None where every store can be loaded.
 
+    Without `commits/<batch>` Spark loads what is named by its version alone.
+
     Raises:
-        StorageError: `commits/<batch>` cannot be read.
+        StorageError: `commits/<batch>` cannot be read, and files of the state have names that it would say.
     """
     version = batch + 1
     stores: defaultdict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
     names: set[str] = set()
+    named = False
     for path, _ in folder.walk("state"):
         store, _, name = path.rpartition("/")
         parts = store.split("/")
@@ -32,6 +35,7 @@ def lost_state(folder: FolderReader, batch: int) -> str | None:
         if matched is None or len(parts) < 2 or not all(map(_NUMBER.fullmatch, parts[:2])):
             continue
         stores[store][int(matched[1])].add(matched[3])
+        named = named or matched[2] is not None
         names.add(f"{'/'.join(parts[:2])}/{name}")
     for store, versions in stores.items():
         whole = max((each for each, kinds in versions.items() if each <= version and kinds & _WHOLE), default=0)
@@ -43,6 +47,9 @@ def lost_state(folder: FolderReader, batch: int) -> str | None:
             paths = [f"{operator}/{partition}/{version}_{unique}.{kind}" for kind in ("zip", "changelog")]
             if not names.intersection(paths):
                 return f"the state that commits/{batch} names, found state/{paths[0]} gone"
+    except MissingError:
+        if named:
+            raise
     except (ValueError, AttributeError, TypeError):
         return f"commits/{batch} to name its state, found it garbled"
     return None
@@ -54,6 +61,8 @@ def _unique_ids(folder: FolderReader, batch: int) -> Iterator[tuple[str, int, st
     if isinstance(data, StorageError):
         raise data
     lines = data.splitlines()
+    if not lines:
+        raise ValueError("expected a version line, found an empty file")
     value = strict_json.parse(lines[1]) if len(lines) > 1 and lines[1].strip() else {}
     for operator, partitions in (value.get("stateUniqueIds") or {}).items():
         for partition, ids in enumerate(partitions):

@@ -15,7 +15,9 @@ from offsetwise.plan.settings import Settings
 
 
 class _RepairedTopic(Settings):
-    topic: str = Field(min_length=1, max_length=249, description="the topic to put back")
+    topic: str = Field(
+        min_length=1, max_length=10_000, description="the topic to put back; several with commas between them"
+    )
 
 
 def _spelled(text: str) -> str:
@@ -55,8 +57,13 @@ def tries_of(kind: str, checkpoint: Checkpoint) -> Iterator[dict[str, str]]:
     """Return the settings with which it is worth trying a kind on a checkpoint."""
     fields = KINDS[kind].model_fields
     if "topic" in fields:
-        topics = {of.topic for kept in checkpoint.details.batches for source in kept.sources for of in source.offsets}
+        every = checkpoint.details.batches
+        topics = {of.topic for kept in every for source in kept.sources for of in source.offsets}
         yield from ({"topic": topic} for topic in sorted(topics))
+        there = {of.topic for kept in every[-1:] for source in kept.sources for of in source.offsets}
+        left = sorted(topics - there)
+        if len(left) > 1:
+            yield {"topic": ",".join(left)}
     elif "query_id" in fields:
         yield {"query_id": str(UUID(int=0))}
     else:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
 
 from offsetwise.engines.repaired import Repaired, UnrepairableError
 from offsetwise.engines.spark.later_batches import after_batch
-from offsetwise.engines.spark.offset_log import GarbledError, parse_commit
 from offsetwise.engines.spark.repairs.damaged import IGNORED, Damaged, records_between, state_used
 from offsetwise.findings.reading import checkpoint_damaged
 
@@ -29,7 +29,7 @@ def drop_pending_batch(damaged: Damaged, values: Mapping[str, str]) -> Repaired:
             f"Where batch {batch} starts is not in offsets/.", fix="Restore the folder from a backup."
         )
     damaged.require_start_after(before)
-    between = records_between(None if before is None else damaged.offsets(before), damaged.offsets(batch))
+    between = records_between(None if before is None else damaged.offsets(before), damaged.offsets_or_none(batch))
     return Repaired(
         dropped=frozenset(after_batch(damaged.folder, damaged.logs, batch - 1)),
         costs=(
@@ -41,14 +41,21 @@ def drop_pending_batch(damaged: Damaged, values: Mapping[str, str]) -> Repaired:
 
 
 def remove_damaged_commit(damaged: Damaged, values: Mapping[str, str]) -> Repaired:  # noqa: ARG001 - as every repair
-    """Leave out the newest commit, which Spark cannot read: its batch runs again with the same ends."""
-    logs, batch = damaged.logs, _batch_of_damaged_commit(damaged)
+    """Leave out the newest commit, which Spark cannot read, and those right below it that it cannot read either.
+
+    The newest one's batch runs again with the same ends. Spark planned each batch after the one before was committed.
+    """
+    logs, garbled = damaged.logs, _damaged_commits(damaged)
+    batch = garbled[0]
     if not logs.planned or logs.planned[-1] < batch:
         raise UnrepairableError(
             f"offsets/{batch} is lost as well, so batch {batch} cannot run again.",
             fix="Restore the folder from a backup.",
         )
-    dropped = frozenset(logs.with_checksum(f"commits/{batch}"))
+    dropped = frozenset(path for each in garbled for path in logs.with_checksum(f"commits/{each}"))
+    done = [f"{_batches_of(garbled[:0:-1])} as done: Spark planned the next batch after each."] if garbled[1:] else []
+    # Spark only warns of commits that are not there, but for the newest batch.
+    leaves = frozenset({checkpoint_damaged.code} if garbled[1:] else ())
     last = logs.planned[-1]
     if last == batch + 1:
         damaged.require_state(batch)
@@ -58,6 +65,7 @@ def remove_damaged_commit(damaged: Damaged, values: Mapping[str, str]) -> Repair
             costs=(
                 f"Batch {last} runs again with the same ends, {between}; a sink that has recorded it ignores it.",
                 f"Spark takes batch {batch} as done, which it was: Spark planned batch {last} after it.",
+                *(f"It takes {each}" for each in done),
                 state_used(batch, stateful=damaged.stateful),
             ),
             leaves=frozenset({checkpoint_damaged.code}),
@@ -77,9 +85,15 @@ def remove_damaged_commit(damaged: Damaged, values: Mapping[str, str]) -> Repair
         costs=(
             f"Batch {batch} runs again with the same ends: {between} are read twice.",
             f"A sink that has recorded batch {batch} ignores it, which is right; any other gets its records twice.",
+            *(f"Spark takes {each}" for each in done),
             state_used(before, stateful=damaged.stateful),
         ),
+        leaves=leaves,
     )
+
+
+def _batches_of(ids: Sequence[int]) -> str:
+    return f"batch {ids[0]}" if len(ids) == 1 else f"batches {ids[0]} to {ids[-1]}"
 
 
 def drop_batch_after_gap(damaged: Damaged, values: Mapping[str, str]) -> Repaired:  # noqa: ARG001 - as every repair
@@ -93,7 +107,7 @@ def drop_batch_after_gap(damaged: Damaged, values: Mapping[str, str]) -> Repaire
     newest, before = restart.missing.stop, restart.missing.start - 1
     damaged.require_start_after(before)
     ids = f"batches {before + 1} to {newest}"
-    between = records_between(damaged.offsets(before), damaged.offsets(newest))
+    between = records_between(damaged.offsets(before), damaged.offsets_or_none(newest))
     return Repaired(
         dropped=frozenset(after_batch(damaged.folder, logs, before)),
         costs=(
@@ -106,18 +120,18 @@ def drop_batch_after_gap(damaged: Damaged, values: Mapping[str, str]) -> Repaire
     )
 
 
-def _batch_of_damaged_commit(damaged: Damaged) -> int:
-    if not damaged.logs.committed:
+def _damaged_commits(damaged: Damaged) -> list[int]:
+    """Return the newest commit and those right below it, the newest first, that Spark cannot read."""
+    committed = damaged.logs.committed
+    if not committed:
         raise UnrepairableError(
             "commits/ has no batch.",
             fix="Nothing is to be removed: see with `offsetwise inspect` whether anything else is wrong.",
         )
-    batch = damaged.logs.committed[-1]
-    try:
-        parse_commit(damaged.read(f"commits/{batch}") or b"")
-    except GarbledError:
-        return batch
-    raise UnrepairableError(
-        f"commits/{batch}, the newest one, is whole, and Spark reads no other.",
-        fix="Nothing is to be removed: see with `offsetwise inspect` whether anything else is wrong.",
-    )
+    garbled = [*takewhile(damaged.has_garbled_commit, reversed(committed))]
+    if not garbled:
+        raise UnrepairableError(
+            f"commits/{committed[-1]}, the newest one, is whole, and Spark reads no other.",
+            fix="Nothing is to be removed: see with `offsetwise inspect` whether anything else is wrong.",
+        )
+    return garbled

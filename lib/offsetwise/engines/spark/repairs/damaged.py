@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from offsetwise.engines.repaired import UnrepairableError
 from offsetwise.engines.spark.later_batches import Logs
-from offsetwise.engines.spark.offset_log import GarbledError, OffsetFile, parse_offsets
+from offsetwise.engines.spark.offset_log import GarbledError, OffsetFile, parse_commit, parse_offsets
 from offsetwise.engines.spark.restart import Restart, decide_restart
 from offsetwise.engines.spark.state_versions import lost_state
 from offsetwise.errors import StorageError
@@ -54,6 +54,21 @@ class Damaged:
             ) from error
         raise UnrepairableError(f"offsets/{batch} is not there.", fix="Restore the folder from a backup.")
 
+    def offsets_or_none(self, batch: int) -> OffsetFile | None:
+        """Return what `offsets/<batch>` says; None where that cannot be read, of a batch that is left out."""
+        try:
+            return self.offsets(batch)
+        except UnrepairableError:
+            return None
+
+    def has_garbled_commit(self, batch: int) -> bool:
+        """Return whether Spark cannot read `commits/<batch>`."""
+        try:
+            parse_commit(self.read(f"commits/{batch}") or b"")
+        except GarbledError:
+            return True
+        return False
+
     def require_start_after(self, batch: int | None) -> None:
         """Go on only if Spark starts after a batch, once later ones are left out; None is before the first one.
 
@@ -91,8 +106,10 @@ class Damaged:
             )
 
 
-def records_between(before: OffsetFile | None, after: OffsetFile) -> str:
+def records_between(before: OffsetFile | None, after: OffsetFile | None) -> str:
     """Say how many records lie between the ends of two batches, at most: a log may have holes."""
+    if after is None:
+        return "an unknown number of records"
     counted = 0
     known = {} if before is None else before.by_id()
     for line in after.sources:

@@ -49,7 +49,11 @@ def repair(folder: FolderReader, kind: str, values: Mapping[str, str]) -> Repair
     worse = next((each for each in blocks if each.message not in known and each.code not in made.leaves), None)
     if worse is not None:
         raise UnrepairableError(f"The copy would not go on either. {worse.code}: {worse.message}", fix=worse.fix)
-    left = tuple(f"Left as it is, to be repaired in a copy of the copy: {each.message}" for each in blocks)
+    left = tuple(
+        f"Left as it is, to be repaired in a copy of the copy: {each.message}"
+        for each in blocks
+        if each.message in known
+    )
     return replace(made, costs=(*made.costs, *left), pins=_pins(folder, after, made), checkpoint=after)
 
 

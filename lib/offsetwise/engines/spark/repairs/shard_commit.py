@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from offsetwise.engines.repaired import Repaired, UnrepairableError
+from offsetwise.engines.spark.later_batches import crc_of, crc_path
 from offsetwise.engines.spark.offset_log import GarbledError
 from offsetwise.engines.spark.repairs.damaged import Damaged, state_used
 from offsetwise.errors import MissingError
@@ -26,8 +27,10 @@ def rebuild_shard_commit(damaged: Damaged, values: Mapping[str, str]) -> Repaire
         if starts is None:
             continue
         folder = f"sources/{line.id}/shard-commit/{done}"
-        lost = sorted(starts.keys() - _names(damaged, folder))
-        replaced |= {f"{folder}/{shard}": _end(shard, starts[shard]) for shard in lost}
+        lost = sorted(starts.keys() - _whole(damaged, folder))
+        for shard in lost:
+            path, end = f"{folder}/{shard}", _end(shard, starts[shard])
+            replaced |= {path: end} | ({crc_path(path): crc_of(end)} if damaged.read(crc_path(path)) else {})
         if lost:
             costs.append(
                 f"Batch {last} runs from where it was planned to: nothing is read twice because of it."
@@ -65,11 +68,23 @@ def _starts(text: str | None) -> dict[str, Mapping[str, Any]] | None:
     return {shard: body[shard] for shard in line.places}
 
 
-def _names(damaged: Damaged, folder: str) -> set[str]:
+def _whole(damaged: Damaged, folder: str) -> set[str]:
+    """Return the shards whose end is there and can be read."""
     try:
-        return {entry.name for entry in damaged.folder.entries(folder)}
+        names = {entry.name for entry in damaged.folder.entries(folder)}
     except MissingError:
         return set()
+    return {name for name in names if not _is_half_written(damaged.read(f"{folder}/{name}") or b"")}
+
+
+def _is_half_written(data: bytes) -> bool:
+    from offsetwise.engines.spark.kinesis.places import object_of, place_of  # noqa: PLC0415 - as above
+
+    try:
+        place_of(object_of(data))
+    except GarbledError:
+        return True
+    return False
 
 
 def _end(shard: str, start: Mapping[str, Any]) -> bytes:

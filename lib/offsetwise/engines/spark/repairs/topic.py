@@ -1,10 +1,10 @@
-"""A topic that left the subscription, put back where the job last read it."""
+"""Topics that left the subscription, put back where the job last read them."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from offsetwise.engines.repaired import Repaired, UnrepairableError
@@ -19,40 +19,63 @@ _FIRST_SOURCE: Final = 4
 
 
 def restore_topic(damaged: Damaged, values: Mapping[str, str]) -> Repaired:
-    """Put a topic back into the last batch, at the offsets at which the newest batch that has it ended."""
-    topic, restart = values["topic"], damaged.restart
+    """Put topics back into the last batch, at the offsets at which the newest batch that has each ended."""
+    topics, restart = sorted({each.strip() for each in values["topic"].split(",")} - {""}), damaged.restart
     last = restart.last_planned
     if last is None or restart.missing:
         raise UnrepairableError(
             "Spark does not start from its last batch.", fix="Repair what `offsetwise inspect` names first."
         )
-    batch, lost = _newest_batch_with(topic, damaged, last)
-    # A pending batch is read from the end of the one before, which needs the topic as well.
+    # A pending batch is read from the end of the one before, which needs the topics as well.
     among = [last] if restart.reruns is None else [each for each in (last, restart.starts_after) if each is not None]
-    before = damaged.offsets(batch)
-    replaced = {}
-    for each in among:
-        if each != batch and _lost(before, damaged.offsets(each), topic):
-            path = f"offsets/{each}"
-            replaced[path] = _with(damaged.read(path) or b"", lost)
+    replaced: dict[str, bytes] = {}
+    ended = []
+    for topic in topics:
+        batch, lost = _newest_batch_with(topic, damaged, last)
+        before = damaged.offsets(batch)
+        for each in among:
+            if each != batch and _lost(before, damaged.offsets(each), topic):
+                path = f"offsets/{each}"
+                replaced[path] = _with(replaced.get(path) or damaged.read(path) or b"", lost)
+        ends = (f"{topic}-{p} at {o}" for of in lost.values() for p, o in zip(of.partitions, of.offsets, strict=True))
+        ended.append(f"{', '.join(ends)}, where batch {batch} ended")
+    _require_all(topics, damaged, last)
     for path, data in tuple(replaced.items()):
         replaced |= {checksum: crc_of(data) for checksum in damaged.logs.with_checksum(path)[1:]}
-    ends = ", ".join(
-        f"{topic}-{p} at {o}" for of in lost.values() for p, o in zip(of.partitions, of.offsets, strict=True)
-    )
+    named = ", ".join(topics)
     start = last if restart.reruns is None else restart.starts_after
     return Repaired(
         replaced=replaced,
         costs=(
-            f"No record is read twice: {ends}, where batch {batch} ended, and the other topics as before.",
-            f"Records of {topic} that retention has taken since are lost, and the query fails with failOnDataLoss=true "
-            f"where it has; it has to subscribe to {topic} again.",
+            f"No record is read twice: {'; '.join(ended)}, and the other partitions as before.",
+            f"Records of {named} that retention has taken since are lost, and the query fails with failOnDataLoss=true "
+            f"where it has; it has to subscribe to {named} again.",
             "No batch id is used again for other records of the topics that it has."
             if restart.reruns is None
-            else f"Batch {last} runs again with the same records and none of {topic}; a sink that has it ignores it.",
+            else f"Batch {last} runs again with the same records and none of these partitions; a sink that has it "
+            "ignores it.",
             state_used(start, stateful=damaged.stateful),
         ),
     )
+
+
+def _require_all(topics: Sequence[str], damaged: Damaged, last: int) -> None:
+    """Go on only if a pending batch lacks no other topic, without which Spark would not run it either.
+
+    Raises:
+        UnrepairableError: It lacks another one.
+    """
+    before = damaged.restart.starts_after
+    if damaged.restart.reruns is None or before is None:
+        return
+    ended, now = damaged.offsets(before), damaged.offsets(last)
+    there = {of.topic for line in ended.sources for of in line.offsets}
+    left = sorted(each for each in there.difference(topics) if _lost(ended, now, each))
+    if left:
+        raise UnrepairableError(
+            f"Batch {last} lacks {', '.join(left)} as well, so Spark would not run it either.",
+            fix=f"Subscribe to all of them again and name all of them: --set topic={','.join([*topics, *left])}.",
+        )
 
 
 def _newest_batch_with(topic: str, damaged: Damaged, last: int) -> tuple[int, dict[str, TopicOffsets]]:

@@ -1,0 +1,116 @@
+"""Repairs of checkpoints that are damaged in two places, and settings that are spelled otherwise."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from offsetwise.engines.checkpoint import read_checkpoint
+from offsetwise.workflow.repairing import fitting_repairs
+from tests.engines.spark.folders import checkpoint, orders, write
+from tests.repair.flow import aged, drafted, repaired
+from tests.repair.test_repairs import DAMAGED, ID, SHARD, TWO_LEFT
+from tests.with_cases import with_cases
+
+
+@with_cases("pending", [True, False])
+def test_several_topics_that_left_are_put_back_together(tmp_path: Path, *, pending: bool) -> None:
+    lines = {2: TWO_LEFT, 3: TWO_LEFT, 4: '{"orders":{"0":200}}'}
+    folder = aged(write(checkpoint(lines, (2, 3) if pending else (2, 3, 4)), tmp_path / "a"))
+    (damage,) = [each for each in read_checkpoint(str(folder)).problems if each.code.startswith("TOPIC_")]
+    assert "--set topic=legacy,clicks " in damage.fix
+    assert ("topic=clicks,legacy",) in {each.settings for each in fitting_repairs(str(folder))}
+
+    copy, plan = repaired(folder, "restore-topic", tmp_path / "work", "--set", "topic=legacy,clicks")
+
+    back = '{"orders":{"0":200},"clicks":{"0":7,"1":9},"legacy":{"0":155}}'
+    assert (copy / "offsets/4").read_text().endswith(back)
+    assert not [each for each in read_checkpoint(str(copy)).problems if each.code.startswith("TOPIC_")]
+    assert "clicks-0 at 7, clicks-1 at 9, where batch 3 ended; legacy-0 at 155" in plan["repair"]["costs"][0]
+
+
+@with_cases("topic", ["legacy", "clicks"])
+def test_one_of_several_topics_that_a_pending_batch_lacks_is_refused_with_all_of_them(
+    topic: str, tmp_path: Path
+) -> None:
+    folder = aged(write(checkpoint({3: TWO_LEFT, 4: '{"orders":{"0":200}}'}, (3,)), tmp_path / "a"))
+    ran = drafted(folder, "restore-topic", tmp_path / "plan.json", "--set", f"topic={topic}")
+
+    assert ran.code == 1
+    named = json.loads(ran.out)["fix"].rpartition("--set topic=")[2].rstrip(".")
+    assert set(named.split(",")) == {"legacy", "clicks"}
+    assert drafted(folder, "restore-topic", tmp_path / "plan.json", "--set", f"topic={named}").code == 0
+
+
+@with_cases("spelled", [ID.upper(), ID.replace("-", ""), f"{{{ID}}}", f"urn:uuid:{ID}"])
+def test_the_id_is_written_as_java_reads_it(spelled: str, tmp_path: Path) -> None:
+    folder = aged(write(DAMAGED["restore-metadata"], tmp_path / "source"))
+    copy, plan = repaired(folder, "restore-metadata", tmp_path / "work", "--set", f"query_id={spelled}")
+
+    assert json.loads((copy / "metadata").read_text()) == {"id": ID}
+    assert plan["repair"]["job_id"] == ID
+
+
+@with_cases("count", [2, 3, 4])
+@with_cases("pending", [True, False])
+@with_cases("data", [b"", b"v1\n{"])
+def test_commits_that_are_damaged_one_after_the_other_are_removed_together(
+    data: bytes, count: int, tmp_path: Path, *, pending: bool
+) -> None:
+    files = checkpoint({each: orders(10 * each) for each in range(2, 7 if pending else 6)}, (2, 3, 4, 5))
+    files |= {f"commits/{5 - each}": data for each in range(count)}
+    folder = aged(write(files, tmp_path / "source"))
+    copy, plan = repaired(folder, "remove-damaged-commit", tmp_path / "work")
+
+    assert {path.name for path in (copy / "commits").iterdir() if path.name.isdigit()} == {
+        str(each) for each in range(2, 6 - count)
+    }
+    read = read_checkpoint(str(copy))
+    assert read.details.reruns_batch == (6 if pending else 5)
+    assert next(at.offset for at in read.sources[0].positions) == (50 if pending else 40)
+    assert not [each for each in plan["repair"]["costs"] if each.startswith("Left as it is")]
+
+
+@with_cases("data", [b"", b"v1\n{", b"v1\n{}"])
+@with_cases("kind", ["drop-pending-batch", "drop-batch-after-gap"])
+def test_a_batch_that_is_left_out_may_be_damaged_itself(kind: str, data: bytes, tmp_path: Path) -> None:
+    newest = "offsets/5" if kind == "drop-pending-batch" else "offsets/202"
+    folder = aged(write(DAMAGED[kind] | {newest: data}, tmp_path / "source"))
+    codes = {each.code for each in read_checkpoint(str(folder)).problems}
+    assert "CHECKPOINT_DAMAGED" in codes
+    assert "PENDING_BATCH" not in codes
+    assert "runs again" not in read_checkpoint(str(folder)).restart
+
+    copy, plan = repaired(folder, kind, tmp_path / "work")
+
+    assert not (copy / newest).exists()
+    assert read_checkpoint(str(copy)).problems == ()
+    assert "an unknown number of records" in plan["repair"]["costs"][0]
+
+
+@with_cases("data", [b"", b'{"shardId":"shardId-0', b"[]"])
+def test_an_end_of_a_shard_that_is_half_written_is_rebuilt_like_a_lost_one(data: bytes, tmp_path: Path) -> None:
+    end = "sources/0/shard-commit/22/shardId-000000000000"
+    folder = aged(write(DAMAGED["rebuild-shard-commit"] | {end: data}, tmp_path / "source"))
+    copy, _ = repaired(folder, "rebuild-shard-commit", tmp_path / "work")
+
+    assert json.loads((copy / end).read_text()) == {"shardId": "shardId-000000000000"} | SHARD
+    assert "CHECKPOINT_DAMAGED" not in {each.code for each in read_checkpoint(str(copy)).problems}
+
+
+@with_cases(
+    ("kind", "given", "followed"),
+    [
+        ("restore-topic", (), "Write --set topic=VALUE"),
+        ("restore-metadata", ("query_id=7",), "Write --set query_id=VALUE"),
+        ("drop-pending-batch", ("topic=legacy",), "Leave --set topic out"),
+        ("restore-topic", ("topic=legacy", "kcl=2"), "Leave --set kcl out"),
+    ],
+)
+def test_the_refusal_of_a_setting_names_the_one_to_correct(
+    kind: str, given: tuple[str, ...], followed: str, tmp_path: Path
+) -> None:
+    folder = write(DAMAGED[kind], tmp_path / "source")
+    options = [text for each in given for text in ("--set", each)]
+
+    assert json.loads(drafted(folder, kind, tmp_path / "plan.json", *options).out)["fix"].startswith(followed)
