@@ -49,7 +49,7 @@ def answer_of(case: Mirrored, *, claims: Sequence[int] = (), timed: bool = False
         target=target_of(case, claims),
     )
     cut = locate(pair, natives_excluded=case.mirror_only)
-    return cut, row_of(case, Answer(cut=cut))
+    return cut, row_of(case, Answer(cut=cut, timed=timed))
 
 
 def row_of(case: Mirrored, answer: Answer) -> PartitionComparison:
@@ -285,6 +285,35 @@ def test_a_place_that_an_earlier_run_left_is_no_answer_without_what_lies_ahead(
         assert row.raw.verdict is not RawVerdict.SAME
         assert row.replay is None or row.replay >= copied
         assert mirrored(row, Link.MIRRORMAKER) is not Outcome.PASSED
+
+
+@with_cases("mirror_only", [True, False])
+@with_cases("equal", [False, True])
+def test_of_a_log_read_in_part_repeats_and_losses_hold_while_the_mirror_runs_again(
+    equal: bool, *, mirror_only: bool
+) -> None:
+    """Records from below the window of the old log are copied again, and records of others stand between."""
+    names = tuple("m" if equal and 50 < number < 55 else f"r{number}" for number in range(150))
+    counted = 0
+    for number in range(300):
+        random = Random(SEED * 17 + number)
+        copied = random.randint(4, 149)
+        others = () if mirror_only else (*names[copied - 3 : copied][::-1], "other")[: random.randint(0, 4)]
+        first = random.choice([0, 0, random.randint(0, 149)])
+        case = Mirrored(
+            old_start=7,
+            old=names,
+            new=names[first:] + names[:copied] + others,
+            to_come=names[copied:],
+            position=7 + random.choice([150, 149, random.randint(0, 150)]),
+            mirror_only=mirror_only,
+            budget=random.choice([40, 100]),
+            window=random.choice([3, 8]),
+        )
+        if not case.looks_complete:
+            assert [*wrong(case)] == [], case
+            counted += 1
+    assert counted > 200
 
 
 def test_a_located_place_is_examined_in_two_further_windows_of_each_log_at_most(

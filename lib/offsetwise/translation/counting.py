@@ -314,12 +314,22 @@ class Count:
     def replay_at_most(self, cut: int) -> int | None:
         """Count what may be read twice, with copies to come and such whose originals were not counted.
 
-        None where the new log was not read to its end, or its end does not show what is to come.
+        None where the new log was not read to its end, or its end does not show what is to come: where records from
+        below the window of the old log may be copied again, what stands there and is not explained may be such a copy.
         """
         if self.progress is None or self.stretch.new_to < len(self.new.offsets):
             return None
+        last = self.new.identities[-TAIL - ANCHORS :]
+        if not (self.old.at_start or self.natives_excluded) and self._any_unexplained(last):
+            return None
         lost = self.maybe_read(cut) if self.old_whole else self._unexplained(cut, len(self.here))
-        return self.replay(cut, self.to_come_at_most) + lost
+        below = self.old.identities[: self.stretch.old_from]
+        again = sum(h not in self.known for h in below[self.progress.least :])
+        return self.replay(cut, self.to_come_at_most) + lost + again
+
+    def _any_unexplained(self, records: Sequence[Hashable]) -> bool:
+        held = {*self.old.identities, *self.aborted}
+        return any(h not in held for h in records)
 
     def _unexplained(self, start: int, end: int) -> int:
         explained = self.known | self.aborted

@@ -295,7 +295,7 @@ def _by_content(row: PartitionComparison, offset: AnyPosition, match: Match, cut
         counted=counted,
         ahead=cut.ahead,
         mirror_maker=match.mirror_maker,
-        raw=_raw(row, offset, cut),
+        raw=_raw(row, offset, cut, timed=match.answer is not None and match.answer.timed),
     )
     if claim is not None:
         row = replace(
@@ -351,7 +351,7 @@ def _best_claim(candidates: tuple[Candidate, ...]) -> Candidate | None:
     return max(usable, key=lambda each: each.lo or 0, default=None)
 
 
-def _raw(row: PartitionComparison, offset: AnyPosition, cut: Cut | None) -> RawReuse:
+def _raw(row: PartitionComparison, offset: AnyPosition, cut: Cut | None, *, timed: bool = False) -> RawReuse:
     inside = _inside(offset, row.new)
     if inside is None:
         return RawReuse(verdict=RawVerdict.UNKNOWN)
@@ -366,7 +366,9 @@ def _raw(row: PartitionComparison, offset: AnyPosition, cut: Cut | None) -> RawR
         return RawReuse(verdict=RawVerdict.CONFUSION if cut.raw_differs else RawVerdict.UNKNOWN)
     # Every record of the old log between the anchors is ordered as on the new one: past the place
     # lie unread records, below it read ones. How many was not counted.
-    if cut.hi is not None and offset > cut.hi:
+    # Where neither times nor what lies ahead tell, a mirror may have gone back, and copies may lie further ahead.
+    once = cut.reason is not Reason.COPIES_BELOW and (timed or cut.since_append or cut.ahead.examined)
+    if cut.hi is not None and offset > cut.hi and once:
         return RawReuse(verdict=RawVerdict.LOSS)
     if cut.lo is not None and offset < cut.lo:
         return RawReuse(verdict=RawVerdict.REPLAY)
