@@ -25,19 +25,19 @@ Record = tuple[str, int]
 
 
 class Job:
-    """A query on two topics, one batch a run."""
+    """A query on three topics, one batch a run."""
 
     def __init__(self, lab: Lab, spark: SparkSession, folder: Path, name: str) -> None:
         self.spark, self.bootstrap, self.folder = spark, lab.old_bootstrap, folder
-        self.orders, self.legacy = f"repair-{name}-orders", f"repair-{name}-legacy"
-        topics = [NewTopic(topic, 1, 1) for topic in (self.orders, self.legacy)]
+        self.orders, self.legacy, self.clicks = (f"repair-{name}-{each}" for each in ("orders", "legacy", "clicks"))
+        self.ends = dict.fromkeys((self.orders, self.legacy, self.clicks), 0)
+        topics = [NewTopic(topic, 1, 1) for topic in self.ends]
         admin = AdminClient({"bootstrap.servers": self.bootstrap})
         for made in admin.create_topics(topics).values():
             made.result()
-        self.ends = {self.orders: 0, self.legacy: 0}
 
     def produce(self, count: int) -> None:
-        """Write so many records to both topics."""
+        """Write so many records to each topic."""
         producer = Producer({"bootstrap.servers": self.bootstrap})
         for topic in self.ends:
             for _ in range(count):
@@ -57,7 +57,7 @@ class Job:
         query = (
             self.spark.readStream.format("kafka")
             .option("kafka.bootstrap.servers", self.bootstrap)
-            .option("subscribe", f"{self.orders},{self.legacy}")
+            .option("subscribe", ",".join(self.ends))
             .option("startingOffsets", "earliest")
             .load()
             .writeStream.option("checkpointLocation", str(folder or self.folder))
@@ -73,7 +73,7 @@ class Job:
         return read, query.id
 
     def after(self, offset: int) -> Counter[Record]:
-        """Give every record of both topics from an offset on, once."""
+        """Give every record of all topics from an offset on, once."""
         return Counter((topic, number) for topic, end in self.ends.items() for number in range(offset, end))
 
 
@@ -94,10 +94,32 @@ def _pending(job: Job) -> int:
     return 40
 
 
+def _pending_and_half_written(job: Job) -> int:
+    begins = _pending(job)
+    _cut(job.folder, "offsets/4")
+    return begins
+
+
+def _cut(folder: Path, path: str) -> None:
+    data = (folder / path).read_bytes()
+    (folder / path).write_bytes(data[: len(data) // 2])
+    (folder / path).with_name(f".{Path(path).name}.crc").unlink()
+
+
 def _damaged_commit(job: Job) -> int:
-    (job.folder / "commits/3").write_bytes(b"")
-    (job.folder / "commits/.3.crc").unlink()
+    _cut(job.folder, "commits/3")
     return 30
+
+
+def _two_damaged_commits(job: Job) -> int:
+    _cut(job.folder, "commits/2")
+    return _damaged_commit(job)
+
+
+def _damaged_commit_before_a_pending_batch(job: Job) -> int:
+    begins = _pending(job)
+    _cut(job.folder, "commits/3")
+    return begins
 
 
 def _gap(job: Job) -> int:
@@ -106,15 +128,20 @@ def _gap(job: Job) -> int:
     return 30
 
 
-def _topic_gone(job: Job) -> int:
+def _topic_gone(job: Job, *more: str) -> int:
     _pending(job)
     path = job.folder / "offsets/4"
     head, line = path.read_text().rsplit("\n", 1)
     offsets = json.loads(line)
-    del offsets[job.legacy]
+    for topic in (job.legacy, *more):
+        del offsets[topic]
     path.write_text(f"{head}\n{json.dumps(offsets, separators=(',', ':'))}")
     path.with_name(".4.crc").unlink()
     return 40
+
+
+def _two_topics_gone(job: Job) -> int:
+    return _topic_gone(job, job.clicks)
 
 
 def _metadata_lost(job: Job) -> int:
@@ -122,31 +149,36 @@ def _metadata_lost(job: Job) -> int:
     return 40
 
 
-DAMAGES: dict[str, tuple[Callable[[Job], int], bool]] = {
-    "drop-pending-batch": (_pending, False),
-    "remove-damaged-commit": (_damaged_commit, True),
-    "drop-batch-after-gap": (_gap, True),
-    "restore-topic": (_topic_gone, True),
-    "restore-metadata": (_metadata_lost, False),
+DAMAGES: dict[str, tuple[str, Callable[[Job], int], bool]] = {
+    "pending": ("drop-pending-batch", _pending, False),
+    "pending-half-written": ("drop-pending-batch", _pending_and_half_written, True),
+    "commit": ("remove-damaged-commit", _damaged_commit, True),
+    "two-commits": ("remove-damaged-commit", _two_damaged_commits, True),
+    "commit-before-pending": ("remove-damaged-commit", _damaged_commit_before_a_pending_batch, True),
+    "gap": ("drop-batch-after-gap", _gap, True),
+    "topic": ("restore-topic", _topic_gone, True),
+    "two-topics": ("restore-topic", _two_topics_gone, True),
+    "metadata": ("restore-metadata", _metadata_lost, False),
 }
-"""By kind of repair: damages a checkpoint, gives the offset that the copy reads from; and whether Spark fails."""
+"""Kind of repair; what damages a checkpoint, and gives the offset that the copy reads from; and whether Spark fails."""
 
 
-@pytest.mark.parametrize("kind", DAMAGES)
+@pytest.mark.parametrize("name", DAMAGES)
 def test_spark_starts_on_the_copy_and_reads_each_record_once(
-    kind: str, lab: Lab, spark: SparkSession, tmp_path: Path
+    name: str, lab: Lab, spark: SparkSession, tmp_path: Path
 ) -> None:
-    job = Job(lab, spark, tmp_path / "checkpoint", kind)
+    kind, damage, fails = DAMAGES[name]
+    job = Job(lab, spark, tmp_path / "checkpoint", name)
     known: Counter[Record] = Counter()
     for _ in range(4):
         job.produce(10)
         read, query_id = job.run()
         known.update(read)
     assert known == job.after(0)
-    damage, fails = DAMAGES[kind]
     begins = damage(job)
+    gone = job.legacy if name == "topic" else f"{job.legacy},{job.clicks}"
     settings = {
-        "restore-topic": ("--set", f"topic={job.legacy}"),
+        "restore-topic": ("--set", f"topic={gone}"),
         "restore-metadata": ("--set", f"query_id={UUID(query_id)}"),
     }
     copy, _ = repaired(aged(job.folder), kind, tmp_path / "work", *settings.get(kind, ()))
