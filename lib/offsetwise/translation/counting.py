@@ -320,7 +320,8 @@ class Count:
         if self.progress is None or self.stretch.new_to < len(self.new.offsets):
             return None
         last = self.new.identities[-TAIL - ANCHORS :]
-        if not (self.old.at_start or self.natives_excluded) and self._any_unexplained(last):
+        in_window = self.old.at_start or (self.progress.least > 0 and not self._any_unexplained(last))
+        if not (in_window or self.natives_excluded):
             return None
         lost = self.maybe_read(cut) if self.old_whole else self._unexplained(cut, len(self.here))
         below = self.old.identities[: self.stretch.old_from]
