@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -17,7 +17,7 @@ import offsetwise
 from offsetwise import files
 from offsetwise.apply.readers import RecordPlace
 from offsetwise.apply.recheck import recheck, require
-from offsetwise.apply.recheck.proofs import MOST, proofs_again
+from offsetwise.apply.recheck.proofs import EDGE, MOST, proofs_again
 from offsetwise.errors import StalePlanError
 from offsetwise.model import (
     Cluster,
@@ -158,6 +158,50 @@ def test_an_adjacent_proof_costs_no_further_reading(tmp_path: Path) -> None:
     recheck(staged.plan, staged.world)
 
     assert len(staged.world.asked) == len(set(staged.world.asked)) == 4 * len(staged.plan.positions)
+
+
+@with_cases("shape", ["both records", "none above", "none below"])
+@with_cases("below", [1, 3, 40])
+@with_cases("above", [0, 2, 30])
+def test_a_proof_whose_records_lie_apart_costs_one_further_window_on_each_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, below: int, above: int, shape: str
+) -> None:
+    """However far apart they are, all that lies between is one range of each log, asked for with all other records."""
+    staged = stage(tmp_path)
+    first = staged.plan.positions[0]
+    old = offset_of(first.old_offset or 0)
+    apart = replace(
+        proof(first),
+        before=None if shape == "none below" else neighbour(first, old - below),
+        after=None if shape == "none above" else neighbour(first, old + above),
+    )
+    moved(staged, proof=apart)
+    questions: list[Cluster] = []
+    read = staged.world.records
+
+    def counted(side: Cluster, places: Sequence[RecordPlace], **given: Any) -> Mapping[RecordPlace, Records]:
+        questions.append(side)
+        return read(side, places, **given)
+
+    monkeypatch.setattr(staged.world, "records", counted)
+
+    assert failing_none(staged)
+    assert sorted(questions) == sorted(Cluster), "one question for each cluster"
+    assert len(staged.world.asked) == len(set(staged.world.asked)), "each record once"
+    for side, at, shift in (
+        (Cluster.OLD, first.topic_partition, 0),
+        (Cluster.NEW, first.new_topic_partition, SHIFT),
+    ):
+        own = {each.old_offset + shift for each in (apart.before, apart.after) if each and each.old_offset is not None}
+        offsets = {offset for of, (of_partition, offset) in staged.world.asked if (of, of_partition) == (side, at)}
+        assert own <= offsets
+        further = sorted(offsets - own)
+        if not further:
+            # Nothing lies between one record and the position, so nothing can lie on the wrong side of it.
+            assert (shape != "none below" and below == 1) or (shape != "none above" and above == 0)
+            continue
+        assert further == [*range(further[0], further[-1] + 1)], "one window"
+        assert len(further) <= (below + above - 1 if shape == "both records" else EDGE + max(below, above))
 
 
 def test_a_position_at_the_end_of_an_old_log_needs_no_record_and_one_that_grew_does(tmp_path: Path) -> None:

@@ -21,8 +21,9 @@ from offsetwise.approval.demo import demo_key
 from offsetwise.config import TopicSettings, load_migration
 from offsetwise.console.plan.standing import at
 from offsetwise.engines.checkpoint import read_checkpoint
+from offsetwise.engines.spark.initial_offsets import InitialOffsets
 from offsetwise.engines.spark.offset_log import parse_offsets
-from offsetwise.engines.spark.positions import InitialOffsets, resolve_positions
+from offsetwise.engines.spark.positions import resolve_positions
 from offsetwise.engines.spark.restart import decide_restart
 from offsetwise.errors import ConfigError, FileError, NotApprovedError, OffsetwiseError
 from offsetwise.model import Plan

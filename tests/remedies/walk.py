@@ -18,7 +18,7 @@ from offsetwise.fleet import RootTrouble
 from offsetwise.model import Finding, MissingPart, Problem
 from offsetwise.review.answers import NotAllowed
 from offsetwise.survey.found import Trouble
-from tests.remedies.sites import LIBRARY
+from tests.remedies.sites import LIBRARY, matching
 
 
 class Steps(NamedTuple):
@@ -129,8 +129,8 @@ def take(steps: Steps, scope: str, words: str) -> None:
     where = {function for record in records if words in record.fix for function in record.functions} | {
         _declared(code) for code, remedy in before.values() if remedy in stated
     }
-    if scope.endswith("::"):  # a constant of the module
-        where.add(scope)
+    if scope.endswith("::") or any(site.is_carried for site in matching(scope, words)):
+        where.add(scope)  # a constant of the module, or what somebody else states
     where |= {_declared(code) for code, kind in findings().items() if kind.remedy in "".join(before)}
     assert scope in where, f"the remedy came from elsewhere: {where}"
     steps.follow()

@@ -271,6 +271,12 @@ def ends_of_a_batch_lost(scene: Scene) -> Steps:
     return by_command(scene, aged(write(DAMAGED["rebuild-shard-commit"], scene.folder / "query")))
 
 
+@walk(KINESIS + "_half_written", "draft a copy that has it again")
+def end_of_a_shard_that_is_half_written(scene: Scene) -> Steps:
+    end = {"sources/0/shard-commit/22/shardId-000000000000": b'{"shardId":"shardId-0'}
+    return by_command(scene, aged(write(DAMAGED["rebuild-shard-commit"] | end, scene.folder / "query")))
+
+
 @walk(KINESIS + "_elsewhere", "Copy the folder")
 def ends_in_another_folder(scene: Scene) -> Steps:
     folder, elsewhere = copied(scene, QUBOLE), scene.folder / "metadata" / "shard-commit"

@@ -92,6 +92,8 @@ def test_a_batch_that_is_left_out_may_be_damaged_itself(kind: str, data: bytes, 
 def test_an_end_of_a_shard_that_is_half_written_is_rebuilt_like_a_lost_one(data: bytes, tmp_path: Path) -> None:
     end = "sources/0/shard-commit/22/shardId-000000000000"
     folder = aged(write(DAMAGED["rebuild-shard-commit"] | {end: data}, tmp_path / "source"))
+    (fix,) = [each.fix for each in read_checkpoint(str(folder)).problems if end in each.message]
+    assert "--set repair=rebuild-shard-commit" in fix
     copy, _ = repaired(folder, "rebuild-shard-commit", tmp_path / "work")
 
     assert json.loads((copy / end).read_text()) == {"shardId": "shardId-000000000000"} | SHARD

@@ -248,7 +248,9 @@ def test_a_checkpoint_of_another_engine_is_refused(tmp_path: Path) -> None:
     assert "REPAIR_REFUSED" in ran.out
 
 
-@with_cases("kind", ["drop-pending-batch", "drop-batch-after-gap", "restore-metadata", "remove-damaged-commit"])
+@with_cases(
+    "kind", ["drop-pending-batch", "drop-batch-after-gap", "restore-topic", "restore-metadata", "remove-damaged-commit"]
+)
 def test_one_copy_has_the_repair_and_the_new_positions(kind: str, tmp_path: Path) -> None:
     folder = aged(write(DAMAGED[kind], tmp_path / "source"))
     values = dict(text.split("=") for text in SETTINGS.get(kind, ())[1:])

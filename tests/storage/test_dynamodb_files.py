@@ -165,6 +165,11 @@ def test_the_items_alone_in_a_list_are_read(tmp_path: Path) -> None:
     assert positions(tmp_path / "app.json") == [FIRST, SECOND]
 
 
+def over_lines(*values: object) -> bytes:
+    """Return JSON documents one below the other, each over several lines."""
+    return "\n".join(json.dumps(each, indent=4) for each in values).encode()
+
+
 @with_cases("packed", [False, True], ids=["plain", "gzip"])
 @with_cases(
     ("data", "why"),
@@ -177,6 +182,13 @@ def test_the_items_alone_in_a_list_are_read(tmp_path: Path) -> None:
         ("\n".join(map(json.dumps, leases())).encode(), "one document: one scan, or all items in one list"),
         (b'{"Items": [], "Count": 0}\r\n{"Items": []}\n', "one document: one scan, or all items in one list"),
         (b"{} \n\n {}", "one document: one scan, or all items in one list"),
+        (over_lines({"Item": leases()[0]}), "an item printed over several lines"),
+        (over_lines({"Item": leases()[0], "ConsumedCapacity": None}), "an item printed over several lines"),
+        (over_lines(*({"Item": each} for each in leases())), "an item printed over several lines"),
+        (over_lines(leases()[0]), "one item alone, and a dump has all items of its table"),
+        (json.dumps(leases()[0]).encode(), "one item alone, and a dump has all items of its table"),
+        (over_lines(*leases()), "one document: one scan, or all items in one list"),
+        (over_lines({"Items": leases()[:1]}, {"Items": leases()[1:]}), "one scan, or all items in one list"),
     ],
 )
 def test_other_forms_that_people_have_are_named(data: bytes, why: str, tmp_path: Path, *, packed: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from offsetwise.findings.case import MigrationCase, TopicCase
+from offsetwise.findings.reading import checkpoint_damaged
 from offsetwise.findings.register import Said, Stage, describe, finding
 from offsetwise.model import AnyPosition, Details, Link, LogRange, PartitionComparison, Severity, TopicState
 from offsetwise.ports.stream import is_of_several_clusters
@@ -87,7 +88,9 @@ def pending_batch(case: MigrationCase) -> Iterator[str]:
     """A planned batch was not committed and will run again."""
     if case.checkpoint is None or case.checkpoint.details.reruns_batch is None:
         return
-    if any(describe(problem.code).continuing for problem in case.checkpoint.problems):
+    codes = {problem.code for problem in case.checkpoint.problems}
+    lacks_files = checkpoint_damaged.code in codes and pending_batch.code not in codes
+    if lacks_files or any(describe(code).continuing for code in codes):
         return  # it does not run again as it is
     committed = case.checkpoint.details.last_committed_batch
     last = "no batch was committed" if committed is None else f"batch {committed} is the last committed one"

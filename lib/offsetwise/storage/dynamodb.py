@@ -208,6 +208,8 @@ def _dumped(body: Any, name: str) -> tuple[Table, ...]:
         return (_table(name, body, None),)
     if not body:
         raise ValueError("it names no table")
+    if _is_item(body):
+        raise ValueError("it is one item alone, and a dump has all items of its table: one scan, or a list of them")
     made = []
     for table, answer in body.items():
         if not _NAME.fullmatch(table) or not isinstance(answer, dict) or not {"Items", "KeySchema"} <= answer.keys():
@@ -240,14 +242,17 @@ def _table(name: str, answer: Mapping[str, Any], keys: tuple[tuple[str, str], ..
     if scanned != count:
         raise ValueError(f"table {name!r} says ScannedCount {scanned} and Count {count}: a filter left items out")
     for place, item in enumerate(items):
-        shaped = isinstance(item, dict) and all(
-            isinstance(value, dict) and len(value) == 1 and _TYPES.issuperset(value) for value in item.values()
-        )
-        if not shaped:
+        if not _is_item(item):
             raise ValueError(f"item {place:,} of table {name!r} is no item in DynamoDB's JSON")
         if keys is not None and not all(key in item for key, _ in keys):
             raise ValueError(f"item {place:,} of table {name!r} has no key {', '.join(key for key, _ in keys)}")
     return Table(name=name, keys=keys, items=tuple(items))
+
+
+def _is_item(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(each, dict) and len(each) == 1 and _TYPES.issuperset(each) for each in value.values()
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -83,10 +83,15 @@ def lines_of(data: bytes) -> list[Any] | None:
     """Return the items of an export, one JSON object of the key `Item` in a line; None of any other text.
 
     Raises:
-        ValueError: A line behind the first one is no item.
+        ValueError: A line behind the first one is no item, or an item is printed over several lines.
     """
     if not re.match(rb'\s*\{\s*"Item"\s*:', data):
         return None
+    if re.match(rb"[^\n]*[^\s}][^\S\n]*\n", data.lstrip()):
+        raise ValueError(
+            "it has an item printed over several lines: an export has each in a line of its own, and what get-item "
+            "prints is one item of the table, where a dump has all of them"
+        )
     items = []
     for number, line in enumerate(data.splitlines(), start=1):
         if line.strip():
@@ -109,10 +114,10 @@ def refuse_other_forms(data: bytes) -> None:
         raise ValueError("it is in the format Ion, and DYNAMODB_JSON is read")
     if data.startswith(b"PK\x03\x04"):
         raise ValueError("it is a ZIP archive, and what is in it is read once it is unpacked")
-    if re.match(rb"[^\S\n]*\{[^\n]*\}[^\S\n]*\n\s*\{", data):
+    if re.search(rb"\}[^\S\n]*\n\s*\{", data):  # no document has that: its objects are parted by commas
         raise ValueError(
-            "it has a JSON object in each line that is no line of an export, and a dump is one document: one scan, or "
-            "all items in one list"
+            "it has JSON objects one below the other that are no lines of an export, and a dump is one document: one "
+            "scan, or all items in one list"
         )
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from offsetwise.engines.spark.details import SparkDetails, StateStore
 from offsetwise.engines.spark.folder import require_checkpoint
+from offsetwise.engines.spark.initial_offsets import read_initial_offsets
 from offsetwise.engines.spark.later_batches import BATCH, crc_path
 from offsetwise.engines.spark.offset_log import (
     GarbledError,
@@ -25,7 +26,6 @@ from offsetwise.engines.spark.offset_log import (
 )
 from offsetwise.engines.spark.positions import (
     Resolved,
-    read_initial_offsets,
     resolve_positions,
     restart_sentence,
     stale_checksum,
@@ -110,7 +110,7 @@ def read_from(
         problems.append(_running("its logs changed while they were read"))
     elif listed.young_tmp:
         problems.append(_running(f"{listed.young_tmp} was written within the last {YOUNG_S} seconds"))
-    state, state_problems = _state(folder, root)
+    state, state_problems = read_state(folder) if any(entry.name == "state" for entry in root) else ((), ())
     return _assemble(folder, root, logs, (*problems, *state_problems), state=state, committer=committer)
 
 
@@ -136,6 +136,8 @@ class _Logs:
     commit_version: int | None
     problems: tuple[Problem, ...]
     vanished: bool
+    startable: bool
+    """Whether Spark can read the files that a start needs besides those of the batches it reads from."""
 
 
 _Entries: TypeAlias = dict[str, tuple[Entry, ...]]
@@ -210,14 +212,18 @@ def _read_logs(folder: FolderReader, root: Sequence[Entry], listing: _Listing, *
     version = None
     if restart.last_committed is not None:
         version = _parsed(f"commits/{restart.last_committed}", read, parse_commit, problems, deciding=True)
+    query_id = _parsed("metadata", read, parse_query_id, problems, deciding=True)
     return _Logs(
         listing=listing,
         restart=restart,
         files=files,
         digests={batch: hashlib.sha256(data).hexdigest() for batch in deciding if (data := _bytes(read, batch))},
         wanted=wanted,
-        job_id=_parsed("metadata", read, parse_query_id, problems, deciding=True),
+        job_id=query_id,
         commit_version=version,
+        startable=not listing.misnamed
+        and (query_id is not None or "metadata" not in read)
+        and (version is not None or restart.last_committed is None),
         problems=tuple(problems),
         vanished=any(isinstance(one, MissingError) for one in read.values()),
     )
@@ -266,7 +272,7 @@ def _assemble(
     initial = read_initial_offsets(
         folder, present=any(entry.name == "sources" for entry in root), checksums=restart.from_initial
     )
-    resolved = resolve_positions(restart, logs.files, initial)
+    resolved = resolve_positions(restart, logs.files, initial, startable=logs.startable)
     sharded = _sharded(folder, resolved.sources, logs, committer)
     resolved = _with_shards(resolved, sharded)
     problems = (*problems, *resolved.problems)
@@ -312,7 +318,12 @@ def _sharded(
 
 def _with_shards(resolved: Resolved, sharded: Mapping[int, Found]) -> Resolved:
     """Put sources in that keep their ends beside the offset files."""
-    own = (problem for found in sharded.values() for problem in found.problems)
+    own = (
+        problem
+        for found in sharded.values()
+        for problem in found.problems
+        if resolved.runs_again or problem.code != pending_batch.code
+    )
     # Whoever reads such a source alone says itself what of a pending batch is known.
     alone = bool(sharded) and not any(each.positions for each in resolved.sources)
     kept = (each for each in resolved.problems if not (alone and each.code == pending_batch.code))
@@ -339,15 +350,6 @@ def _batch(batch: int, found: OffsetFile | None, *, committed: bool) -> Batch:
         timestamp_ms=found.timestamp_ms if found else None,
         watermark_ms=found.watermark_ms if found else None,
     )
-
-
-def _state(folder: FolderReader, root: Sequence[Entry]) -> tuple[tuple[StateStore, ...], tuple[Problem, ...]]:
-    if not any(entry.name == "state" for entry in root):
-        return (), ()
-    try:
-        return read_state(folder), ()
-    except StorageError as error:
-        return (), (damaged(f"state/ cannot be read: {error.problem}"),)
 
 
 def _entries(folder: FolderReader, log: str) -> tuple[Entry, ...]:

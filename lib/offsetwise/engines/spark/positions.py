@@ -2,50 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from offsetwise.engines.spark.findings import topic_dropped
-from offsetwise.engines.spark.offset_log import (
-    OffsetFile,
-    SourceOffset,
-    checksum_fits,
-    looks_like_kafka_initial,
-    parse_initial_offsets,
-)
+from offsetwise.engines.spark.initial_offsets import InitialOffsets
+from offsetwise.engines.spark.offset_log import OffsetFile, SourceOffset
 from offsetwise.engines.spark.partitions_left import partitions_left
 from offsetwise.engines.spark.restart import Restart, damaged
-from offsetwise.errors import MissingError, StorageError
 from offsetwise.findings.migration import checkpoint_polluted, pending_batch
 from offsetwise.findings.place import new_partition
 from offsetwise.findings.reading import checkpoint_damaged
 from offsetwise.model import CheckpointSource, Problem, ShardPosition, SourcePosition, TopicPartition
-from offsetwise.storage.folders import FolderReader
 from offsetwise.wording import many
 
 SHOWN_PARTITIONS: Final = 4
-_SOURCE_FOLDER: Final = re.compile(r"[A-Za-z0-9_]{1,255}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InitialOffsets:
-    """What stands in `sources/<id>/0`."""
-
-    offsets: Mapping[str, SourceOffset] = field(default_factory=dict)
-    """The Kafka ones, by source id."""
-    folders: tuple[str, ...] = ()
-    """The ids of all sources that have a folder."""
-    digests: Mapping[str, str] = field(default_factory=dict)
-    """SHA-256 in hex of every Kafka one, by path."""
-    stumbles: Mapping[str, str] = field(default_factory=dict)
-    """What Spark would stumble over, by source id."""
-    stale: frozenset[str] = frozenset()
-    """The ids whose `.crc` file does not fit."""
-    unreadable: Mapping[str, str] = field(default_factory=dict)
-    """Why a file could not be read, by source id; under the empty id why none could."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,57 +30,21 @@ class Resolved:
     """The `sources/<id>/0` files that positions were taken from."""
     unplanned: bool = False
     """Whether the file of the batch that is planned and not committed cannot be read."""
+    runs_again: bool = False
+    """Whether that batch runs again as it was planned: no file that its start needs is lost or damaged."""
 
 
-def read_initial_offsets(folder: FolderReader, *, present: bool, checksums: bool) -> InitialOffsets:
-    """Read the first file of every source folder, and keep those of Kafka sources.
+def resolve_positions(
+    restart: Restart, files: Mapping[int, OffsetFile], initial: InitialOffsets, *, startable: bool = True
+) -> Resolved:
+    """Give every source the positions a restart uses, and leave out what cannot be relied on.
 
     Args:
-        folder: The checkpoint.
-        present: Whether it has a folder `sources`.
-        checksums: Hold them against their `.crc` files, where there are some.
+        restart: What the ids of the batches say about the next start.
+        files: The offset files that were read, by batch.
+        initial: What stands in `sources/<id>/0`.
+        startable: Whether Spark can read the other files that a start needs.
     """
-    if not present:
-        return InitialOffsets()
-    try:
-        names = [entry.name for entry in folder.entries("sources") if _SOURCE_FOLDER.fullmatch(entry.name)]
-    except StorageError as error:
-        return InitialOffsets(unreadable={"": error.problem})
-    ids = sorted(names, key=lambda name: (not name.isdigit(), int(name) if name.isdigit() else 0, name))
-    paths = [f"sources/{name}/0" for name in ids]
-    if checksums:
-        paths += [f"sources/{name}/.0.crc" for name in ids]
-    read = folder.read_many(dict.fromkeys(paths))
-    offsets: dict[str, SourceOffset] = {}
-    digests: dict[str, str] = {}
-    stumbles: dict[str, str] = {}
-    unreadable: dict[str, str] = {}
-    stale: set[str] = set()
-    for name in ids:
-        data = read[f"sources/{name}/0"]
-        if isinstance(data, StorageError):
-            if not isinstance(data, MissingError):
-                unreadable[name] = data.problem
-        elif looks_like_kafka_initial(data):
-            offsets[name], stumble = parse_initial_offsets(data)
-            digests[f"sources/{name}/0"] = hashlib.sha256(data).hexdigest()
-            if stumble is not None:
-                stumbles[name] = stumble
-            checksum = read.get(f"sources/{name}/.0.crc")
-            if isinstance(checksum, bytes) and not checksum_fits(data, checksum):
-                stale.add(name)
-    return InitialOffsets(
-        offsets=offsets,
-        folders=tuple(ids),
-        digests=digests,
-        stumbles=stumbles,
-        stale=frozenset(stale),
-        unreadable=unreadable,
-    )
-
-
-def resolve_positions(restart: Restart, files: Mapping[int, OffsetFile], initial: InitialOffsets) -> Resolved:
-    """Give every source the positions a restart uses, and leave out what cannot be relied on."""
     last = files.get(restart.last_planned) if restart.last_planned is not None else None
     start = files.get(restart.starts_after) if restart.starts_after is not None else None
     planned = last if restart.reruns is not None else None
@@ -138,15 +74,24 @@ def resolve_positions(restart: Restart, files: Mapping[int, OffsetFile], initial
         problems += backwards
         sources.append(made)
         problems += partitions_left(line.id, files, restart)
+    runs_again = startable and usable and planned is not None and _is_whole(problems, initial)
     told = {problem.code for problem in problems}
-    if (
-        planned is not None
-        and restart.reruns is not None
-        and told.isdisjoint({checkpoint_polluted.code, topic_dropped.code})
-    ):
+    if runs_again and restart.reruns is not None and told.isdisjoint({checkpoint_polluted.code, topic_dropped.code}):
         problems.append(_pending(restart.reruns, tuple(sources)))
     unread = restart.reruns is not None and planned is None
-    return Resolved(sources=tuple(sources), problems=tuple(problems), initial_files=tuple(used), unplanned=unread)
+    return Resolved(
+        sources=tuple(sources),
+        problems=tuple(problems),
+        initial_files=tuple(used),
+        unplanned=unread,
+        runs_again=runs_again,
+    )
+
+
+def _is_whole(problems: Sequence[Problem], initial: InitialOffsets) -> bool:
+    """Return whether nothing is damaged but checksums, which Spark does not look at."""
+    sums = [stale_checksum(f"sources/{name}/0", f"sources/{name}/.0.crc") for name in initial.stale]
+    return not any(each.code == checkpoint_damaged.code and each not in sums for each in problems)
 
 
 def restart_sentence(restart: Restart, resolved: Resolved, problems: Sequence[Problem]) -> str:
@@ -169,6 +114,7 @@ def restart_sentence(restart: Restart, resolved: Resolved, problems: Sequence[Pr
         first = " from the initial offsets" if restart.from_initial else ""
         lacks = any(one.code == topic_dropped.code for one in problems)
         then = " and lacks partitions: Spark does not run it" if lacks else ": it runs again"
+        then = then if resolved.runs_again else ", and the checkpoint is damaged: it does not run again as planned"
         then = ", and its file is damaged: Spark does not start" if resolved.unplanned else then
         said = f"Batch {restart.reruns} is planned and not committed{then}{first}"
         said += f", {places}" if places else ""

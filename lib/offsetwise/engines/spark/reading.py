@@ -6,7 +6,7 @@ import time
 from typing import Final
 
 from offsetwise.engines.engine import CheckpointReading, Written
-from offsetwise.engines.spark.positions import read_initial_offsets
+from offsetwise.engines.spark.initial_offsets import read_initial_offsets
 from offsetwise.errors import StorageError
 from offsetwise.model import BatchSource, Checkpoint
 from offsetwise.storage.folders import FolderReader

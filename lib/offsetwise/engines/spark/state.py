@@ -10,7 +10,9 @@ from collections import defaultdict
 from typing import Final
 
 from offsetwise.engines.spark.details import StateStore
+from offsetwise.engines.spark.restart import damaged
 from offsetwise.errors import StorageError
+from offsetwise.model import Problem
 from offsetwise.storage.folders import FolderReader
 
 MAX_METADATA_BYTES: Final = 4 * 1024 * 1024
@@ -18,11 +20,18 @@ _NUMBER: Final = re.compile(r"[0-9]{1,9}")
 _CHANGELOG_OR_ZIP: Final = re.compile(r"([0-9]{1,18})(?:_[0-9A-Za-z\-]+)?\.(zip|changelog)")
 
 
-def read_state(folder: FolderReader) -> tuple[StateStore, ...]:
-    """Give the state of every stateful operator, ascending by operator.
+def read_state(folder: FolderReader) -> tuple[tuple[StateStore, ...], tuple[Problem, ...]]:
+    """Return the state of every stateful operator, ascending by operator, and why it cannot be read where it cannot.
 
     Rows are known where RocksDB's newest version of every partition is a snapshot: its zip says `numKeys`.
     """
+    try:
+        return _stores(folder), ()
+    except StorageError as error:
+        return (), (damaged(f"state/ cannot be read: {error.problem}"),)
+
+
+def _stores(folder: FolderReader) -> tuple[StateStore, ...]:
     files: dict[int, list[tuple[tuple[str, ...], int]]] = defaultdict(list)
     for path, size in folder.walk("state"):
         operator, *rest = path.split("/")

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from offsetwise.engines.spark.kinesis.places import object_of, place_of
+from offsetwise.engines.spark.kinesis.places import is_half_written, object_of, place_of
 from offsetwise.engines.spark.later_batches import BATCH
 from offsetwise.engines.spark.offset_log import GarbledError, OffsetFile, checksum_fits
 from offsetwise.engines.spark.restart import Restart, damaged
@@ -143,9 +143,10 @@ def read_source(
         problems += stream_differs(f"Source {source.id}", names, effect)
     if not restart.known and restart.reruns is None:
         return Found(source=made, problems=tuple(problems))
-    ends = _ends(folder, source.id, line, committer)
-    problems += ends.problems
     pending = restart.reruns is not None
+    rebuilds = not pending and not line.has_sub and line.batch == last
+    ends = _ends(folder, source.id, line, committer, rebuilds=rebuilds)
+    problems += ends.problems
     if not pending and not ends.known and not _is_lost(folder, source.id, line, committer):
         problems.append(_elsewhere(last, source.id, line))
         return Found(source=made, problems=tuple(problems))
@@ -280,11 +281,32 @@ def _path(source: str, line: OffsetLine) -> str:
     return f"sources/{source}/{line.folder}/{line.batch}"
 
 
-def _ends(folder: FolderReader, source: str, line: OffsetLine, committer: Table | None) -> _Ends:
-    return _from_folder(folder, source, line) if committer is None else _from_table(committer, line)
+def _ends(
+    folder: FolderReader, source: str, line: OffsetLine, committer: Table | None, *, rebuilds: bool = False
+) -> _Ends:
+    """Return what is recorded of the end of a batch.
+
+    Args:
+        folder: The checkpoint.
+        source: The source's id.
+        line: Where the batch begins.
+        committer: The table of a DynamoDB committer, where a person named one.
+        rebuilds: Whether the repair rebuild-shard-commit writes an end that is half-written.
+    """
+    if committer is not None:
+        return _from_table(committer, line)
+    return _from_folder(folder, source, line, rebuilds=rebuilds)
 
 
-def _from_folder(folder: FolderReader, source: str, line: OffsetLine) -> _Ends:
+def _half_written(message: str, file: str) -> Problem:
+    return checkpoint_damaged.problem(
+        message,
+        fix=f"Restore {file} from a backup. Where there is none, draft a copy that has it again: offsetwise draft "
+        f"--set repair=rebuild-shard-commit {REPAIR_OPTIONS}",
+    )
+
+
+def _from_folder(folder: FolderReader, source: str, line: OffsetLine, *, rebuilds: bool) -> _Ends:
     path, made = _path(source, line), _Ends()
     try:
         names = [entry.name for entry in folder.entries(path)]
@@ -311,7 +333,9 @@ def _from_folder(folder: FolderReader, source: str, line: OffsetLine) -> _Ends:
             made.pins.append((file, hashlib.sha256(data).hexdigest()))
         why = data.problem if isinstance(data, StorageError) else _take(made, name, data)
         if why is not None:
-            made.problems.append(damaged(f"{file} cannot be used: {why}. Its shard is left out."))
+            told = f"{file} cannot be used: {why}. Its shard is left out."
+            can_rebuild = rebuilds and name in line.places and isinstance(data, bytes) and is_half_written(data)
+            made.problems.append(_half_written(told, file) if can_rebuild else damaged(told))
             made.unread.add(name)
             made.places.pop(name, None)
     return made

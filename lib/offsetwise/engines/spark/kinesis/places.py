@@ -81,3 +81,12 @@ def _sub(body: Mapping[str, Any]) -> int | None:
     if not isinstance(written, str) or not _SUB.fullmatch(written) or last not in (True, False, "true", "false"):
         raise GarbledError(f"expected subSequenceNumber and isLast, found {str(sub)[:40]!r} and {str(last)[:40]!r}")
     return None if last in (True, "true") or int(written) < 0 else int(written)
+
+
+def is_half_written(data: bytes) -> bool:
+    """Return whether the end of a shard in a file is no position."""
+    try:
+        place_of(object_of(data))
+    except GarbledError:
+        return True
+    return False

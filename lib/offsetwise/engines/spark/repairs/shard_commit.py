@@ -70,21 +70,13 @@ def _starts(text: str | None) -> dict[str, Mapping[str, Any]] | None:
 
 def _whole(damaged: Damaged, folder: str) -> set[str]:
     """Return the shards whose end is there and can be read."""
+    from offsetwise.engines.spark.kinesis.places import is_half_written  # noqa: PLC0415 - as above
+
     try:
         names = {entry.name for entry in damaged.folder.entries(folder)}
     except MissingError:
         return set()
-    return {name for name in names if not _is_half_written(damaged.read(f"{folder}/{name}") or b"")}
-
-
-def _is_half_written(data: bytes) -> bool:
-    from offsetwise.engines.spark.kinesis.places import object_of, place_of  # noqa: PLC0415 - as above
-
-    try:
-        place_of(object_of(data))
-    except GarbledError:
-        return True
-    return False
+    return {name for name in names if not is_half_written(damaged.read(f"{folder}/{name}") or b"")}
 
 
 def _end(shard: str, start: Mapping[str, Any]) -> bytes:

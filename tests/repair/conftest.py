@@ -1,0 +1,7 @@
+"""The stream of Kinesis that repaired copies move positions of."""
+
+from __future__ import annotations
+
+from tests.streams.kinesis.streams import stream
+
+__all__ = ["stream"]
