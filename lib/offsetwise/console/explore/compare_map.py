@@ -69,8 +69,13 @@ def heat_map(rows: Sequence[PartitionComparison], colours: Palette) -> go.Figure
             colorbar=_scale(reach, colours),
         )
     )
+    _dress(figure, len(topics), numbers, colours)
+    return figure
+
+
+def _dress(figure: go.Figure, topics: int, numbers: Sequence[int], colours: Palette) -> None:
     figure.update_layout(
-        height=min(900, 130 + 24 * len(topics)),
+        height=min(900, 130 + 24 * topics),
         margin={"l": 12, "r": 12, "t": 16, "b": 48},
         **page_style(colours),
     )
@@ -82,7 +87,6 @@ def heat_map(rows: Sequence[PartitionComparison], colours: Palette) -> go.Figure
         tickfont={"color": colours.muted},
     )
     figure.update_yaxes(type="category", autorange="reversed", **named_rows(colours))
-    return figure
 
 
 def _scale(reach: float, colours: Palette) -> dict[str, object]:

@@ -112,9 +112,7 @@ def tree(shards: Sequence[Shard], colours: Palette, marks: Mapping[MarkKey, Mark
         marks: Where a job is in them.
     """
     shards = shards[:MAX_SHARDS]
-    names = list(
-        dict.fromkeys((side, stream, generation) for side, stream, generation, _ in sorted(shards, key=_order))
-    )
+    names = [*dict.fromkeys(one[:3] for one in sorted(shards, key=_order))]
     lanes = {name: lane for lane, name in enumerate(names)}
     figure = go.Figure([*_bars(shards, lanes, marks, colours)])
     figure.update_layout(

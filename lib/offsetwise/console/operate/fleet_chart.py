@@ -86,6 +86,11 @@ def age_map(rows: Sequence[FleetRow], colours: Palette, now_ms: int) -> go.Figur
             ygap=2,
         )
     )
+    _dress(figure, lanes, colours)
+    return figure
+
+
+def _dress(figure: go.Figure, lanes: list[str], colours: Palette) -> None:
     figure.update_layout(
         height=84 + 38 * len(lanes),
         margin={"l": 12, "r": 12, "t": 8, "b": 48},
@@ -108,7 +113,6 @@ def age_map(rows: Sequence[FleetRow], colours: Palette, now_ms: int) -> go.Figur
         autorange="reversed",
         **named_rows(colours),
     )
-    return figure
 
 
 def _column(row: FleetRow, now_ms: int) -> str:

@@ -199,14 +199,8 @@ def _read_logs(folder: FolderReader, root: Sequence[Entry], listing: _Listing, *
     problems = [*listing.problems, *(() if listing.misnamed else restart.problems)]
     files: dict[int, OffsetFile] = {}
     for batch in wanted:
-        found = _parsed(
-            f"offsets/{batch}",
-            read,
-            parse_offsets,
-            problems,
-            deciding=batch in deciding,
-            mended=batch == restart.reruns,
-        )
+        decides, is_repaired = batch in deciding, batch == restart.reruns
+        found = _parsed(f"offsets/{batch}", read, parse_offsets, problems, deciding=decides, mended=is_repaired)
         if found is not None:
             files[batch] = found
     version = None
