@@ -45,7 +45,7 @@ lint: $(PACKAGE)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python tools/measure.py --hold rooms_in_circles mutual_pairs
+	$(BIN)/python tools/measure.py --hold rooms_in_circles mutual_pairs functions_over_40_lines longest_function
 
 lock: $(PACKAGE)
 	PYTHONPATH=. $(BIN)/python tools/lock.py
