@@ -319,18 +319,14 @@ class Count:
         """
         if self.progress is None or self.stretch.new_to < len(self.new.offsets):
             return None
-        last = self.new.identities[-TAIL - ANCHORS :]
-        in_window = self.old.at_start or (self.progress.least > 0 and not self._any_unexplained(last))
+        explained = {*self.old.identities, *self.aborted}.issuperset(self.new.identities[-TAIL - ANCHORS :])
+        in_window = self.old.at_start or (self.progress.least > 0 and explained)
         if not (in_window or self.natives_excluded):
             return None
         lost = self.maybe_read(cut) if self.old_whole else self._unexplained(cut, len(self.here))
         below = self.old.identities[: self.stretch.old_from]
         again = sum(h not in self.known for h in below[self.progress.least :])
         return self.replay(cut, self.to_come_at_most) + lost + again
-
-    def _any_unexplained(self, records: Sequence[Hashable]) -> bool:
-        held = {*self.old.identities, *self.aborted}
-        return any(h not in held for h in records)
 
     def _unexplained(self, start: int, end: int) -> int:
         explained = self.known | self.aborted

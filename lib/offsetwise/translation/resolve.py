@@ -364,8 +364,7 @@ def _raw(row: PartitionComparison, offset: AnyPosition, cut: Cut | None, *, time
         return RawReuse(verdict=verdict, skip=cut.raw_skip, replay=cut.raw_replay)
     if cut.exactness is Exactness.UNKNOWN:
         return RawReuse(verdict=RawVerdict.CONFUSION if cut.raw_differs else RawVerdict.UNKNOWN)
-    # Every record of the old log between the anchors is ordered as on the new one: past the place
-    # lie unread records, below it read ones. How many was not counted.
+    # Records between the anchors are ordered as on the new log: past the place lie unread ones, below it read ones.
     # Where neither times nor what lies ahead tell, a mirror may have gone back, and copies may lie further ahead.
     once = cut.reason is not Reason.COPIES_BELOW and (timed or cut.since_append or cut.ahead.examined)
     if cut.hi is not None and offset > cut.hi and once:

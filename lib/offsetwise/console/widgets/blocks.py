@@ -379,7 +379,7 @@ def counted(
     """Return the card of a count that has a tone unless it is 0; one that is not known says so.
 
     >>> counted("Unread", 1050, "Records.", Tone.WRONG)
-    Card(label='Unread', value='1,050', meaning='Records.', tone=<Tone.WRONG: 'wrong'>)
+    Card(label='Unread', value='1,050', meaning='Records.', tone=<Tone.WRONG: 'wrong'>, note=None)
     >>> counted("Unread", 0, "Records.", Tone.WRONG).tone, counted("Unread", None, "Records.", Tone.WRONG).tone
     (None, <Tone.UNKNOWN: 'unknown'>)
     """
