@@ -319,10 +319,10 @@ class Count:
         """
         if self.progress is None or self.stretch.new_to < len(self.new.offsets):
             return None
-        explained = {*self.old.identities, *self.aborted}.issuperset(self.new.identities[-TAIL - ANCHORS :])
-        in_window = self.old.at_start or (self.progress.least > 0 and explained)
-        if not (in_window or self.natives_excluded):
-            return None
+        if not (self.old.at_start or self.natives_excluded):
+            explained = {*self.old.identities, *self.aborted}
+            if not self.progress.least or not explained.issuperset(self.new.identities[-TAIL - ANCHORS :]):
+                return None
         lost = self.maybe_read(cut) if self.old_whole else self._unexplained(cut, len(self.here))
         below = self.old.identities[: self.stretch.old_from]
         again = sum(h not in self.known for h in below[self.progress.least :])
