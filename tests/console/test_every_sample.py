@@ -11,6 +11,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from offsetwise import files
 from offsetwise.console import answers, board
 from offsetwise.console.answers import Question
 from offsetwise.console.explore.checkpoint import batches, charts, steps
@@ -26,6 +27,7 @@ from offsetwise.findings import severity_of
 from offsetwise.fleet import FleetVerdict
 from offsetwise.lag.proven import is_proven, partition_from, proven_of, view_from
 from offsetwise.model import Ahead, Exactness, Outcome, Plan, Severity, Subject
+from offsetwise.model.digest import digest
 from offsetwise.plan.request import DraftRequest
 from offsetwise.plan.strategies import Strategy, targets_of
 from offsetwise.store.store import open_store
@@ -118,7 +120,7 @@ def test_draft_names_the_largest_changes_under_its_title(offered: Offered, subje
     frozen = frozen_of(offered, subject)
     plan = drafted(frozen, ways_of(frozen)[0])
     shown = [each.value for each in page_of("plan/draft", offered, subject).markdown]
-    line = in_one_line(plan)
+    line = in_one_line(digest(files.dump(plan).encode()), plan)
     assert shown.index(line) < next(at for at, each in enumerate(shown) if "On this page:" in each)
     shifts = {one: abs(verdicts.shift(one) or 0) for one in plan.positions if moves(one)}
     named = [one for one in shifts if f"**{markdown(str(one.topic_partition))}**" in line]

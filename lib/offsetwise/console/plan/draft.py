@@ -111,7 +111,7 @@ def _draft(here: Answers, migration: Offered, frozen: Frozen, seat: board.Seat |
     made = chosen.refusal() or drafted(here, frozen, request, _drafted_at(frozen, plans))
     plan = made if isinstance(made, Drafted) else None
     if plan is not None and plan.plan.positions:
-        numbers.markdown(in_one_line(plan.plan))
+        numbers.markdown(in_one_line(plan.digest, plan.plan))
     if pressed is not None and seat is not None:
         submission.carry_out(pressed, seat, work, plan, comparison=frozen.comparison)
         st.rerun()

@@ -181,15 +181,10 @@ def _standing(sheet: Sheet) -> None:
     why = why_draft(sheet)
     blocks.box(*((Tone.RIGHT, approved(sheet)) if why is None else (Tone.CAREFUL, why)))
     if sheet.plan.positions:
-        st.markdown(_numbers(sheet))
+        st.markdown(in_one_line(sheet.digest, sheet.plan))
     with st.popover(f"Digest of the plan `{sheet.digest[:8]}`"):
         st.code(sheet.digest, language=None)
         st.markdown(":gray[What the approvals name. It is the SHA-256 of the plan's file.]")
-
-
-@cached(8)
-def _numbers(sheet: Sheet) -> str:
-    return in_one_line(sheet.plan)
 
 
 def draw(seat: board.Seat, sheet: Sheet, destination: Destination) -> None:

@@ -6,6 +6,7 @@ from heapq import nsmallest
 from typing import Final
 
 from offsetwise import wording
+from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import markdown, new_in_bold
 from offsetwise.model import Plan, PlannedPosition, Start
 from offsetwise.wording import number, verdicts
@@ -29,10 +30,11 @@ def mark(one: PlannedPosition) -> Verdict:
     return verdicts.EXACTNESS[one.exactness]
 
 
-def in_one_line(plan: Plan) -> str:
+@cached(8)
+def in_one_line(digest: str, _plan: Plan) -> str:  # noqa: ARG001 - the key
     """Return which positions of a plan change most, from the old to the new one, and how many change. Markdown."""
-    moved = [one for one in plan.positions if moves(one)]
-    counts = wording.changing(len(moved), len(plan.positions) - len(moved))
+    moved = [one for one in _plan.positions if moves(one)]
+    counts = wording.changing(len(moved), len(_plan.positions) - len(moved))
     largest = [f":gray[{counts}]", *map(_from_old_to_new, nsmallest(_LARGEST, moved, key=_largest_first))]
     return " · ".join(largest)
 
