@@ -114,8 +114,10 @@ def restart_sentence(restart: Restart, resolved: Resolved, problems: Sequence[Pr
         first = " from the initial offsets" if restart.from_initial else ""
         lacks = any(one.code == topic_dropped.code for one in problems)
         then = " and lacks partitions: Spark does not run it" if lacks else ": it runs again"
-        then = then if resolved.runs_again else ", and the checkpoint is damaged: it does not run again as planned"
-        then = ", and its file is damaged: Spark does not start" if resolved.unplanned else then
+        if resolved.unplanned:
+            then = ", and its file is damaged: Spark does not start"
+        elif not resolved.runs_again:
+            then = ", and the checkpoint is damaged: it does not run again as planned"
         said = f"Batch {restart.reruns} is planned and not committed{then}{first}"
         said += f", {places}" if places else ""
     return f"{said}.{unread}"
