@@ -15,12 +15,13 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 from streamlit.runtime.scriptrunner import script_runner
 from streamlit.testing.v1 import AppTest
 
@@ -117,7 +118,9 @@ def _print(name: str, took: list[float], more: str) -> None:
     print(f"{name:12} median {statistics.median(took):7.1f} ms  p95 {p95:7.1f} ms  {more}  clicks {len(took)}")
 
 
-def _every_page() -> None:
+@contextmanager
+def _served() -> Iterator[tuple[str, int, Browser]]:
+    """Serve 10,000 partitions; give the address, the server's process id, and a browser."""
     with (
         tempfile.TemporaryDirectory() as folder,
         process("-m", "tests.browser.serve", "{port}", "topics", log=Path(folder) / "log") as (address, server),
@@ -125,6 +128,12 @@ def _every_page() -> None:
     ):
         path, arguments = CHROMIUM
         browser = playwright.chromium.launch(executable_path=path, args=arguments)
+        yield address, server, browser
+        browser.close()
+
+
+def _every_page() -> None:
+    with _served() as (address, server, browser):
         for name in pages():
             for visitor in ("first", "second"):
                 page = browser.new_context(viewport={"width": 1400, "height": 1000}).new_page()
@@ -143,18 +152,11 @@ def _every_page() -> None:
             f"target: first screen <= {FIRST_SCREEN_S} s once warm, server <= {TARGET_MB} MB; "
             f"at most it took {_memory_mb(server, 'VmHWM'):.0f} MB"
         )
-        browser.close()
 
 
 def _visitors() -> None:
     """Open a page as one more visitor, while 20 others are idle and while one of them clicks all the time."""
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        process("-m", "tests.browser.serve", "{port}", "topics", log=Path(folder) / "log") as (address, server),
-        sync_playwright() as playwright,
-    ):
-        path, arguments = CHROMIUM
-        browser = playwright.chromium.launch(executable_path=path, args=arguments)
+    with _served() as (address, server, browser):
         names = [name for name in pages() if name != "checkpoint"]
         others = [browser.new_context().new_page() for _ in range(VISITORS)]
         for number, other in enumerate(others):
@@ -173,7 +175,6 @@ def _visitors() -> None:
                 print(f"{VISITORS} visitors, {state:10}: {name:8} whole {whole:5.1f} s")
         print(f"{others[0].evaluate('window.clicked')} clicks meanwhile")
         print(f"target: server <= {VISITORS_MB} MB; at most it took {_memory_mb(server, 'VmHWM'):.0f} MB")
-        browser.close()
 
 
 def clicked(page: AppTest, clicks: int, key: str = "row") -> list[float]:
