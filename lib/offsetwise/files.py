@@ -26,6 +26,7 @@ from offsetwise.findings import severity_of
 from offsetwise.model import (
     Checkpoint,
     Comparison,
+    Cutover,
     FleetComparison,
     LagSample,
     Plan,
@@ -49,18 +50,8 @@ MAX_BYTES: Final = 40 * 1024 * 1024
 """Of any file. With `strict_json`'s limits, reading one takes less than 512 MB: docs/formats.md, "Limits"."""
 MAX_PLAN_BYTES: Final = 24 * 1024 * 1024
 """Of a plan: its receipt, which repeats it, is read again too."""
-Stored = (
-    Checkpoint
-    | Snapshot
-    | SinkSnapshot
-    | Comparison
-    | FleetComparison
-    | Reconciliation
-    | LagSample
-    | Plan
-    | Receipt
-    | Verification
-)
+_Seen = Checkpoint | Snapshot | SinkSnapshot | Comparison | FleetComparison | Reconciliation | LagSample | Cutover
+Stored = _Seen | Plan | Receipt | Verification
 KINDS: Final[dict[str, type]] = {
     "checkpoint": Checkpoint,
     "snapshot": Snapshot,
@@ -69,6 +60,7 @@ KINDS: Final[dict[str, type]] = {
     "fleet-comparison": FleetComparison,
     "reconciliation": Reconciliation,
     "lag-sample": LagSample,
+    "cutover": Cutover,
     "plan": Plan,
     "receipt": Receipt,
     "verification": Verification,

@@ -15,6 +15,7 @@ from offsetwise.model import (
     Checkpoint,
     Cluster,
     Comparison,
+    Cutover,
     Override,
     Reconciliation,
     Snapshot,
@@ -192,6 +193,34 @@ class Migration:
         """
         return workflow.sink_snapshot(
             self.settings, checkpoints, topics=tuple(topics), apart_s=apart_s, progress=progress
+        )
+
+    def cutover(
+        self,
+        *,
+        topics: Sequence[str] = (),
+        plan: Plan | None = None,
+        still_for_s: float = 60.0,
+        every_s: float = 5.0,
+        until_copied: bool = False,
+        records: bool = True,
+        heard: Callable[[Cutover], None] = lambda _: None,
+        progress: Progress = unheard,
+    ) -> Cutover:
+        """Look whether the old cluster's logs stand still and are on the new cluster; see `workflow.cutover`.
+
+        The topics are by default those of the plan, or of every job in the migration file.
+        """
+        return workflow.cutover(
+            self.settings,
+            topics=tuple(topics),
+            plan=None if plan is None else (plan.document, plan.digest),
+            still_for_s=still_for_s,
+            every_s=every_s,
+            until_copied=until_copied,
+            records=records,
+            heard=heard,
+            progress=progress,
         )
 
     def reconcile(self, topic: str, *, progress: Progress = unheard) -> Reconciliation:

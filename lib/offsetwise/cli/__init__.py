@@ -14,7 +14,20 @@ from typing import Final, cast
 
 import typer
 
-from offsetwise.cli import apply, approvals, compare, errors, init, lab, plans, schemas, services, sinks, targets
+from offsetwise.cli import (
+    apply,
+    approvals,
+    compare,
+    cutover,
+    errors,
+    init,
+    lab,
+    plans,
+    schemas,
+    services,
+    sinks,
+    targets,
+)
 from offsetwise.cli.output import say
 from offsetwise.errors import OffsetwiseError
 from offsetwise.exit_codes import EXIT_CODES
@@ -29,7 +42,7 @@ USAGE_ERROR: Final = cast("type[Exception]", typer.BadParameter.__mro__[2])
 """The root of all usage errors. Some releases of typer import click, others bring a copy of it."""
 COMMANDS: Final = (
     *(init.init, compare.inspect, compare.snapshot, compare.compare, compare.reconcile, sinks.transactions),
-    *(services.watch, services.audit, schemas.schema, services.console),
+    *(services.watch, cutover.cutover, services.audit, schemas.schema, services.console),
     *(targets.targets, plans.draft, plans.drift, plans.export, approvals.keygen, approvals.sign),
     *(apply.apply, apply.verify, apply.rollback),
 )

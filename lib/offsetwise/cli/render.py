@@ -56,7 +56,7 @@ def checkpoint(out: Console, read: Checkpoint, *, now_ms: int) -> None:
     at = f" at {safe(read.endpoint)}" if read.endpoint else ""
     out.print(f"{safe(read.uri)}{at}  {_taken(read, now_ms)}", soft_wrap=True)
     engine = engine_of(read.engine)
-    table = _table(out, ("source", "partition"), ("offset", "planned end") if engine.plans_batches else ("offset",))
+    table = new_table(out, ("source", "partition"), ("offset", "planned end") if engine.plans_batches else ("offset",))
     for source in (each for each in read.sources if not each.shards):
         rows = [(str(at.topic_partition), f"{at.offset:,}", at.planned_offset) for at in source.positions]
         rows += [(str(at.topic_partition), at.starts_at, None) for at in source.marked]
@@ -67,15 +67,15 @@ def checkpoint(out: Console, read: Checkpoint, *, now_ms: int) -> None:
             cells = (safe(source.id), f"({source.kind}) {_unread(source)}", "", "")
             table.add_row(*cells[: len(table.columns)])
     if table.rows:
-        _print_table(out, table)
+        print_table(out, table)
     for source in (each for each in read.sources if each.shards):
         _shards(out, source)
     for each in engine.listings(read):
         if each.rows:
-            listed = _table(out, each.columns[: each.texts], each.columns[each.texts :], first=each.texts)
+            listed = new_table(out, each.columns[: each.texts], each.columns[each.texts :], first=each.texts)
             for row in each.rows:
                 listed.add_row(*map(safe, row))
-            _print_table(out, listed)
+            print_table(out, listed)
     for problem in read.problems:
         out.print(f"[bold]{safe(problem.code)}[/]")
         _indented(out, safe(problem.message))
@@ -92,7 +92,7 @@ def _shards(out: Console, source: CheckpointSource) -> None:
     out.print(safe(f"source {source.id}: {kind}{named}"), soft_wrap=True)
     ahead = any(at.planned_position is not None for at in source.shards)
     lead = ("stream", "shard") if len(streams) > 1 else ("shard",)
-    table = _table(out, (*lead, "record arrived"), ("position", "planned end")[: 1 + ahead], first=len(lead))
+    table = new_table(out, (*lead, "record arrived"), ("position", "planned end")[: 1 + ahead], first=len(lead))
     for at in source.shards:
         places = (at.position, at.planned_position)[: 1 + ahead]
         cells = (at.stream or "", at.shard)[-len(lead) :]
@@ -100,7 +100,7 @@ def _shards(out: Console, source: CheckpointSource) -> None:
         table.add_row(*map(safe, (*cells, *("" if each is None else str(each) for each in places), told)))
     for column in table.columns:
         column.no_wrap = True  # ids and numbers are copied from here
-    _print_table(out, table)
+    print_table(out, table)
 
 
 def audit(out: Console, broken: str | None, row: int, hash_: str, at_ms: int | None) -> None:
@@ -155,10 +155,10 @@ def comparison(out: Console, made: Comparison) -> None:
     # Positions of another stream do nothing on the new one: the first sentence says so of all of them.
     another = all(map(verdicts.of_another_stream, made.partitions))
     texts = ("partition", "exactness") if another else ("partition", "exactness", "if unedited")
-    table = _table(out, texts, ("old offset", "new offset", "lag old", "lag new"), first=1)
+    table = new_table(out, texts, ("old offset", "new offset", "lag old", "lag new"), first=1)
     for row in made.partitions:
         table.add_row(*_cells(row)[: len(table.columns)])
-    _print_table(out, table)
+    print_table(out, table)
     for row in made.partitions:
         _in_shards(out, row)
     if made.quota is not None:
@@ -169,16 +169,21 @@ def comparison(out: Console, made: Comparison) -> None:
                 f"{safe(str(row.new_topic_partition))} at {choice.offset:,}, {choice.name}: {choice.price}",
                 soft_wrap=True,
             )
+    findings(out, made.findings)
+
+
+def findings(out: Console, found: Sequence[Finding]) -> None:
+    """Show findings, the most serious first: those of one code together, and what to do."""
     by_code: dict[str, list[Finding]] = {}
     for severity in Severity:
-        for finding in made.findings:
+        for finding in found:
             if finding.severity is severity:
                 by_code.setdefault(finding.code, []).append(finding)
-    for code, findings in by_code.items():
-        out.print(f"{verdict(verdicts.SEVERITY[findings[0].severity])} [bold]{code}[/]")
-        for each in findings:
+    for code, alike in by_code.items():
+        out.print(f"{verdict(verdicts.SEVERITY[alike[0].severity])} [bold]{code}[/]")
+        for each in alike:
             _indented(out, f"{safe(_where(each))}{safe(each.message)}")
-        for remedy in dict.fromkeys(each.remedy for each in findings):
+        for remedy in dict.fromkeys(each.remedy for each in alike):
             _indented(out, f"→ {safe(remedy)} [dim]({describe(code).page})[/]")
 
 
@@ -205,11 +210,11 @@ def reconciliation(out: Console, made: Reconciliation) -> None:
     """Show what both clusters hold of a topic."""
     out.print(f"[bold]{safe(made.summary())}[/]\n")
     names = ("old records", "new records", "on both", "missing", "duplicated", "only on new")
-    table = _table(out, ("partition",), names)
+    table = new_table(out, ("partition",), names)
     for each in made.partitions:
         counts = (each.old_records, each.new_records, each.both, each.missing, each.duplicated, each.foreign)
         table.add_row(str(each.partition), *(f"{count:,}" for count in counts))
-    _print_table(out, table)
+    print_table(out, table)
     for span in made.differences:
         counted = ((span.missing, "missing"), (span.duplicated, "duplicated"), (span.foreign, "only here"))
         what = ", ".join(f"{count:,} {word}" for count, word in counted if count)
@@ -298,7 +303,7 @@ def places(made: Comparison) -> str:
     return ", ".join([known, *rest]) + "."
 
 
-def _table(out: Console, texts: tuple[str, ...], numbers: tuple[str, ...], *, first: int | None = None) -> Table:
+def new_table(out: Console, texts: tuple[str, ...], numbers: tuple[str, ...], *, first: int | None = None) -> Table:
     """Make a table whose numbers never break; they stand behind the first few of the text columns, or all."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     lead = len(texts) if first is None else first
@@ -311,7 +316,7 @@ def _table(out: Console, texts: tuple[str, ...], numbers: tuple[str, ...], *, fi
     return table
 
 
-def _print_table(out: Console, table: Table) -> None:
+def print_table(out: Console, table: Table) -> None:
     """Print a table; where its numbers need more than the terminal has, that wraps the lines, and nothing is cut."""
     numbers = [
         max(len(line) for text in (column.header, *column.cells) for line in str(text).splitlines())

@@ -32,6 +32,7 @@ DECLARED: Final = (
     "offsetwise.findings.sinks",
     "offsetwise.findings.reading",
     "offsetwise.lag.alerts",
+    "offsetwise.lag.cutover",
     "offsetwise.plan.gate",
     "offsetwise.plan.sinks.marking",
     "offsetwise.plan.refusals",
@@ -62,6 +63,8 @@ class Stage(StrEnum):
     """By the reader of a checkpoint or a cluster, which puts it into `problems`."""
     SAMPLES = "from samples of the lag"
     """From two samples of the lag (`offsetwise watch`)."""
+    CUTOVER = "by looking at the old logs"
+    """From looks at the old cluster's logs (`offsetwise cutover`)."""
     GATE = "by the start gate of a plan"
     """When a plan is drafted, by the start gate."""
     PLAN = "when a plan is drafted"

@@ -71,7 +71,16 @@ from offsetwise.model.findings import (
     Problem,
 )
 from offsetwise.model.fleet_comparison import ComparedJob, FleetComparison, UnreadJob
-from offsetwise.model.gate import GateCheck, Outcome, Prediction
+from offsetwise.model.gate import (
+    Cutover,
+    CutoverPartition,
+    CutoverState,
+    GateCheck,
+    LateCommit,
+    LogWriter,
+    Outcome,
+    Prediction,
+)
 from offsetwise.model.lag import (
     GroupPosition,
     LagPart,
@@ -167,6 +176,9 @@ __all__ = [
     "CopiedRecord",
     "Count",
     "CreatedTable",
+    "Cutover",
+    "CutoverPartition",
+    "CutoverState",
     "DecimalString",
     "Details",
     "Evidence",
@@ -185,9 +197,11 @@ __all__ = [
     "LagPart",
     "LagPartition",
     "LagSample",
+    "LateCommit",
     "Left",
     "Link",
     "LogRange",
+    "LogWriter",
     "MarkedPosition",
     "MarkedTransaction",
     "Method",

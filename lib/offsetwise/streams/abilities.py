@@ -21,6 +21,7 @@ from offsetwise.model import (
     Snapshot,
     TopicPartition,
 )
+from offsetwise.ports.looks import LogsLook
 from offsetwise.progress import Progress
 from offsetwise.streams.access import AclCommand, Permissions, Step
 from offsetwise.transactions.ended import Ends
@@ -129,6 +130,22 @@ class ReadsTransactions(Protocol):
             transactions: What is planned.
             count: Whether to count the records that each holds, which reads them up to a bound.
             timeout_s: How long it may take; what is missing then is not in the answer.
+        """
+
+
+@runtime_checkable
+class LooksAtLogs(Protocol):
+    """A cluster whose logs have ends that can be watched."""
+
+    def look_at_logs(
+        self, config: ClusterConfig, topics: tuple[str, ...], seen: Mapping[TopicPartition, int]
+    ) -> LogsLook:
+        """Look once where logs end, and who wrote to those that have grown.
+
+        Args:
+            config: The cluster.
+            topics: Whose logs.
+            seen: The ends of the look before; empty for a first one.
         """
 
 

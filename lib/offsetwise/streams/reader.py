@@ -16,12 +16,14 @@ from offsetwise.model import (
     Snapshot,
     TopicPartition,
 )
+from offsetwise.ports.looks import LogsLook
 from offsetwise.ports.stream import spec_of
 from offsetwise.ports.stretches import ReadStretch, Stretch
 from offsetwise.progress import Progress, unheard
 from offsetwise.registry import STREAMS
 from offsetwise.streams.abilities import (
     KeepsMirrorTopics,
+    LooksAtLogs,
     Place,
     ReadsAtPositions,
     ReadsTransactions,
@@ -163,6 +165,24 @@ def has_mirror_topic(config: ClusterConfig, topic: str) -> bool:
     """Whether a topic belongs to a mirror that keeps topics of its own on the cluster."""
     reader = reader_of(config)
     return isinstance(reader, KeepsMirrorTopics) and reader.is_of_mirror(topic)
+
+
+def look_at_logs(migration: Migration, topics: tuple[str, ...], seen: Mapping[TopicPartition, int]) -> LogsLook:
+    """Look once where the logs of the old cluster end; see `streams.abilities.LooksAtLogs`.
+
+    Raises:
+        ClusterError: The cluster gave no answer, or its stream has no ends that can be watched.
+    """
+    config = migration.source
+    reader = reader_of(config)
+    if isinstance(reader, LooksAtLogs):
+        return reader.look_at_logs(config, topics, seen)
+    label = spec_of(config.stream).label
+    raise ClusterError(
+        f"{config.name!r}: expected a Kafka cluster, whose logs have ends that can be watched, found one of {label}. "
+        "Nothing was read.",
+        fix="Stop its producers, then compare: the lag of the job on the old stream says what it has not read.",
+    )
 
 
 def transactions_reader(config: ClusterConfig) -> ReadsTransactions:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from offsetwise.workflow.comparing import compare, snapshot
     from offsetwise.workflow.comparing_all import JobComparison, all_jobs, compare_all
     from offsetwise.workflow.counting import reconcile
+    from offsetwise.workflow.cutting_over import cutover
     from offsetwise.workflow.planning import draft, drift
     from offsetwise.workflow.recorded import (
         load_migrations,
@@ -37,6 +38,7 @@ __all__ = [
     "checkpoint_reading",
     "compare",
     "compare_all",
+    "cutover",
     "draft",
     "drift",
     "fitting_repairs",
@@ -69,6 +71,7 @@ _HOMES = {
     "checkpoint_reading": "checkpoints",
     "compare": "comparing",
     "compare_all": "comparing_all",
+    "cutover": "cutting_over",
     "draft": "planning",
     "drift": "planning",
     "fitting_repairs": "repairing",

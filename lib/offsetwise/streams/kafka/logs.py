@@ -5,6 +5,7 @@ librdkafka sends one ListOffsets request per leader and call. Its negative words
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from math import ceil
@@ -14,8 +15,13 @@ from confluent_kafka import OFFSET_INVALID, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as RequestedPartition
 
 from offsetwise.client_properties import AddressedCluster
-from offsetwise.model import LogRange, TopicPartition
-from offsetwise.streams.kafka.client import Client, Failure, failure
+from offsetwise.client_properties.kafka_python import ONLY_LIBRDKAFKA
+from offsetwise.errors import ClusterError
+from offsetwise.findings.logs import topic_missing
+from offsetwise.model import LogRange, LogWriter, TopicPartition
+from offsetwise.ports.looks import LogEnd, LogsLook
+from offsetwise.streams.kafka.client import NO_LEADER, Client, Failure, failure
+from offsetwise.transactions.observed import UnsupportedBrokerError
 
 Key: TypeAlias = tuple[str, int]
 """Topic and partition. A tuple, because there may be many thousands."""
@@ -69,8 +75,8 @@ def ask_logs(client: Client, topics: Mapping[str, Any]) -> dict[str, Asked]:
     }
 
 
-def list_offsets(client: Client, wanted: Mapping[Key, int], *, committed: bool = False) -> Asked:
-    """Put one question for many partitions: EARLIEST, LATEST, or a time (epoch ms)."""
+def list_offsets(client: Client, wanted: Mapping[Key, int], *, committed: bool = False, calls: int = CALLS) -> Asked:
+    """Put one question for many partitions: EARLIEST, LATEST, or a time (epoch ms); in so many calls at most."""
     return tuple(
         (
             keys,
@@ -80,13 +86,13 @@ def list_offsets(client: Client, wanted: Mapping[Key, int], *, committed: bool =
                 timeout_s=client.deadline.left_s(),
             ),
         )
-        for keys in shares(tuple(wanted))
+        for keys in shares(tuple(wanted), calls)
     )
 
 
-def shares(keys: Sequence[Key]) -> list[Sequence[Key]]:
-    """Cut partitions into those of each call, at most `CALLS`, in their order."""
-    size = max(PARTITIONS_PER_CALL, ceil(len(keys) / CALLS))
+def shares(keys: Sequence[Key], calls: int = CALLS) -> list[Sequence[Key]]:
+    """Cut partitions into those of each call, in their order."""
+    size = max(PARTITIONS_PER_CALL, ceil(len(keys) / calls))
     return [keys[first : first + size] for first in range(0, len(keys), size)]
 
 
@@ -131,6 +137,40 @@ def log_ranges(
     return {at: LogRange(log_start=starts[at], lso=None, hw=ends[at]) for at in wanted}
 
 
+def look_at_logs(
+    config: AddressedCluster, topics: tuple[str, ...], seen: Mapping[TopicPartition, int], *, timeout_s: float = 20
+) -> LogsLook:
+    """Look once; see `streams.abilities.LooksAtLogs`."""
+    client = Client(config, timeout_s=timeout_s)
+    contacted = client.contact()
+    there = {name: contacted.topics[name] for name in topics if name in contacted.topics}
+    led = [
+        (name, number)
+        for name, topic in there.items()
+        for number, partition in topic.partitions.items()
+        if partition.leader >= 0
+    ]
+    answers = take_logs(client, {"latest": _ask(client, led), "stable": _ask(client, led, committed=True)})
+    logs = {
+        TopicPartition(name, number): _log_end(answers, (name, number))
+        for name, topic in there.items()
+        for number in topic.partitions
+    }
+    moved = [at for at, log in logs.items() if at in seen and log.end is not None and log.end != seen[at]]
+    return LogsLook(
+        cluster_id=contacted.cluster_id or None,
+        logs=logs,
+        writers=_writers(client, there, moved) if moved else {},
+        problems=tuple(
+            topic_missing.problem(
+                f"Topic {name!r} does not exist on cluster {config.name!r}, or the user may not see it.",
+                fix="Correct the topic's name, or grant DESCRIBE on it.",
+            )
+            for name in sorted(set(topics) - there.keys())
+        ),
+    )
+
+
 def _offsets(
     config: AddressedCluster, questions: Sequence[Mapping[TopicPartition, int]], timeout_s: float
 ) -> list[dict[TopicPartition, int | None]]:
@@ -173,3 +213,33 @@ def _answer(result: Any) -> LogAnswer:
         # How librdkafka says that this leader did not answer, while others did.
         return _SILENT
     return LogAnswer(offset if offset >= 0 else None, epoch if epoch is not None and epoch >= 0 else None)
+
+
+def _ask(client: Client, led: list[Key], *, committed: bool = False) -> Asked:
+    return list_offsets(client, dict.fromkeys(led, LATEST), committed=committed, calls=1)
+
+
+def _log_end(answers: Mapping[str, Mapping[Key, LogAnswer]], key: Key) -> LogEnd:
+    latest, stable = answers["latest"].get(key), answers["stable"].get(key)
+    if latest is None or stable is None:
+        return LogEnd(end=None, stable=None, error=NO_LEADER.why)
+    error = latest.error or stable.error
+    return LogEnd(end=latest.offset, stable=stable.offset, error="" if error is None else error.why)
+
+
+def _writers(
+    client: Client, topics: Mapping[str, Any], moved: list[TopicPartition]
+) -> dict[TopicPartition, tuple[LogWriter, ...]]:
+    """Ask leaders whom they remember. Nobody, where the client or a broker cannot tell: it is only a hint."""
+    if not ONLY_LIBRDKAFKA.keys().isdisjoint(client.properties):
+        return {}
+    from offsetwise.streams.kafka.wire import Wire  # noqa: PLC0415 - imports a second client, a quarter of a second
+
+    by_leader: dict[int, list[TopicPartition]] = defaultdict(list)
+    for at in moved:
+        by_leader[topics[at.topic].partitions[at.partition].leader].append(at)
+    try:
+        with Wire(client.config, client.properties, client.deadline) as wire:
+            return wire.writers(by_leader)
+    except (ClusterError, UnsupportedBrokerError):
+        return {}

@@ -19,6 +19,7 @@ from offsetwise.transactions.upgrade import TransactionFacts
 __all__ = [
     "is_of_mirror",
     "log_ranges",
+    "look_at_logs",
     "look_at_transactions",
     "minimum_acls",
     "offsets_for_times",
@@ -32,6 +33,7 @@ __all__ = [
     "try_connection",
 ]
 
+look_at_logs = in_a_process(logs.look_at_logs)
 look_at_transactions = in_a_process(transactions.look_at_transactions)
 offsets_for_times = in_a_process(logs.offsets_for_times)
 read_cluster = in_a_process(snapshots.read_cluster)

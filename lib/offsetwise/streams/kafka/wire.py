@@ -10,7 +10,8 @@ from __future__ import annotations
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -27,6 +28,7 @@ from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest, Met
 from offsetwise.client_properties import AddressedCluster, ClientProperties, masked
 from offsetwise.client_properties.kafka_python import configuration
 from offsetwise.errors import ClusterUnreachableError
+from offsetwise.model import MAX_TIME_MS, LogWriter
 from offsetwise.position import TopicPartition
 from offsetwise.streams.kafka.batches import Fetched, headers
 from offsetwise.streams.kafka.client import Deadline
@@ -140,31 +142,50 @@ class Wire:
         Returns:
             Those of all partitions, and the partitions that no leader answered for.
         """
+        silent = dict.fromkeys(each for partitions in led.values() for each in partitions)
+        made = []
+        for at, part in self._producers(led):
+            if part.error_code == 0:
+                silent.pop(at, None)
+            made += [
+                OpenWrite(
+                    partition=at,
+                    producer_id=each.producer_id,
+                    epoch=each.producer_epoch,
+                    start_offset=each.current_txn_start_offset,
+                    last_sequence=each.last_sequence,
+                    last_timestamp_ms=each.last_timestamp,
+                    coordinator_epoch=each.coordinator_epoch,
+                )
+                for each in part.active_producers
+                if each.current_txn_start_offset >= 0
+            ]
+        return made, list(silent)
+
+    def writers(self, led: Mapping[int, Sequence[TopicPartition]]) -> dict[TopicPartition, tuple[LogWriter, ...]]:
+        """Ask leaders for the producers that they remember, the last to write first; what is not told is left out."""
+        return {
+            at: tuple(
+                LogWriter(
+                    producer_id=each.producer_id,
+                    last_timestamp_ms=each.last_timestamp if 0 <= each.last_timestamp <= MAX_TIME_MS else None,
+                )
+                for each in sorted(part.active_producers, key=attrgetter("last_timestamp"), reverse=True)
+            )
+            for at, part in self._producers(led)
+            if part.error_code == 0
+        }
+
+    def _producers(self, led: Mapping[int, Sequence[TopicPartition]]) -> Iterator[tuple[TopicPartition, Any]]:
+        """Ask leaders about producers, and yield what they say of the partitions that they were asked about."""
+        asked = frozenset(each for partitions in led.values() for each in partitions)
         requests = {leader: _producers_request(partitions) for leader, partitions in led.items()}
-        made, silent = [], dict.fromkeys(each for partitions in led.values() for each in partitions)
-        asked = frozenset(silent)
         for response in self._ask(requests).values():
             for topic in () if response is None else response.topics:
                 for part in topic.partitions:
                     at = TopicPartition(topic.name, part.partition_index)
-                    if at not in asked:
-                        continue
-                    if part.error_code == 0:
-                        silent.pop(at, None)
-                    made += [
-                        OpenWrite(
-                            partition=at,
-                            producer_id=each.producer_id,
-                            epoch=each.producer_epoch,
-                            start_offset=each.current_txn_start_offset,
-                            last_sequence=each.last_sequence,
-                            last_timestamp_ms=each.last_timestamp,
-                            coordinator_epoch=each.coordinator_epoch,
-                        )
-                        for each in part.active_producers
-                        if each.current_txn_start_offset >= 0
-                    ]
-        return made, list(silent)
+                    if at in asked:
+                        yield at, part
 
     def committed(self, group: str) -> dict[TopicPartition, tuple[int, str]] | None:
         """Read a consumer group's offsets with the metadata of each; None where no answer about it came."""

@@ -1,0 +1,103 @@
+"""The command for the hour itself: do the old logs stand still, and has everything arrived?"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from offsetwise.cli.options import AsJson, MigrationFile, seconds
+from offsetwise.cli.output import progress, safe, stdout
+
+if TYPE_CHECKING:
+    from offsetwise import Cutover
+
+
+def cutover(
+    *,
+    migration: MigrationFile,
+    plan: Annotated[
+        Path | None, typer.Option(help="A plan: its topics are watched, and its group's commits compared.")
+    ] = None,
+    topic: Annotated[
+        list[str] | None, typer.Option(help="A topic of the old cluster; may be repeated. Default: all jobs' topics.")
+    ] = None,
+    still_for: Annotated[str, typer.Option(metavar="TIME", help="How long a log has to stand still: 60s, 5m.")] = "60s",
+    every: Annotated[float, typer.Option(min=0.5, max=3_600, help="Seconds between looks.")] = 5,
+    watch: Annotated[bool, typer.Option("--watch", help="Go on until every record is on the new cluster.")] = False,
+    content: Annotated[
+        bool, typer.Option("--content/--no-content", help="Look for the copies of the records, with Spark.")
+    ] = True,
+    detailed_exitcode: Annotated[
+        bool, typer.Option("--detailed-exitcode", help="Exit with 2 unless all is COPIED and nothing blocks.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say whether the old logs stand still, and whether all their records are on the new cluster.
+
+    It is over when a log is seen to grow, or once all have stood still. With --watch it goes on until all is COPIED,
+    and with --json writes one line for each look.
+    """
+    from offsetwise import CutoverState, Migration, Plan, files
+
+    of = Migration.load(migration)
+    drafted = None if plan is None else Plan.load(plan, migration=of)
+    still_for_s = seconds(still_for, option="--still-for")
+
+    def heard(judged: Cutover) -> None:
+        if watch and as_json:
+            typer.echo(files.dump(judged, indent=None), nl=False)
+        elif watch:
+            _show_look(judged)
+
+    with progress() as told:
+        judged = of.cutover(
+            topics=topic or (),
+            plan=drafted,
+            still_for_s=still_for_s,
+            every_s=every,
+            until_copied=watch,
+            records=content,
+            heard=heard,
+            progress=told,
+        )
+    if not watch and as_json:
+        typer.echo(files.dump(judged), nl=False)
+    elif not as_json:
+        _show(judged)
+    if detailed_exitcode and (judged.state is not CutoverState.COPIED or judged.findings):
+        raise typer.Exit(2)
+
+
+def _show(judged: Cutover) -> None:
+    """Show the answer, a line for each partition, and what is wrong."""
+    from offsetwise.cli.render import findings, new_table, print_table, verdict
+    from offsetwise.wording import duration, number
+    from offsetwise.wording.cutover import STATE, answer
+
+    out = stdout()
+    out.print(f"[bold]{verdict(STATE[judged.state])}[/] {safe(answer(judged))}", soft_wrap=True)
+    table = new_table(out, ("partition", "state", "why"), ("old end", "grew by", "still for"), first=2)
+    for row in judged.partitions:
+        name = str(row.topic_partition)
+        if row.new_topic != row.topic:
+            name += f" → {row.new_topic_partition}"
+        numbers = (number(row.end), number(row.grown), duration(row.still_ms))
+        table.add_row(safe(name), verdict(STATE[row.state]), *numbers, safe(row.told))
+    print_table(out, table)
+    for problem in judged.problems:
+        out.print(f"{problem.code}: {safe(problem.message)} {safe(problem.fix)}", soft_wrap=True)
+    findings(out, judged.findings)
+
+
+def _show_look(judged: Cutover) -> None:
+    """Show one of many looks in a line."""
+    from offsetwise.cli.render import verdict
+    from offsetwise.wording.cutover import STATE, answer
+
+    at = datetime.fromisoformat(judged.taken_at)
+    told = [f"{at:%H:%M:%S} {verdict(STATE[judged.state])} {safe(answer(judged))}"]
+    told += [f"{found.code}: {safe(found.message)}" for found in judged.findings]
+    stdout().print(" · ".join(told), soft_wrap=True)

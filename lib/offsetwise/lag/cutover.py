@@ -1,0 +1,267 @@
+"""Whether the old cluster's logs stand still and are on the new cluster, from looks at them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from offsetwise.findings import FindingKind, Stage, finding
+from offsetwise.model import (
+    CutoverPartition,
+    CutoverState,
+    Finding,
+    GroupBefore,
+    GroupState,
+    LateCommit,
+    LogWriter,
+    Outcome,
+    Severity,
+    TopicPartition,
+)
+from offsetwise.ports.looks import LogEnd, LogsLook
+from offsetwise.wording import clock, duration, many
+
+ORDER: Final = tuple(CutoverState)
+"""From the furthest behind to the furthest ahead."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopiesFound:
+    """Whether every record below an end of a partition is on the new cluster."""
+
+    end: int
+    outcome: Outcome
+    told: str
+    """Why, in one sentence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Log:
+    """One partition's log, from the first look to the newest."""
+
+    newest: LogEnd
+    first: int | None = None
+    """The first end that was told."""
+    since_ms: int | None = None
+    """When the look was over that first found the present end, by a clock that is never set."""
+    moved_ms: int | None = None
+    """The same for an end behind another one, by the clock on the wall."""
+    moved_from: int | None = None
+    """The end of the look before, where the newest one found another."""
+    writers: tuple[LogWriter, ...] = ()
+
+    @property
+    def grown(self) -> int:
+        """By how many offsets it grew since the first look."""
+        return max(0, (self.newest.end or 0) - self.first) if self.first is not None else 0
+
+
+@dataclass(slots=True, kw_only=True)
+class LogWatch:
+    """What looks at the logs of some topics have shown so far."""
+
+    still_for_ms: int
+    """How long a log has to stand still."""
+    looks: int = 0
+    cluster_id: str | None = None
+    _logs: dict[TopicPartition, _Log] = field(default_factory=dict)
+    _began_ms: int = 0
+
+    @property
+    def ends(self) -> Mapping[TopicPartition, int]:
+        """The ends that the newest look found."""
+        return {at: log.newest.end for at, log in self._logs.items() if log.newest.end is not None}
+
+    @property
+    def least_still_ms(self) -> int:
+        """For how long the log that moved last has stood still."""
+        return min(map(self._still_ms, self._logs.values()), default=0)
+
+    @property
+    def grows(self) -> bool:
+        """Whether the newest of several looks found that a log had moved, or was not told where it ends."""
+        return self.looks > 1 and any(self._state(log)[0] is CutoverState.OPEN for log in self._logs.values())
+
+    @property
+    def frozen(self) -> bool:
+        """Whether every log has stood still for long enough."""
+        return all(self._state(log)[0] is CutoverState.FROZEN for log in self._logs.values())
+
+    @property
+    def is_over(self) -> bool:
+        """Whether further looks say the same: every log has stood still for long enough, or one grows."""
+        return self.grows or self.least_still_ms >= self.still_for_ms
+
+    def heard(self, look: LogsLook, *, began_ms: int, over_ms: int, clock_ms: int) -> None:
+        """Take the next look in.
+
+        Args:
+            look: What it showed.
+            began_ms: When it began, by a clock that is never set.
+            over_ms: When it was over, by the same.
+            clock_ms: When it was over, epoch ms.
+        """
+        self.looks += 1
+        self.cluster_id = self.cluster_id or look.cluster_id
+        self._began_ms = began_ms
+        gone = dict.fromkeys(self._logs.keys() - look.logs.keys(), LogEnd(None, None, "it is not there any more"))
+        for at, end in {**look.logs, **gone}.items():
+            writers = look.writers.get(at, ())
+            self._logs[at] = _next(self._logs.get(at), end, writers, over_ms=over_ms, clock_ms=clock_ms)
+
+    def missed(self) -> None:
+        """Take in that a look came to nothing: where the logs end is not known."""
+        self.looks += 1
+        unknown = LogEnd(None, None, "the cluster gave no answer")
+        for at, log in self._logs.items():
+            self._logs[at] = replace(log, newest=unknown, since_ms=None, moved_from=None)
+
+    def partitions(
+        self, new_topic: Callable[[str], str], copies: Mapping[TopicPartition, CopiesFound]
+    ) -> tuple[CutoverPartition, ...]:
+        """Judge every partition.
+
+        Args:
+            new_topic: Says what a topic is called on the new cluster.
+            copies: What was found of the copies; of an end that a log no longer has, it says nothing.
+        """
+        return tuple(self._partition(at, log, new_topic(at.topic), copies.get(at)) for at, log in self._sorted())
+
+    def _sorted(self) -> Sequence[tuple[TopicPartition, _Log]]:
+        return sorted(self._logs.items())
+
+    def _partition(self, at: TopicPartition, log: _Log, new_topic: str, copies: CopiesFound | None) -> CutoverPartition:
+        state, told = self._state(log)
+        if state is CutoverState.FROZEN and copies is not None and copies.end == log.newest.end:
+            told = f"{told} {copies.told}"
+            state = CutoverState.COPIED if copies.outcome is Outcome.PASSED else state
+        return CutoverPartition(
+            topic=at.topic,
+            partition=at.partition,
+            new_topic=new_topic,
+            state=state,
+            told=told,
+            end=log.newest.end,
+            stable=log.newest.stable,
+            grown=log.grown,
+            moved_ms=log.moved_ms,
+            still_ms=self._still_ms(log),
+            writers=log.writers,
+        )
+
+    def _still_ms(self, log: _Log) -> int:
+        """Say for how long looks have found the present end: from after the first of them to before the newest."""
+        return 0 if log.since_ms is None else max(0, self._began_ms - log.since_ms)
+
+    def _state(self, log: _Log) -> tuple[CutoverState, str]:
+        end, stable, still_ms = log.newest.end, log.newest.stable, self._still_ms(log)
+        if end is None or stable is None:
+            why = log.newest.error or "its leader did not say"
+            return CutoverState.OPEN, f"Where the log ends is not known: {why}."
+        if self.looks == 1:
+            return CutoverState.OPEN, f"It ends at {end:,}; one look does not tell whether it grows."
+        if log.moved_from is not None and log.moved_from > end:
+            return CutoverState.OPEN, f"The log became shorter: it ended at {log.moved_from:,}, and now at {end:,}."
+        if log.moved_from is not None:
+            return CutoverState.OPEN, f"It grew by {many(log.grown, 'offset')} since the first look, to {end:,}."
+        still = f"It has ended at {end:,} for {duration(still_ms)}"
+        if stable < end:
+            return CutoverState.DRAINING, f"{still}, and a transaction is open: the last stable offset is {stable:,}."
+        if still_ms < self.still_for_ms:
+            return CutoverState.DRAINING, f"{still} of {duration(self.still_for_ms)}."
+        return CutoverState.FROZEN, f"{still}."
+
+
+def _next(before: _Log | None, end: LogEnd, writers: tuple[LogWriter, ...], *, over_ms: int, clock_ms: int) -> _Log:
+    if before is None:
+        return _Log(newest=end, first=end.end, since_ms=None if end.end is None else over_ms)
+    known = before.newest.end
+    seen = replace(before, newest=end, moved_from=None)
+    if end.end == known:
+        return seen
+    if end.end is None or known is None:
+        first = before.first if before.first is not None else end.end
+        return replace(seen, first=first, since_ms=None if end.end is None else over_ms)
+    return replace(seen, since_ms=over_ms, moved_ms=clock_ms, moved_from=known, writers=writers)
+
+
+@finding(
+    code="OLD_LOG_GROWS",
+    severity=Severity.BLOCKS,
+    title="Somebody still writes to the old cluster",
+    remedy="Stop every producer of the topic, or point it at the new cluster, then watch until the logs stand still: "
+    "offsetwise cutover --watch.",
+    rank=305,
+    stage=Stage.CUTOVER,
+)
+def old_log_grows(row: CutoverPartition) -> Iterator[str]:
+    """Looks at the old cluster found that the log grew, and it has not stood still for the stated time since."""
+    if row.grown == 0 or row.moved_ms is None or row.state in (CutoverState.FROZEN, CutoverState.COPIED):
+        return
+    named = ", ".join(f"{writer.producer_id:,}" for writer in row.writers[:3])
+    who = f"; the producers that its leader remembers, the last to write first: {named}" if named else ""
+    end = "?" if row.end is None else f"{row.end:,}"
+    yield f"{row.topic_partition} grew by {many(row.grown, 'offset')} to {end}, last seen at {clock(row.moved_ms)}{who}"
+
+
+@finding(
+    code="LATE_COMMIT",
+    severity=Severity.BLOCKS,
+    title="The group has committed on the old cluster since the plan was drafted",
+    remedy="Stop every member of the group, then compare again and draft the plan anew.",
+    rank=306,
+    stage=Stage.CUTOVER,
+)
+def late_commit(group: str, late: LateCommit) -> Iterator[str]:
+    """A commit of the group on the old cluster is another one than the plan was drafted from."""
+    before = "nothing" if late.planned is None else f"{late.planned:,}"
+    yield (
+        f"Group {group} has committed {late.committed:,} in {late.topic_partition} on the old cluster; when the plan "
+        f"was drafted, {before}"
+    )
+
+
+def late_commits(then: GroupBefore, now: GroupState | None) -> tuple[LateCommit, ...]:
+    """Return the commits of a group that are not those that a plan was drafted from.
+
+    Args:
+        then: The group as the plan has it.
+        now: The group as it is; None where it could not be read.
+    """
+    planned = {TopicPartition(topic, partition): offset for topic, partition, offset in then.offsets}
+    return tuple(
+        LateCommit(
+            topic=each.topic,
+            partition=each.partition,
+            planned=planned.get(each.topic_partition),
+            committed=each.offset,
+        )
+        for each in (() if now is None else now.offsets)
+        if planned.get(each.topic_partition) != each.offset
+    )
+
+
+def findings_of(rows: Iterable[CutoverPartition], group: str | None, late: Sequence[LateCommit]) -> tuple[Finding, ...]:
+    """Give what is wrong, one finding of a kind: it names the worst partition, and counts the others."""
+    rows = tuple(rows)
+    growing = sorted((row for row in rows if any(old_log_grows(row))), key=lambda row: -row.grown)
+    committed = sorted(late, key=lambda each: abs(each.committed - (each.planned or 0)), reverse=True)
+    made = []
+    if growing:
+        (worst,) = old_log_grows.decide(growing[0])
+        made.append(_finding(old_log_grows, str(worst), growing[0].topic_partition, len(growing) - 1))
+    if group is not None and committed:
+        (worst,) = late_commit.decide(group, committed[0])
+        made.append(_finding(late_commit, str(worst), committed[0].topic_partition, len(committed) - 1))
+    return tuple(made)
+
+
+def _finding(kind: FindingKind, told: str, at: TopicPartition, others: int) -> Finding:
+    more = f"; so in {many(others, 'more partition')}" if others else ""
+    return kind.finding(f"{told}{more}.", topic=at.topic, partition=at.partition)
+
+
+def state_of(rows: Iterable[CutoverPartition]) -> CutoverState:
+    """Return the state of all partitions together: that of the one furthest behind."""
+    return min((row.state for row in rows), key=ORDER.index)

@@ -1,0 +1,280 @@
+"""The move from the old logs to their copies, watched: does anybody still write, and has everything arrived?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Final
+
+from offsetwise.comparison import Scene, assemble, positions_of
+from offsetwise.comparison.subjects import ReadSubject
+from offsetwise.config import Migration, spark_properties
+from offsetwise.engines.checkpoint import read_checkpoint
+from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachableError, ConfigError, UsageError
+from offsetwise.findings.place import not_yet_mirrored
+from offsetwise.findings.reading import partition_unreadable
+from offsetwise.lag.cutover import CopiesFound, LogWatch, findings_of, late_commits, state_of
+from offsetwise.model import (
+    AnyPosition,
+    BelongsTo,
+    Cluster,
+    ClusterRef,
+    Cutover,
+    CutoverState,
+    GroupOffset,
+    GroupState,
+    Outcome,
+    PartitionComparison,
+    Plan,
+    Problem,
+    Snapshot,
+    Subject,
+    SubjectKind,
+    TopicPartition,
+    time_of,
+)
+from offsetwise.pipeline.start import install_pyspark
+from offsetwise.plan.gate import mirrored
+from offsetwise.position import offset_of
+from offsetwise.progress import Progress, unheard
+from offsetwise.proof import match_of, prove
+from offsetwise.streams.reader import look_at_logs, read_cluster
+from offsetwise.workflow.scenes import check_two_clusters
+
+STILL_FOR_S: Final = 60.0
+LEAST_STILL_S: Final = 1.0
+EVERY_S: Final = 5.0
+COPIES_EVERY_S: Final = 15.0
+"""How long the mirror is left to go on before the records are compared again."""
+_ENDS: Final = Subject(kind=SubjectKind.GROUP, name="ends of the logs")
+"""What the ends are compared as: the commits of a group that has read everything."""
+
+
+def cutover(
+    migration: Migration,
+    *,
+    topics: tuple[str, ...] = (),
+    plan: tuple[Plan, str] | None = None,
+    still_for_s: float = STILL_FOR_S,
+    every_s: float = EVERY_S,
+    until_copied: bool = False,
+    records: bool = True,
+    heard: Callable[[Cutover], None] = lambda _: None,
+    progress: Progress = unheard,
+) -> Cutover:
+    """Look at the old cluster's logs again and again: whether they stand still, and are on the new cluster.
+
+    Args:
+        migration: The migration.
+        topics: Topics of the old cluster; empty for those of the plan, or of every job in the migration file.
+        plan: A plan and its digest: its topics are watched, and the commits of its group compared.
+        still_for_s: How long a log has to stand still, in seconds.
+        every_s: Seconds between looks.
+        until_copied: Whether to go on until every record is on the new cluster. Else it is over as soon as a log is
+            seen to grow, or once all have stood still for the stated time.
+        records: Whether to look for the copies, with Spark, once all logs stand still. Without, nothing is COPIED.
+        heard: Told what is known after each look.
+        progress: Told each step.
+
+    Returns:
+        What is known after the last look.
+
+    Raises:
+        ClusterError: A cluster gives no answer, has none of the topics, or is another one than before.
+        ConfigError: No topic is named anywhere.
+        SparkError: Spark cannot read the records.
+        UsageError: The time is shorter than two looks show.
+    """
+    if still_for_s < LEAST_STILL_S:
+        raise UsageError(
+            f"cutover: expected at least {LEAST_STILL_S:g} s for which the logs stand still, found {still_for_s:g} s. "
+            "Nothing was read.",
+            fix="Give the longest pause that a producer makes, as in --still-for 60s.",
+        )
+    watch = _CutoverWatch(migration, topics, plan, still_for_s=still_for_s, records=records, progress=progress)
+    while True:
+        judged = watch.look(again=until_copied)
+        heard(judged)
+        if judged.state is CutoverState.COPIED or (watch.logs.is_over and not until_copied):
+            return judged
+        left_s = still_for_s - watch.logs.least_still_ms / 1000
+        time.sleep(min(every_s, left_s) if left_s > 0 else every_s)
+
+
+class _CutoverWatch:
+    """Looks at the logs of some topics of the old cluster, and for their copies."""
+
+    def __init__(
+        self,
+        migration: Migration,
+        topics: tuple[str, ...],
+        plan: tuple[Plan, str] | None,
+        *,
+        still_for_s: float,
+        records: bool,
+        progress: Progress,
+    ) -> None:
+        self.migration = migration
+        self.plan = None if plan is None else plan[0]
+        self.digest = None if plan is None else plan[1]
+        self.topics = topics or _topics_of(migration, self.plan)
+        self.logs = LogWatch(still_for_ms=round(still_for_s * 1000))
+        self.records = records
+        self.progress = progress
+        self.began_at = time_of(datetime.now(UTC))
+        self.new = ClusterRef(name=migration.target.name, cluster_id=None, taken_at=self.began_at)
+        self.copies: Mapping[TopicPartition, CopiesFound] = {}
+        self.copies_s = -COPIES_EVERY_S
+        self.problems: tuple[Problem, ...] = ()
+
+    def look(self, *, again: bool) -> Cutover:
+        """Look once; where all logs stand still, for the copies too, and at the logs once more behind that.
+
+        Args:
+            again: Whether a cluster that gives no answer is to be asked again, by another look.
+        """
+        try:
+            self._look_at_logs()
+            if self.records and self.logs.frozen and self._copies_are_due():
+                self.copies_s = time.monotonic()
+                self.copies = self._compare_copies()
+                self._look_at_logs()
+        except (ClusterUnreachableError, ClusterAuthError) as error:
+            if not again or not self.logs.looks:
+                raise
+            self.logs.missed()
+            self.problems = (partition_unreadable.problem(error.problem, fix=error.fix),)
+            self.taken_at = time_of(datetime.now(UTC))
+        rows = self.logs.partitions(self.migration.new_topic, self.copies)
+        needs = None if self.plan is None else self.plan.requirements.old_group
+        late = () if needs is None else late_commits(needs, self._group(needs.group))
+        return Cutover(
+            migration=self.migration.name,
+            plan=self.digest,
+            began_at=self.began_at,
+            taken_at=self.taken_at,
+            looks_taken=self.logs.looks,
+            still_for_ms=self.logs.still_for_ms,
+            state=state_of(rows),
+            old=ClusterRef(name=self.migration.source.name, cluster_id=self.logs.cluster_id, taken_at=self.taken_at),
+            new=self.new,
+            partitions=rows,
+            late_commits=late,
+            findings=findings_of(rows, None if needs is None else needs.group, late),
+            problems=self.problems,
+        )
+
+    def _look_at_logs(self) -> None:
+        began_ms = time.monotonic_ns() // 1_000_000
+        look = look_at_logs(self.migration, self.topics, self.logs.ends)
+        over_ms, now = time.monotonic_ns() // 1_000_000, datetime.now(UTC)
+        self._require_same_cluster(look.cluster_id)
+        if not look.logs and not self.logs.looks:
+            raise ClusterError(
+                f"{self.migration.source.name!r}: expected the topics {', '.join(self.topics)}, found none of them. "
+                "Nothing was watched.",
+                fix="Correct the topics' names, or grant DESCRIBE on them.",
+            )
+        self.problems = look.problems
+        self.taken_at = time_of(now)
+        self.logs.heard(look, began_ms=began_ms, over_ms=over_ms, clock_ms=round(now.timestamp() * 1000))
+
+    def _require_same_cluster(self, cluster_id: str | None) -> None:
+        planned = None if self.plan is None else self.plan.requirements.old.cluster_id
+        expected = self.logs.cluster_id or planned
+        if expected is not None and cluster_id != expected:
+            raise ClusterError(
+                f"{self.migration.source.name!r}: expected cluster {expected}, as before, found {cluster_id}. What was "
+                "seen does not hold for it.",
+                fix="Correct bootstrap.servers in the migration file, and watch again from the beginning.",
+            )
+
+    def _group(self, name: str) -> GroupState | None:
+        return read_cluster(self.migration, Cluster.OLD, topics=(), groups=(name,), mirror=False).group(name)
+
+    def _copies_are_due(self) -> bool:
+        """Say whether the copies have to be looked for: not where all are known to be there, nor too often."""
+        ends = self.logs.ends
+        known = all(
+            at in self.copies and (self.copies[at].end, self.copies[at].outcome) == (end, Outcome.PASSED)
+            for at, end in ends.items()
+        )
+        return not known and time.monotonic() - self.copies_s >= COPIES_EVERY_S
+
+    def _compare_copies(self) -> Mapping[TopicPartition, CopiesFound]:
+        """Compare the ends of the old logs, by the records of both clusters, as if a job had read up to there."""
+        install_pyspark(self.progress)
+        migration = self.migration
+        names = tuple(sorted({at.topic for at in self.logs.ends}))
+        old = read_cluster(migration, Cluster.OLD, topics=names, groups=(), progress=self.progress)
+        self._require_same_cluster(old.cluster_id)
+        new_names = tuple(sorted({migration.new_topic(name) for name in names}))
+        new = read_cluster(migration, Cluster.NEW, topics=new_names, groups=(), progress=self.progress)
+        check_two_clusters(old, new)
+        self.new = ClusterRef(name=new.name, cluster_id=new.cluster_id, taken_at=new.taken_at)
+        self.problems = (*self.problems, *new.problems)
+        belongs = BelongsTo(cluster=Cluster.OLD, reason="They are the ends of the old cluster's logs.")
+        subject = ReadSubject.of(_ENDS, migration, stated=belongs)
+        scene = Scene.of(migration, subject, _with_ends_committed(old, migration), new, live=True)
+        scene = replace(scene, queries=positions_of(scene), belongs_to=belongs)
+        read = prove([scene], spark_properties(migration), self.progress)
+        compared = assemble(scene, [match_of(scene, query, read) for query in scene.queries], belongs)
+        told = {each.topic_partition: each.message for each in compared.findings if each.code == not_yet_mirrored.code}
+        return {
+            row.topic_partition: _found(row, row.old.hw, migration, told.get(row.topic_partition))
+            for row in compared.partitions
+            if row.old.hw is not None
+        }
+
+
+def _found(row: PartitionComparison, end: AnyPosition, migration: Migration, behind: str | None) -> CopiesFound:
+    outcome = mirrored(row, migration.link)
+    there = "an unknown offset" if row.new.hw is None else f"{row.new.hw:,}"
+    if row.old.hw == row.old.log_start:
+        told = "It holds no record that could be copied."
+    elif outcome is Outcome.PASSED:
+        told = f"Its last record is on the new cluster, where {row.new_topic_partition} ends at {there}."
+    elif behind is not None:
+        told = behind
+    else:
+        told = f"Whether its last record is on the new cluster is not known: {row.evidence.reason}"
+    return CopiesFound(end=offset_of(end), outcome=outcome, told=told)
+
+
+def _with_ends_committed(old: Snapshot, migration: Migration) -> Snapshot:
+    """Return a snapshot in which a group has committed the end of every log that is known."""
+    ends = {at: state.log.end(migration.isolation_level) for at, state in old.partitions().items()}
+    commits = tuple(
+        GroupOffset(topic=at.topic, partition=at.partition, offset=offset_of(end))
+        for at, end in sorted(ends.items())
+        if end is not None
+    )
+    return replace(old, groups=(GroupState(name=_ENDS.name, state="Empty", offsets=commits),))
+
+
+def _topics_of(migration: Migration, plan: Plan | None) -> tuple[str, ...]:
+    """Give the topics of a plan, or of every job that the migration file names.
+
+    Raises:
+        ConfigError: There is none.
+        OffsetwiseError: A job cannot be read.
+    """
+    if plan is not None:
+        topics = {position.topic for position in plan.positions if position.old_offset is not None}
+    else:
+        topics = set[str]()
+        for config in migration.checkpoints:
+            read = read_checkpoint(config.uri, roots=migration.checkpoint_roots)
+            subject = Subject(kind=SubjectKind.CHECKPOINT, name=config.name)
+            topics |= {*ReadSubject.of(subject, migration, read=read, traits=config.job).topics()}
+        if migration.group_names:
+            committed = read_cluster(migration, Cluster.OLD, topics=(), groups=migration.group_names, mirror=False)
+            topics |= {each.topic for group in committed.groups for each in group.offsets}
+    if not topics:
+        raise ConfigError(
+            f"Migration {migration.name!r}: expected topics to watch, found none that its jobs read. Nothing was read.",
+            fix="Name one with --topic, or its jobs under `checkpoints` or `groups` in the migration file.",
+        )
+    return tuple(sorted(topics))
