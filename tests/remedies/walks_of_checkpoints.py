@@ -222,6 +222,12 @@ def partition_that_a_pending_batch_begins(scene: Scene) -> Steps:
     return Steps(stated(folder), committed(folder, 4))
 
 
+@walk(POSITIONS + "_new_partition", "Repair first what blocks", name="partition_of_a_batch_that_cannot_run")
+def _(scene: Scene) -> Steps:
+    lines = {3: '{"orders":{"0":100}}', 4: orders(150)}
+    return by_command(scene, aged(write(checkpoint(lines, (3,)) | {"metadata": b"{"}, scene.folder / "query")))
+
+
 @walk(POSITIONS + "stale_checksum", "If the edit was meant, delete")
 def offsets_edited_by_hand(scene: Scene) -> Steps:
     folder = copied(scene, PLANNED)

@@ -8,6 +8,7 @@ from pathlib import Path
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.engines.spark.checkpoint import read_from
 from offsetwise.findings.migration import pending_batch
+from offsetwise.findings.place import new_partition
 from offsetwise.findings.register import severity_of
 from offsetwise.model import Checkpoint, Severity
 from tests.engines.spark.folders import MemoryFolder, checkpoint, orders
@@ -68,6 +69,36 @@ def test_a_batch_that_cannot_run_is_not_said_to_run_again(name: str) -> None:
 @with_cases("name", STARTS)
 def test_a_batch_that_runs_again_is_said_to(name: str) -> None:
     assert len(stated(read_from(MemoryFolder(STARTS[name])))) == 3
+
+
+ONE_MORE = '{"orders":{"0":180,"1":20,"2":7}}'
+"""The ends of a pending batch that begins a partition."""
+BEGINS_ONE = FILES | {"offsets/5": FILES["offsets/5"].replace(orders(180).encode(), ONE_MORE.encode())}
+DAMAGE_BESIDE = {
+    "the last commit is damaged": {"commits/4": b""},
+    "the last commit is cut": {"commits/4": b"v1\n{"},
+    "the id is damaged": {"metadata": b"{"},
+    "the id is empty": {"metadata": b""},
+    "its name has a zero too": {"offsets/006": b"v1\n{}"},
+    "a partition left": {"offsets/4": FILES["offsets/4"].replace(b"}}", b'},"legacy":{"0":3}}')},
+    "the cluster changed": {"offsets/4": FILES["offsets/4"].replace(b"150", b"950")},
+}
+
+
+@with_cases("name", DAMAGE_BESIDE)
+def test_a_partition_that_it_begins_is_not_said_to_need_its_commit(name: str) -> None:
+    problems = read_from(MemoryFolder(BEGINS_ONE | DAMAGE_BESIDE[name])).problems
+
+    (begun,) = [each for each in problems if each.code == new_partition.code]
+    assert "Let the batch commit" not in begun.fix
+    assert begun.fix.startswith("Repair first what blocks")
+    assert [each for each in problems if severity_of(each.code) is Severity.BLOCKS]
+
+
+def test_a_partition_that_a_batch_begins_which_runs_again_is_committed_first() -> None:
+    (begun,) = [each for each in read_from(MemoryFolder(BEGINS_ONE)).problems if each.code == new_partition.code]
+
+    assert begun.fix.startswith("Let the batch commit on the old cluster first")
 
 
 @with_cases("lost", [True, False])

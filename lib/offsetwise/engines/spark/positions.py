@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from offsetwise.engines.spark.findings import topic_dropped
 from offsetwise.engines.spark.initial_offsets import InitialOffsets
@@ -58,6 +58,7 @@ def resolve_positions(
     kafka = {*initial.offsets, *(one.id for file in files.values() for one in file.sources if one.is_kafka)}
     sources: list[CheckpointSource] = []
     used: list[str] = []
+    begun: list[tuple[TopicPartition, int]] = []
     for index, line in enumerate(reference.sources):
         lines = _Lines(
             id=line.id,
@@ -67,8 +68,9 @@ def resolve_positions(
             kafka=line.id in kafka,
         )
         problems += _line_problems(lines, restart)
-        made, from_initial, more = _source(lines, index, initial, usable=usable)
+        made, from_initial, more, without_start = _source(lines, index, initial, usable=usable)
         problems += more
+        begun += without_start
         used += [f"sources/{line.id}/0"] if from_initial else []
         backwards = _backwards(made, earlier.get(line.id), restart)
         problems += backwards
@@ -76,7 +78,9 @@ def resolve_positions(
         problems += partitions_left(line.id, files, restart)
     runs_again = startable and usable and planned is not None and _is_whole(problems, initial)
     told = {problem.code for problem in problems}
-    if runs_again and restart.reruns is not None and told.isdisjoint({checkpoint_polluted.code, topic_dropped.code}):
+    may_commit = runs_again and told.isdisjoint({checkpoint_polluted.code, topic_dropped.code})
+    problems += [_new_partition(at, end, may_commit=may_commit) for at, end in begun]
+    if may_commit and restart.reruns is not None:
         problems.append(_pending(restart.reruns, tuple(sources)))
     unread = restart.reruns is not None and planned is None
     return Resolved(
@@ -134,20 +138,28 @@ class _Lines:
     kafka: bool
 
 
-def _source(
-    lines: _Lines, index: int, initial: InitialOffsets, *, usable: bool
-) -> tuple[CheckpointSource, bool, list[Problem]]:
+class _Made(NamedTuple):
+    """A source with its positions."""
+
+    source: CheckpointSource
+    from_initial: bool = False
+    problems: Sequence[Problem] = ()
+    begun: Sequence[tuple[TopicPartition, int]] = ()
+    """The partitions that the pending batch begins without a start in the batch before, and where it ends them."""
+
+
+def _source(lines: _Lines, index: int, initial: InitialOffsets, *, usable: bool) -> _Made:
     made = CheckpointSource(index=index, id=lines.id, kind="kafka" if lines.kafka else "other")
     if not usable:
-        return made, False, []
+        return _Made(made)
     begin, from_initial, problems = lines.start, False, list[Problem]()
     if begin is None or begin.kind is None:
         begin, from_initial = lines.initial, lines.initial is not None
         problems = _initial_problems(lines, initial)
     if begin is None or begin.damage is not None:
-        return made, from_initial, problems
+        return _Made(made, from_initial, problems)
     if not lines.kafka:
-        return replace(made, raw=begin.raw), from_initial, problems
+        return _Made(replace(made, raw=begin.raw), from_initial, problems)
     ends = {} if lines.planned is None else lines.planned.by_partition()
     positions = tuple(
         SourcePosition(topic=at.topic, partition=at.partition, offset=offset, planned_offset=ends.pop(at, None))
@@ -155,8 +167,7 @@ def _source(
     )
     for topic, partition, _ in begin.negative:
         ends.pop(TopicPartition(topic, partition), None)
-    problems += [_new_partition(at, end) for at, end in sorted(ends.items())]
-    return replace(made, positions=positions), from_initial, problems
+    return _Made(replace(made, positions=positions), from_initial, problems, sorted(ends.items()))
 
 
 def _shape_problems(last: OffsetFile | None, start: OffsetFile | None, initial: InitialOffsets) -> list[Problem]:
@@ -255,7 +266,7 @@ def _from_initial_alone(initial: InitialOffsets) -> Resolved:
     for index, source_id in enumerate(initial.folders):
         found = initial.offsets.get(source_id)
         lines = _Lines(id=source_id, start=None, planned=None, initial=found, kafka=found is not None)
-        made, from_initial, more = _source(lines, index, initial, usable=True)
+        made, from_initial, more, _ = _source(lines, index, initial, usable=True)
         sources.append(made)
         problems += more
         used += [f"sources/{source_id}/0"] if from_initial else []
@@ -314,11 +325,13 @@ def _pending(batch: int, sources: tuple[CheckpointSource, ...]) -> Problem:
     )
 
 
-def _new_partition(at: TopicPartition, end: int) -> Problem:
+def _new_partition(at: TopicPartition, end: int, *, may_commit: bool) -> Problem:
     return new_partition.problem(
         f"{at} is planned up to {end} and has no start in the batch before: Spark starts it at "
         "the earliest record there is, and the checkpoint does not say which.",
-        fix="Let the batch commit on the old cluster first, then inspect again.",
+        fix="Let the batch commit on the old cluster first, then inspect again."
+        if may_commit
+        else "Repair first what blocks, as Spark does not run the batch from this checkpoint; then inspect the copy.",
     )
 
 
