@@ -277,7 +277,15 @@ def ends_of_a_batch_lost(scene: Scene) -> Steps:
     return by_command(scene, aged(write(DAMAGED["rebuild-shard-commit"], scene.folder / "query")))
 
 
-@walk(KINESIS + "_half_written", "draft a copy that has it again")
+@walk(KINESIS + "_rebuilt", "draft a copy with whole ends")
+def end_of_a_shard_that_is_lost(scene: Scene) -> Steps:
+    other = {"sources/0/shard-commit/22/shardId-000000000001": b"{}"}
+    files = write(DAMAGED["rebuild-shard-commit"] | other, scene.folder / "query")
+    (files / next(iter(other))).unlink()
+    return by_command(scene, aged(files))
+
+
+@walk(KINESIS + "_rebuilt", "draft a copy with whole ends")
 def end_of_a_shard_that_is_half_written(scene: Scene) -> Steps:
     end = {"sources/0/shard-commit/22/shardId-000000000000": b'{"shardId":"shardId-0'}
     return by_command(scene, aged(write(DAMAGED["rebuild-shard-commit"] | end, scene.folder / "query")))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.workflow.repairing import fitting_repairs
 from tests.engines.spark.folders import checkpoint, orders, write
+from tests.engines.test_kinesis import AWSLABS
 from tests.repair.flow import aged, drafted, repaired
 from tests.repair.test_repairs import DAMAGED, ID, SHARD, TWO_LEFT
 from tests.with_cases import with_cases
@@ -98,6 +100,42 @@ def test_an_end_of_a_shard_that_is_half_written_is_rebuilt_like_a_lost_one(data:
 
     assert json.loads((copy / end).read_text()) == {"shardId": "shardId-000000000000"} | SHARD
     assert "CHECKPOINT_DAMAGED" not in {each.code for each in read_checkpoint(str(copy)).problems}
+
+
+@with_cases("half_written", [0, 1])
+@with_cases("lost", [1, 2, 9])
+def test_each_single_end_that_is_lost_is_named_with_what_writes_it(
+    lost: int, half_written: int, tmp_path: Path
+) -> None:
+    shards = [f"shardId-{number:012}" for number in range(11)]
+    line = json.dumps({"metadata": {"streamName": "qb", "batchId": "22"}, **dict.fromkeys(shards, SHARD)})
+    ends = {
+        f"sources/0/shard-commit/22/{shard}": b"{"
+        if number < half_written
+        else json.dumps({"shardId": shard} | SHARD).encode()
+        for number, shard in enumerate(shards[lost:])
+    }
+    folder = aged(write(checkpoint({21: line, 22: line}, (21, 22), initial={}) | ends, tmp_path / "source"))
+
+    blocks = [each for each in read_checkpoint(str(folder)).problems if each.code == "CHECKPOINT_DAMAGED"]
+    assert len(blocks) == 1 + half_written
+    (without,) = [each for each in blocks if "is committed without an end" in each.message]
+    assert f"Restore sources/0/shard-commit/22/{shards[0]}" in without.fix
+    assert all("--set repair=rebuild-shard-commit" in each.fix for each in blocks)
+
+    copy, _ = repaired(folder, "rebuild-shard-commit", tmp_path / "work")
+
+    assert not [each for each in read_checkpoint(str(copy)).problems if each.code == "CHECKPOINT_DAMAGED"]
+
+
+def test_an_end_that_awslabs_has_lost_is_not_said_to_be_rebuilt(tmp_path: Path) -> None:
+    folder = shutil.copytree(AWSLABS, tmp_path / "source")
+    newest = max((folder / "sources/0/shard-source").iterdir(), key=lambda path: int(path.name))
+    min(path for path in newest.iterdir() if not path.name.startswith(".")).unlink()
+
+    (lost,) = [each for each in read_checkpoint(str(folder)).problems if "is committed without an end" in each.message]
+    assert "rebuild-shard-commit" not in lost.fix
+    assert drafted(aged(folder), "rebuild-shard-commit", tmp_path / "plan.json").code == 1
 
 
 @with_cases(

@@ -20,7 +20,7 @@ from offsetwise.engines.spark.offset_log import GarbledError, OffsetFile, checks
 from offsetwise.engines.spark.restart import Restart, damaged
 from offsetwise.errors import MissingError, NotACheckpointError, StorageError
 from offsetwise.findings.migration import pending_batch
-from offsetwise.findings.reading import REPAIR_OPTIONS, checkpoint_damaged
+from offsetwise.findings.reading import REPAIR_OPTIONS, checkpoint_damaged, named
 from offsetwise.model import CheckpointSource, Problem
 from offsetwise.storage.dynamodb import Table, text_of
 from offsetwise.storage.folders import FolderReader
@@ -83,6 +83,8 @@ class _Ends:
     """Shards with an end that cannot be used."""
     known: bool = False
     """Whether anything is there at all."""
+    rebuilds: bool = False
+    """Whether the repair rebuild-shard-commit writes an end that is lost or half-written."""
 
 
 def parse_line(text: str | None) -> OffsetLine | None:
@@ -154,7 +156,7 @@ def read_source(
         problems.append(_lost(last, source.id, line))
         shards = [Shard(id=name, stream=line.stream, position=place) for name, place in sorted(line.places.items())]
     else:
-        shards = _pending(line, ends) if pending else _committed(line, ends, last, problems)
+        shards = _pending(line, ends) if pending else _committed(source.id, line, ends, last, problems)
     problems += _left(source.id, folder, {**earlier, last: line}, committer)
     problems += problems_of(shards, knows_children=False)
     if pending:
@@ -199,7 +201,7 @@ def _elsewhere(batch: int, source: str, line: OffsetLine) -> Problem:
     )
 
 
-def _committed(line: OffsetLine, ends: _Ends, batch: int, problems: list[Problem]) -> list[Shard]:
+def _committed(source: str, line: OffsetLine, ends: _Ends, batch: int, problems: list[Problem]) -> list[Shard]:
     """Give where the next batch begins: at the ends, and for a shard without one where the batch began."""
     strange = sorted(ends.places.keys() - line.places.keys())
     if strange:
@@ -208,12 +210,12 @@ def _committed(line: OffsetLine, ends: _Ends, batch: int, problems: list[Problem
         )
     without = sorted(line.places.keys() - ends.places.keys() - ends.unread)
     if without:
-        problems.append(
-            damaged(
-                f"Batch {batch} is committed without an end of {', '.join(without)}: it goes on where the batch "
-                "began, so what it read there is read again."
-            )
+        told = (
+            f"Batch {batch} is committed without an end of {', '.join(without)}: it goes on where the batch began, so "
+            "what it read there is read again."
         )
+        files = [f"{_path(source, line)}/{shard}" for shard in without]
+        problems.append(_rebuilt(told, *files) if ends.rebuilds else damaged(told))
     names = sorted((line.places.keys() | ends.places.keys()) - ends.unread)
     return [Shard(id=name, stream=line.stream, position=ends.places.get(name) or line.places[name]) for name in names]
 
@@ -291,23 +293,24 @@ def _ends(
         source: The source's id.
         line: Where the batch begins.
         committer: The table of a DynamoDB committer, where a person named one.
-        rebuilds: Whether the repair rebuild-shard-commit writes an end that is half-written.
+        rebuilds: Whether the repair rebuild-shard-commit writes an end that is lost or half-written.
     """
     if committer is not None:
         return _from_table(committer, line)
     return _from_folder(folder, source, line, rebuilds=rebuilds)
 
 
-def _half_written(message: str, file: str) -> Problem:
+def _rebuilt(message: str, *files: str) -> Problem:
+    """Say of ends of shards that are lost or half-written what writes them anew."""
     return checkpoint_damaged.problem(
         message,
-        fix=f"Restore {file} from a backup. Where there is none, draft a copy that has it again: offsetwise draft "
-        f"--set repair=rebuild-shard-commit {REPAIR_OPTIONS}",
+        fix=f"Restore {named(files)} from a backup. Where there is none, draft a copy with whole ends: offsetwise "
+        f"draft --set repair=rebuild-shard-commit {REPAIR_OPTIONS}",
     )
 
 
 def _from_folder(folder: FolderReader, source: str, line: OffsetLine, *, rebuilds: bool) -> _Ends:
-    path, made = _path(source, line), _Ends()
+    path, made = _path(source, line), _Ends(rebuilds=rebuilds)
     try:
         names = [entry.name for entry in folder.entries(path)]
     except MissingError:
@@ -335,7 +338,7 @@ def _from_folder(folder: FolderReader, source: str, line: OffsetLine, *, rebuild
         if why is not None:
             told = f"{file} cannot be used: {why}. Its shard is left out."
             can_rebuild = rebuilds and name in line.places and isinstance(data, bytes) and is_half_written(data)
-            made.problems.append(_half_written(told, file) if can_rebuild else damaged(told))
+            made.problems.append(_rebuilt(told, file) if can_rebuild else damaged(told))
             made.unread.add(name)
             made.places.pop(name, None)
     return made
