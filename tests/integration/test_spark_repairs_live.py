@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from uuid import UUID
 
@@ -14,10 +14,13 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from offsetwise.config import SparkSettings
+from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.lab import Lab
 from offsetwise.pipeline.session import open_session
+from tests.commands import run
 from tests.repair.flow import aged, drafted, repaired
 
 Record = tuple[str, int]
@@ -48,29 +51,51 @@ class Job:
     def run(self, folder: Path | None = None, *, fails: bool = False) -> tuple[list[Record], str]:
         """Run all that is there; give the records of the batches, and the query's id."""
         read: list[Record] = []
-
-        def write(batch: DataFrame, _: int) -> None:
-            read.extend((row["topic"], row["offset"]) for row in batch.select("topic", "offset").collect())
-            if fails:
-                raise RuntimeError("planned and not committed")
-
-        query = (
-            self.spark.readStream.format("kafka")
-            .option("kafka.bootstrap.servers", self.bootstrap)
-            .option("subscribe", ",".join(self.ends))
-            .option("startingOffsets", "earliest")
-            .load()
-            .writeStream.option("checkpointLocation", str(folder or self.folder))
-            .trigger(availableNow=True)
-            .foreachBatch(write)
-            .start()
-        )
+        query = self._writing(read, self.ends, folder, fails=fails).trigger(availableNow=True).start()
         if fails:
             with pytest.raises(StreamingQueryException):
                 query.awaitTermination()
         else:
             query.awaitTermination()
         return read, query.id
+
+    def run_without_legacy(self, *, refuses: bool) -> list[Record]:
+        """Run once with a subscription that one topic has left, as a query whose code was changed."""
+        read: list[Record] = []
+        topics = [topic for topic in self.ends if topic != self.legacy]
+        query = self._writing(read, topics, fails_on_data_loss=refuses).start()
+        if refuses:
+            with pytest.raises(StreamingQueryException, match=f"{self.legacy}-0"):
+                query.processAllAvailable()
+        else:
+            query.processAllAvailable()
+            query.stop()
+        return read
+
+    def _writing(
+        self,
+        read: list[Record],
+        topics: Iterable[str],
+        folder: Path | None = None,
+        *,
+        fails: bool = False,
+        fails_on_data_loss: bool = True,
+    ) -> DataStreamWriter:
+        def write(batch: DataFrame, _: int) -> None:
+            read.extend((row["topic"], row["offset"]) for row in batch.select("topic", "offset").collect())
+            if fails:
+                raise RuntimeError("planned and not committed")
+
+        return (
+            self.spark.readStream.format("kafka")
+            .option("kafka.bootstrap.servers", self.bootstrap)
+            .option("subscribe", ",".join(topics))
+            .option("startingOffsets", "earliest")
+            .option("failOnDataLoss", str(fails_on_data_loss).lower())
+            .load()
+            .writeStream.option("checkpointLocation", str(folder or self.folder))
+            .foreachBatch(write)
+        )
 
     def after(self, offset: int) -> Counter[Record]:
         """Give every record of all topics from an offset on, once."""
@@ -192,6 +217,31 @@ def test_spark_starts_on_the_copy_and_reads_each_record_once(
     assert Counter(read) == job.after(begins)
     assert id_there == query_id
     assert job.run(copy) == ([], query_id)
+
+
+@pytest.mark.parametrize("pending", [True, False])
+def test_a_topic_that_left_a_real_subscription_is_put_back_by_commands(
+    lab: Lab, spark: SparkSession, tmp_path: Path, *, pending: bool
+) -> None:
+    job = Job(lab, spark, tmp_path / "checkpoint", f"left-{pending}".lower())
+    known: Counter[Record] = Counter()
+    for _ in range(3):
+        job.produce(10)
+        known.update(job.run()[0])
+    job.produce(10)
+    known.update(job.run_without_legacy(refuses=pending))
+    (left,) = read_checkpoint(str(job.folder)).problems[:1]
+    assert left.code == ("TOPIC_DROPPED" if pending else "TOPIC_LEFT")
+    setting = f"topic={job.legacy}"
+    assert f"--set repair=restore-topic --set {setting} " in left.fix
+
+    copy, plan = repaired(aged(job.folder), "restore-topic", tmp_path / "work", "--set", setting, by=run)
+    job.produce(5)
+    read, _ = job.run(copy)
+
+    assert known + Counter(read) == job.after(0), "every record of every topic, once"
+    assert sum(1 for topic, _ in read if topic == job.legacy) == 15
+    assert f"{job.legacy}-0 at 30" in plan["repair"]["costs"][0]
 
 
 def test_the_reported_hole_is_refused_where_spark_would_not_start_either(

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tests.commands import Ran, call
+
+Command = Callable[..., Ran]
 
 
 def aged(folder: Path) -> Path:
@@ -16,31 +19,31 @@ def aged(folder: Path) -> Path:
     return folder
 
 
-def drafted(folder: Path, kind: str, out: Path, *more: str) -> Ran:
+def drafted(folder: Path, kind: str, out: Path, *more: str, by: Command = call) -> Ran:
     """Draft a repair, without a migration."""
-    return call("draft", "--repair", kind, "--checkpoint", folder, "--author", "ada", "--out", out, "--json", *more)
+    return by("draft", "--repair", kind, "--checkpoint", folder, "--author", "ada", "--out", out, "--json", *more)
 
 
-def repaired(folder: Path, kind: str, work: Path, *more: str) -> tuple[Path, dict[str, Any]]:
-    """Draft, sign, try, apply and verify a repair; give the copy and the plan."""
+def repaired(folder: Path, kind: str, work: Path, *more: str, by: Command = call) -> tuple[Path, dict[str, Any]]:
+    """Draft, sign, try, apply and verify a repair, in this process or in ones of their own; give the copy and plan."""
     work.mkdir(exist_ok=True)
-    body = drafted(folder, kind, work / "plan.json", *more).answered()
-    return applied(work), body
+    body = drafted(folder, kind, work / "plan.json", *more, by=by).answered()
+    return applied(work, by=by), body
 
 
-def applied(work: Path) -> Path:
+def applied(work: Path, *, by: Command = call) -> Path:
     """Sign, try, apply and verify the plan of a repair; return the copy."""
     plan, key, copy = work / "plan.json", work / "rea", work / "copy"
-    assert call("keygen", "--out", key, "--as", "rea").code == 0
-    assert call("sign", plan, "--key", key, "--as", "rea", "--out", work / "approval.json").code == 0
-    trial = call("apply", plan, "--output", copy)
+    assert by("keygen", "--out", key, "--as", "rea").code == 0
+    assert by("sign", plan, "--key", key, "--as", "rea", "--out", work / "approval.json").code == 0
+    trial = by("apply", plan, "--output", copy)
     assert trial.code == 0, trial.err
     assert not copy.exists()
-    ran = call(
+    ran = by(
         "apply", plan, "--output", copy, "--approval", work / "approval.json", "--trust", f"{key}.pub", "--execute"
     )
     assert ran.code == 0, ran.err
-    assert call("verify", work / "plan.receipt.json").code == 0
+    assert by("verify", work / "plan.receipt.json").code == 0
     return copy
 
 
