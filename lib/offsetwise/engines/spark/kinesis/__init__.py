@@ -210,10 +210,13 @@ def _committed(source: str, line: OffsetLine, ends: _Ends, batch: int, problems:
         )
     without = sorted(line.places.keys() - ends.places.keys() - ends.unread)
     if without:
-        told = (
-            f"Batch {batch} is committed without an end of {', '.join(without)}: it goes on where the batch began, so "
-            "what it read there is read again."
+        effect = (
+            "it goes on where the batch began, so what it read there is read again."
+            if line.has_sub
+            else "the connector takes that for a new shard and reads it from TRIM_HORIZON. It is shown where the batch "
+            "began: from there nothing is skipped."
         )
+        told = f"Batch {batch} is committed without an end of {named(without)}: {effect}"
         files = [f"{_path(source, line)}/{shard}" for shard in without]
         problems.append(_rebuilt(told, *files) if ends.rebuilds else damaged(told))
     names = sorted((line.places.keys() | ends.places.keys()) - ends.unread)
