@@ -31,6 +31,24 @@ def test_several_topics_that_left_are_put_back_together(tmp_path: Path, *, pendi
     assert "clicks-0 at 7, clicks-1 at 9, where batch 3 ended; legacy-0 at 155" in plan["repair"]["costs"][0]
 
 
+def test_topics_that_the_first_batch_lacks_are_put_back_where_the_query_began(tmp_path: Path) -> None:
+    files = checkpoint({0: '{"orders":{"0":200}}'}, initial={"0": b"\0v1\n" + TWO_LEFT.encode()})
+    folder = aged(write(files, tmp_path / "a"))
+    (damage,) = read_checkpoint(str(folder)).problems
+    assert "--set topic=legacy,clicks " in damage.fix
+    assert ("topic=clicks,legacy",) in {each.settings for each in fitting_repairs(str(folder))}
+    alone = drafted(folder, "restore-topic", tmp_path / "plan.json", "--set", "topic=legacy")
+    assert alone.code == 1
+    assert "Batch 0 lacks clicks as well" in json.loads(alone.out)["problem"]
+
+    copy, plan = repaired(folder, "restore-topic", tmp_path / "work", "--set", "topic=legacy,clicks")
+
+    back = '{"orders":{"0":200},"clicks":{"0":7,"1":9},"legacy":{"0":155}}'
+    assert (copy / "offsets/0").read_text().endswith(back)
+    assert [each.code for each in read_checkpoint(str(copy)).problems] == ["PENDING_BATCH"]
+    assert "legacy-0 at 155, where the query began" in plan["repair"]["costs"][0]
+
+
 @with_cases("topic", ["legacy", "clicks"])
 def test_one_of_several_topics_that_a_pending_batch_lacks_is_refused_with_all_of_them(
     topic: str, tmp_path: Path

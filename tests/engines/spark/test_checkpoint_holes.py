@@ -159,6 +159,23 @@ class TestATopicThatLeft:
         assert wrong == []
         assert several > 50
 
+    def test_is_named_where_the_first_batch_lacks_what_the_query_began_with(self) -> None:
+        chosen = random.Random("first batch")
+        wrong = []
+        for _ in range(100):
+            began, now = ({at: chosen.randrange(900) for at in PARTITIONS if chosen.random() < 0.6} for _ in range(2))
+            if not began or not now:
+                continue
+            read = _read(checkpoint({0: _line(now)}, initial={"0": b"\0v1\n" + _line(began).encode()}))
+
+            (said,) = [each.message for each in read.problems if each.code == "TOPIC_DROPPED"] or [""]
+            gone = began.keys() - now.keys()
+            named = {at for at, start in began.items() if f"{at[0]}-{at[1]} (at {start})" in said}
+            advised = [each.fix for each in read.problems if "start the job" in each.fix or "batch commit" in each.fix]
+            if named != gone or ("runs again" in read.restart) is bool(gone) or (gone and advised):
+                wrong.append((began, now, said, advised))
+        assert wrong == []
+
     def test_single_partitions_are_named(self) -> None:
         read = _read(checkpoint({3: orders(1, 2), 4: '{"orders":{"0":200}}'}, (3,)))
 

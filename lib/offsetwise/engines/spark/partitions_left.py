@@ -5,23 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from offsetwise.engines.spark.findings import topic_dropped, topic_left
-from offsetwise.engines.spark.offset_log import OffsetFile
+from offsetwise.engines.spark.offset_log import OffsetFile, SourceOffset
 from offsetwise.engines.spark.restart import Restart
 from offsetwise.model import Problem, TopicOffsets
 
 
-def partitions_left(source: str, files: Mapping[int, OffsetFile], restart: Restart) -> Iterator[Problem]:
-    """Compare the last batch of a Kafka source with the one before; a committed one with the newest that has more.
+def partitions_left(
+    source: str, files: Mapping[int, OffsetFile], restart: Restart, start: SourceOffset | None
+) -> Iterator[Problem]:
+    """Compare the last batch of a Kafka source with its start; a committed one with the newest that has more.
 
     Spark holds the end of a pending batch against its start, and nothing of a committed one against an older one.
+
+    Args:
+        source: The id of the source.
+        files: The offset files that were read, by batch.
+        restart: What runs next.
+        start: Where a batch that runs again begins: where the one before ended, or the initial offsets.
     """
     last = restart.last_planned
     kept = None if last is None else _offsets(files, last, source)
     if last is None or kept is None or restart.missing:
         return
     if restart.reruns is not None:
-        before = restart.starts_after
-        gone = () if before is None else _gone(_offsets(files, before, source), kept)
+        gone = () if start is None else _gone(start.offsets, kept)
         if gone:
             yield from topic_dropped(last, *_named(gone))
         return

@@ -75,7 +75,7 @@ def resolve_positions(
         backwards = _backwards(made, earlier.get(line.id), restart)
         problems += backwards
         sources.append(made)
-        problems += partitions_left(line.id, files, restart)
+        problems += partitions_left(line.id, files, restart, lines.begin)
     runs_again = startable and usable and planned is not None and _is_whole(problems, initial)
     told = {problem.code for problem in problems}
     may_commit = runs_again and told.isdisjoint({checkpoint_polluted.code, topic_dropped.code})
@@ -137,6 +137,11 @@ class _Lines:
     initial: SourceOffset | None
     kafka: bool
 
+    @property
+    def begin(self) -> SourceOffset | None:
+        """Where the next batch begins: at the initial offsets as long as the source has no other."""
+        return self.initial if self.start is None or self.start.kind is None else self.start
+
 
 class _Made(NamedTuple):
     """A source with its positions."""
@@ -152,10 +157,9 @@ def _source(lines: _Lines, index: int, initial: InitialOffsets, *, usable: bool)
     made = CheckpointSource(index=index, id=lines.id, kind="kafka" if lines.kafka else "other")
     if not usable:
         return _Made(made)
-    begin, from_initial, problems = lines.start, False, list[Problem]()
-    if begin is None or begin.kind is None:
-        begin, from_initial = lines.initial, lines.initial is not None
-        problems = _initial_problems(lines, initial)
+    begin = lines.begin
+    from_initial = begin is not None and begin is lines.initial
+    problems = _initial_problems(lines, initial) if begin is lines.initial else []
     if begin is None or begin.damage is not None:
         return _Made(made, from_initial, problems)
     if not lines.kafka:

@@ -59,6 +59,7 @@ def tries_of(kind: str, checkpoint: Checkpoint) -> Iterator[dict[str, str]]:
     if "topic" in fields:
         every = checkpoint.details.batches
         topics = {of.topic for kept in every for source in kept.sources for of in source.offsets}
+        topics |= {at.topic for source in checkpoint.sources for at in source.positions}
         yield from ({"topic": topic} for topic in sorted(topics))
         there = {of.topic for kept in every[-1:] for source in kept.sources for of in source.offsets}
         left = sorted(topics - there)

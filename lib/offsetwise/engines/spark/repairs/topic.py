@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from offsetwise.engines.repaired import Repaired, UnrepairableError
+from offsetwise.engines.spark.initial_offsets import read_initial_offsets
 from offsetwise.engines.spark.later_batches import crc_of
 from offsetwise.engines.spark.offset_log import VOID, OffsetFile, parse_offsets
 from offsetwise.engines.spark.repairs.damaged import Damaged, state_used
@@ -31,14 +33,13 @@ def restore_topic(damaged: Damaged, values: Mapping[str, str]) -> Repaired:
     replaced: dict[str, bytes] = {}
     ended = []
     for topic in topics:
-        batch, lost = _newest_batch_with(topic, damaged, last)
-        before = damaged.offsets(batch)
+        batch, before, lost = _newest_with(topic, damaged, last)
         for each in among:
             if each != batch and _lost(before, damaged.offsets(each), topic):
                 path = f"offsets/{each}"
                 replaced[path] = _with(replaced.get(path) or damaged.read(path) or b"", lost)
         ends = (f"{topic}-{p} at {o}" for of in lost.values() for p, o in zip(of.partitions, of.offsets, strict=True))
-        ended.append(f"{', '.join(ends)}, where batch {batch} ended")
+        ended.append(f"{', '.join(ends)}, where {'the query began' if batch is None else f'batch {batch} ended'}")
     _require_all(topics, damaged, last)
     for path, data in tuple(replaced.items()):
         replaced |= {checksum: crc_of(data) for checksum in damaged.logs.with_checksum(path)[1:]}
@@ -66,9 +67,10 @@ def _require_all(topics: Sequence[str], damaged: Damaged, last: int) -> None:
         UnrepairableError: It lacks another one.
     """
     before = damaged.restart.starts_after
-    if damaged.restart.reruns is None or before is None:
+    if damaged.restart.reruns is None:
         return
-    ended, now = damaged.offsets(before), damaged.offsets(last)
+    now = damaged.offsets(last)
+    ended = _initial(damaged, now) if before is None else damaged.offsets(before)
     there = {of.topic for line in ended.sources for of in line.offsets}
     left = sorted(each for each in there.difference(topics) if _lost(ended, now, each))
     if left:
@@ -78,8 +80,10 @@ def _require_all(topics: Sequence[str], damaged: Damaged, last: int) -> None:
         )
 
 
-def _newest_batch_with(topic: str, damaged: Damaged, last: int) -> tuple[int, dict[str, TopicOffsets]]:
-    """Return the newest batch that has partitions of a topic which the last one lacks, and these by source.
+def _newest_with(topic: str, damaged: Damaged, last: int) -> tuple[int | None, OffsetFile, dict[str, TopicOffsets]]:
+    """Return the newest batch with partitions of a topic which the last one lacks, its ends, and the lost by source.
+
+    The initial offsets are those of no batch, and count for the first one as long as it is not committed.
 
     Raises:
         UnrepairableError: No earlier batch has more of the topic.
@@ -89,7 +93,12 @@ def _newest_batch_with(topic: str, damaged: Damaged, last: int) -> tuple[int, di
         files[batch] = damaged.offsets(batch)
         lost = _lost(files[batch], files[last], topic)
         if lost:
-            return batch, lost
+            return batch, files[batch], lost
+    if damaged.restart.from_initial:
+        initial = _initial(damaged, files[last])
+        lost = _lost(initial, files[last], topic)
+        if lost:
+            return None, initial, lost
     known = sorted({of.topic for file in files.values() for line in file.sources for of in line.offsets})
     there = any(of.topic == topic for line in files[last].sources for of in line.offsets)
     raise UnrepairableError(
@@ -100,6 +109,13 @@ def _newest_batch_with(topic: str, damaged: Damaged, last: int) -> tuple[int, di
         if there
         else "Name a topic that an earlier batch has.",
     )
+
+
+def _initial(damaged: Damaged, first: OffsetFile) -> OffsetFile:
+    """Return where the query began, as an offset file in place of the one before the first."""
+    initial = read_initial_offsets(damaged.folder, present=True, checksums=False).offsets
+    began = (replace(initial[each.id], id=each.id) for each in first.sources if each.id in initial)
+    return replace(first, sources=tuple(began))
 
 
 def _lost(before: OffsetFile, now: OffsetFile, topic: str) -> dict[str, TopicOffsets]:
