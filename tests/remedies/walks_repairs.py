@@ -84,6 +84,21 @@ def seeded(scene: Scene, folder: Path) -> Steps:
     return Steps(lambda: None, lambda: None, lambda: drafted(comparison(checkpoint=positions(problems=found)), SEEDED))
 
 
+def anew(batch: int) -> Callable[[Scene, Path], Steps]:
+    """Begin with an empty checkpoint and the ends of a batch as startingOffsets, as Spark writes them down."""
+
+    def then(scene: Scene, folder: Path) -> Steps:
+        fresh = scene.folder / "fresh"
+
+        def follow() -> None:
+            line = (folder / "offsets" / str(batch)).read_bytes().splitlines()[2]
+            write({"metadata": b'{"id":"fresh"}', "sources/0/0": b"\0v1\n" + line}, fresh)
+
+        return Steps(lambda: None, follow, inspected(fresh))
+
+    return then
+
+
 def another(of: str, *settings: str) -> Callable[[Scene, Path], Steps]:
     return lambda scene, folder: Steps(lambda: None, lambda: None, repair(scene, of, folder, *settings))
 
@@ -158,6 +173,22 @@ kind(
     lambda _, folder: Steps(lambda: None, restored(folder, PENDING | STATE)),
 )
 kind(
+    "damaged.py::Damaged.require_start_after",
+    "or begin with an empty checkpoint",
+    "batch_before_lost_and_pending_damaged",
+    "drop-pending-batch",
+    without(PENDING, "offsets/3") | {"offsets/5": b""},
+    anew(4),
+)
+kind(
+    "damaged.py::Damaged.require_state",
+    "or give the state up: begin with an empty",
+    "state_lost_and_commit_damaged",
+    "remove-damaged-commit",
+    without(DAMAGED["remove-damaged-commit"] | STATE, "state/0/0/5.delta"),
+    anew(4),
+)
+kind(
     "metadata.py::restore_metadata",
     "Nothing is to be written",
     "metadata_whole",
@@ -203,7 +234,7 @@ kind(
     another("drop-batch-after-gap"),
 )
 kind(
-    "topic.py::_newest_batch_with",
+    "topic.py::_newest_with",
     "Name a topic that an earlier batch has",
     "unknown_topic",
     "restore-topic",

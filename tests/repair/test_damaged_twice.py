@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 from offsetwise.engines.checkpoint import read_checkpoint
+from offsetwise.findings.reading import blocking_problems
 from offsetwise.workflow.repairing import fitting_repairs
 from tests.engines.spark.folders import checkpoint, orders, write
 from tests.engines.test_kinesis import AWSLABS
@@ -106,6 +107,23 @@ def test_a_batch_that_is_left_out_may_be_damaged_itself(kind: str, data: bytes, 
     assert not (copy / newest).exists()
     assert read_checkpoint(str(copy)).problems == ()
     assert "an unknown number of records" in plan["repair"]["costs"][0]
+
+
+@with_cases("damaged", [{}, {"offsets/5": b""}, {"metadata": b"{"}, {"commits/4": b""}])
+@with_cases("kind", ["drop-pending-batch", "remove-damaged-commit"])
+def test_a_refusal_leads_to_no_draft_that_the_damage_refuses(
+    kind: str, damaged: dict[str, bytes], tmp_path: Path
+) -> None:
+    files = checkpoint({4: orders(150), 5: orders(180)}, (4,)) | damaged
+    if kind == "remove-damaged-commit":
+        files |= {"commits/4": b"", "state/0/0/7.delta": b"x"}
+    folder = aged(write(files, tmp_path / "source"))
+
+    ran = drafted(folder, kind, tmp_path / "plan.json")
+
+    assert ran.code == 1
+    leads_to_draft = "--target seeded-checkpoint" in json.loads(ran.out)["fix"]
+    assert leads_to_draft is not bool(blocking_problems(read_checkpoint(str(folder)).problems))
 
 
 @with_cases("data", [b"", b'{"shardId":"shardId-0', b"[]"])

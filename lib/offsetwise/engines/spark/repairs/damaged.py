@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from offsetwise.engines.repaired import UnrepairableError
+from offsetwise.engines.spark.checkpoint import read_from
 from offsetwise.engines.spark.later_batches import Logs
 from offsetwise.engines.spark.offset_log import GarbledError, OffsetFile, parse_commit, parse_offsets
 from offsetwise.engines.spark.restart import Restart, decide_restart
 from offsetwise.engines.spark.state_versions import lost_state
 from offsetwise.errors import StorageError
+from offsetwise.findings.reading import blocking_problems
+from offsetwise.findings.register import describe
 from offsetwise.storage.folders import FolderReader
 from offsetwise.wording import many
 
@@ -32,6 +35,12 @@ class Damaged:
     def stateful(self) -> bool:
         """Whether the query keeps state."""
         return next(iter(self.folder.walk("state")), None) is not None
+
+    @property
+    def is_unreliable(self) -> bool:
+        """Whether something is damaged for which no plan is drafted, be it of a new checkpoint."""
+        blocks = blocking_problems(read_from(self.folder).problems)
+        return any(not describe(each.code).continuing for each in blocks)
 
     def read(self, path: str) -> bytes | None:
         """Return a file's bytes; None where it cannot be read."""
@@ -81,7 +90,10 @@ class Damaged:
         if batch > 0 and batch - 1 not in self.logs.planned:
             raise UnrepairableError(
                 f"Without the later batches Spark would read offsets/{batch - 1}, which is not there either.",
-                fix=f"Begin a new checkpoint at the positions after batch {batch}: draft with --target "
+                fix="Restore the folder from a backup, or begin with an empty checkpoint and the line of each Kafka "
+                f"source in offsets/{batch} as its option startingOffsets."
+                if self.is_unreliable
+                else f"Begin a new checkpoint at the positions after batch {batch}: draft with --target "
                 "seeded-checkpoint.",
             )
         self.require_state(batch if batch in self.logs.committed else batch - 1)
@@ -101,7 +113,10 @@ class Damaged:
         if lost is not None:
             raise UnrepairableError(
                 f"The state does not fit: expected {lost}.",
-                fix="Restore the folder from a backup that has it, or give the state up: draft with --target "
+                fix="Restore the folder from a backup that has it, or give the state up: begin with an empty "
+                f"checkpoint and the line of each Kafka source in offsets/{batch} as its option startingOffsets."
+                if self.is_unreliable
+                else "Restore the folder from a backup that has it, or give the state up: draft with --target "
                 "seeded-checkpoint.",
             )
 
