@@ -32,8 +32,13 @@ def answered(
     *,
     batch_ms: int | None = BATCH_MS,
     read: Span | None = None,
+    isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    opened: int | None = 0,
 ) -> Answer:
-    """Answer for an old log without records, and a new one whose records end it."""
+    """Answer for an old log without records, but for so many of an open transaction, and a new one with some.
+
+    The records of the new log end it. None is an old log whose last stable offset was not read.
+    """
     task = Task(
         question=RecordQuestion.CUT,
         position=position,
@@ -47,12 +52,32 @@ def answered(
     return in_empty_log(
         position,
         given,
-        old=log(old),
+        old=LogRange(log_start=old.start, lso=None if opened is None else old.end, hw=old.end + (opened or 0)),
         new=log(new),
-        isolation=IsolationLevel.READ_UNCOMMITTED,
+        isolation=isolation,
         batch_ms=batch_ms,
         clock_skew_ms=SKEW_MS,
     )
+
+
+@with_cases("opened", [1, 40, None], ids=["one", "many", "not read"])
+@with_cases("copied", [1, 20, 40])
+def test_copies_of_a_transaction_that_is_still_open_are_not_taken_for_read_ones(
+    copied: int, opened: int | None
+) -> None:
+    log_of_old, log_of_new = Span(start=500, end=500), Span(start=0, end=copied)
+    times: list[int | None] = [OLDER] * copied
+    committed = IsolationLevel.READ_COMMITTED
+
+    cut = answered(500, log_of_old, log_of_new, times, opened=opened, isolation=committed).cut
+    assert cut is not None
+    assert (cut.exactness, cut.lo, cut.hi, cut.replay) == (Exactness.BOUNDED, 0, copied, copied)
+    ended = answered(500, log_of_old, log_of_new, times, isolation=committed).cut
+    nothing_yet = answered(500, log_of_old, Span(start=7, end=7), [], opened=opened, isolation=committed).cut
+    assert ended is not None
+    assert nothing_yet is not None
+    assert (ended.exactness, ended.offset) == (Exactness.EXACT, copied)
+    assert (nothing_yet.exactness, nothing_yet.offset) == (Exactness.EXACT, 7)
 
 
 @with_cases("batch_ms", [BATCH_MS, None], ids=["of a batch", "of a group"])

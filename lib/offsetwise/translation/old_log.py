@@ -5,8 +5,9 @@ record for the job, and the position lies inside it. So every record that the ol
 and was read: a record of the new log is a copy of a read one, or was written by somebody else. If the new log is empty
 as well, its end skips, repeats and passes over nothing. If it holds no more records than the old log ever did, all
 older than the batch that ended at the position by more than clocks may differ, they are the copies of those, and its
-end is right. Else some are nobody's copy, as all are beside an old log that was never written to: only both ends of the
-new log bound the position, and a person decides.
+end is right, unless a transaction is open on the old log: a mirror may have copied its records, which a job that waits
+for its end has not read. Else some are nobody's copy, as all are beside an old log that was never written to: only both
+ends of the new log bound the position, and a person decides.
 
 **A log that was replaced.** A topic that was deleted, created again and has grown past the position holds other records
 there. Offsets do not tell; times do: what the job read cannot be younger than the batch that says so. What a broker
@@ -97,13 +98,19 @@ def in_empty_log(
     first = offset_or_none(old.log_start)
     none_lost = first is not None and position >= first
     older = batch_ms is not None and read.newest_new is not None and read.newest_new < batch_ms - clock_skew_ms
-    copies = older and cut.new_records <= position  # as many as the old log ever held, at most
+    # As many as the old log ever held, at most, none of which is of a transaction that the job has still to see.
+    copies = older and cut.new_records <= position and not _is_open(old, isolation)
     seen = replace(cut, reason=Reason.EMPTY_PARTITION, skip=0, hi=end, unfound=False, new_from=None, at_raw=())
     if none_lost and read.new_is_whole and (copies or not cut.new_records):
         found = _all_read(seen, read, position, start=start, end=end)
     else:
         found = _anywhere_in_log(seen, read, start=start, end=end)
     return replace(answer, cut=found)
+
+
+def _is_open(log: LogRange, isolation: IsolationLevel) -> bool:
+    """Return whether a log may hold records that the job sees later: those of a transaction that has not ended."""
+    return isolation is IsolationLevel.READ_COMMITTED and (log.lso is None or log.lso != log.hw)
 
 
 def _all_read(seen: Cut, read: Times, position: int, *, start: int, end: int) -> Cut:
