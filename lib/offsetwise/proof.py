@@ -233,7 +233,8 @@ def match_of(scene: Scene, query: Query, read: Proof) -> Match:
     if query.offset is None:
         return Match(query=query)
     match = _matched(scene, query, query.exact or query.offset, read)
-    if query.processed is not None and query.exact is None and match.stream is not None:
+    uncertain = query.processed is not None and query.exact is None
+    if uncertain and match.stream is not None and match.stream.place is not None:
         match = replace(match, stream=_unread(scene, query, match.stream))
     if query.planned is None:
         return match

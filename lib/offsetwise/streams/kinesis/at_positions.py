@@ -55,7 +55,8 @@ class _At:
     def of(cls, place: ShardPlace, shard: ShardRange) -> _At:
         """Give what is known before the stream is asked."""
         problems = tuple(born_otherwise(shard_id(shard.partition), place, shard.first))
-        return cls(place=place, problems=problems, behind=Behind(left=Left.ENDED) if place == SHARD_END else None)
+        ended = place == SHARD_END and shard.closed
+        return cls(place=place, problems=problems, behind=Behind(left=Left.ENDED) if ended else None)
 
     @property
     def is_asked(self) -> bool:

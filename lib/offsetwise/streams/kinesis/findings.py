@@ -340,8 +340,10 @@ def _expired(case: Case, topic: TopicState, place: ShardPlace, start: AnyPositio
     if place.sequence is None:
         return
     found = evidence_of(place.sequence)
+    oldest = evidence_of(start.sequence) if isinstance(start, ShardPlace) and start.sequence is not None else None
+    if found is not None and oldest is not None and found.born_s != oldest.born_s:
+        return  # it is of another stream, which says nothing about what this one retains
     if isinstance(start, ShardPlace) and start.sequence is not None and place < start:
-        oldest = evidence_of(start.sequence)
         apart = "" if found is None or oldest is None else f", {oldest.arrived_s - found.arrived_s:,} seconds later"
         yield f"{place} lies before the oldest record of the shard, {start}{apart}: records between them may be gone."
         return

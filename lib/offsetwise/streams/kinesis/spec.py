@@ -291,6 +291,31 @@ def cluster_id(properties: Mapping[str, str]) -> str:
     return " ".join(each for each in told if each)
 
 
+def saves_none(position: AnyPosition) -> str:
+    """Return why `LATEST`, or a time that only the job's code knows, is no place, as a sentence."""
+    begins = "when the job starts" if position == LATEST else "the time in the job's code"
+    return f"{position} saves no place: where it is depends on {begins}."
+
+
+def contradiction(at: TopicPartition, position: AnyPosition, shard: ShardRange) -> str:
+    """Return why a position cannot be one in a shard as its stream lists it now, as a sentence; empty where it can."""
+    of_another = "the position is of another stream, or of one that was deleted and made again"
+    if position == SHARD_END and not shard.closed:
+        return (
+            f"Stream {at.topic!r} lists {shard_id(at.partition)} as open, and an open shard is not read to its end: "
+            f"{of_another}, and no engine reads a shard that it takes for finished. Name the stream that was read, or "
+            f"decide that the shard is read from its oldest record, {TRIM_HORIZON}."
+        )
+    numbers = getattr(position, "sequence", None), sequence_number(shard.first or "")
+    told, birth = (None if each is None else evidence_of(each) for each in numbers)
+    if told is not None and birth is not None and told.born_s != birth.born_s:
+        return (
+            f"{position} is a number of a shard made at {moment(told.born_s)}, and {shard_id(at.partition)} of stream "
+            f"{at.topic!r} was made at {moment(birth.born_s)}: {of_another}."
+        )
+    return ""
+
+
 def _translate(
     position: AnyPosition, at: TopicPartition, there: TopicPartition, *, old: Snapshot, new: Snapshot
 ) -> Translation:
@@ -305,7 +330,11 @@ def _translate(
             "records tell where a position lies there, and none was read.",
         )
     if position in (LATEST, AT_UNKNOWN_TIME):
-        return replace(nowhere, reason=f"{position} saves no place: where it is depends on when the job starts.")
+        return replace(nowhere, reason=saves_none(position))
+    shards = (each for topic in old.topics if topic.name == at.topic and topic.id is not None for each in topic.shards)
+    shard = next((each for each in shards if each.partition == at.partition), None)
+    if shard is not None and (why := contradiction(at, position, shard)):
+        return replace(nowhere, reason=why)
     asked = any(topic.name == there.topic and topic.id is not None for topic in new.topics)
     return Translation(
         place=position,

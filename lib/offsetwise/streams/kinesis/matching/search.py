@@ -12,7 +12,7 @@ from offsetwise.comparison.matching import Copies
 from offsetwise.comparison.subjects import read_before
 from offsetwise.config import ContentSettings
 from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachableError
-from offsetwise.model import Cluster, ShardRange, TopicState, epoch_ms
+from offsetwise.model import Cluster, ShardRange, TopicPartition, TopicState, epoch_ms
 from offsetwise.ports.stream import spec_of
 from offsetwise.ports.windows import ReadFailure, WantedRecords, Window
 from offsetwise.progress import Progress
@@ -24,6 +24,7 @@ from offsetwise.streams.kinesis.spec import (
     SHARD_END,
     TRIM_HORIZON,
     ShardPlace,
+    contradiction,
     in_shards,
     shard_id,
 )
@@ -49,6 +50,8 @@ class Streams:
     """As the records at them showed it; before an aggregate's rest where nobody read it."""
     gone: tuple[int, ...]
     """Shards that the old stream does not list any more, and that were not read to their end."""
+    contradiction: str
+    """Why a position is none in the old stream, as a sentence; empty where nothing shows that."""
     trimmed: bool
     """Whether the old stream may have lost records."""
     stated: Mapping[int, ShardPlace] = field(default_factory=dict)
@@ -82,6 +85,7 @@ class Streams:
             places={number: (stated | exact).get(number) or left[number] for number in listed},
             stated=stated,
             gone=tuple(number for number, at in stated.items() if number not in listed and at != SHARD_END),
+            contradiction=_contradiction(first.topic, stated, listed),
             trimmed=_may_have_lost(ours, epoch_ms(scene.old.taken_at)),
         )
 
@@ -99,6 +103,12 @@ class Streams:
 def _with_all_keys(topic: TopicState, shards: Sequence[ShardRange]) -> tuple[ShardRange, ...]:
     low, high = min(each.low for each in shards), max(each.high for each in shards)
     return tuple(ShardRange(partition=each.partition, low=low, high=high) for each in topic.partitions)
+
+
+def _contradiction(stream: str, stated: Mapping[int, ShardPlace], listed: Mapping[int, ShardRange]) -> str:
+    """Return the first sentence that says why a position is none in its shard."""
+    told = (contradiction(TopicPartition(stream, at), stated[at], listed[at]) for at in sorted(stated.keys() & listed))
+    return next(filter(None, told), "")
 
 
 def _may_have_lost(topic: TopicState, now_ms: int) -> bool:
@@ -128,7 +138,7 @@ class Search:
         """Decide every shard of the new stream that can be."""
         streams, found = self.streams, dict[int, ShardCut]()
         vague = {each for each, place in streams.places.items() if place in (LATEST, AT_UNKNOWN_TIME)}
-        if streams.gone:
+        if streams.gone or streams.contradiction:
             return found
         left = {each for each in streams.new if vague.isdisjoint(streams.met_by(each))}
         for number in range(1, ROUNDS + 1):

@@ -11,7 +11,7 @@ from offsetwise.model import Ahead, AnyPosition, Cluster, Exactness, LogRange, M
 from offsetwise.streams.kinesis.matching.proving import parts_of
 from offsetwise.streams.kinesis.matching.search import Search
 from offsetwise.streams.kinesis.matching.shards import HashKeyPart, ShardCut
-from offsetwise.streams.kinesis.spec import AT_UNKNOWN_TIME, LATEST, TRIM_HORIZON, at_time, shard_id
+from offsetwise.streams.kinesis.spec import AT_UNKNOWN_TIME, LATEST, TRIM_HORIZON, at_time, saves_none, shard_id
 from offsetwise.translation.resolve import Match, Query
 from offsetwise.translation.windows import Reason
 from offsetwise.wording import many
@@ -99,14 +99,15 @@ def why_not(search: Search, number: int, cut: ShardCut | None) -> str:
     streams, unread = search.streams, search.unread(number)
     if unread:
         return unread
+    if streams.contradiction:
+        return streams.contradiction
     if streams.gone:
         return (
             f"Stream {streams.old_name!r} does not list {shard_id(streams.gone[0])} any more, so what the job has left "
             "unread there is not known."
         )
     if cut is None:
-        vague = next(str(place) for place in streams.places.values() if place in (LATEST, AT_UNKNOWN_TIME))
-        return f"{vague} saves no place: where it is depends on when the job starts."
+        return saves_none(next(place for place in streams.places.values() if place in (LATEST, AT_UNKNOWN_TIME)))
     told = _doubtful(cut)
     of = f" Of {_shards(told.old)}." if told is not None and told.old else ""
     match cut.reason:
