@@ -50,12 +50,12 @@ class Streams:
     """As the records at them showed it; before an aggregate's rest where nobody read it."""
     gone: tuple[int, ...]
     """Shards that the old stream does not list any more, and that were not read to their end."""
-    contradiction: str
-    """Why a position is none in the old stream, as a sentence; empty where nothing shows that."""
     trimmed: bool
     """Whether the old stream may have lost records."""
     stated: Mapping[int, ShardPlace] = field(default_factory=dict)
     """As the job's engine writes them, where that is otherwise."""
+    contradiction: str = ""
+    """Why a position is none in the old stream, as a sentence; empty where nothing shows that."""
 
     @classmethod
     def of(cls, scene: Scene, positions: Sequence[Query]) -> Streams | None:
