@@ -1,26 +1,35 @@
 """Records that the Kinesis Producer Library packed together, and how many user records one has.
 
 Format: `aggregation-format.md` of amazon-kinesis-producer. A record is taken apart as the KCL does it
-(`AggregatorUtil`): one with the magic number whose checksum or message is not right is a plain record.
+(`AggregatorUtil`): one with the magic number whose checksum or message is not right is a plain record, and a user
+record whose key is not in the aggregate's table ends it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from hashlib import md5
-from typing import Final
+from typing import Final, TypeAlias
 
 MAGIC: Final = b"\xf3\x89\x9a\xc2"
 _CHECKSUM_BYTES: Final = 16
-_RECORDS: Final = 3
-"""The field of `AggregatedRecord` that holds a user record; 1 and 2 hold partition keys and hash keys."""
-_NEEDED: Final = frozenset({1, 3})
-"""The fields of a user record that it must have: the index of its partition key, and its data."""
 _VARINT: Final = 0
 _LENGTH_FIRST: Final = 2
 _FIXED_BYTES: Final = {1: 8, 5: 4}
 """How protobuf writes a field, and how long it is."""
 _LONGEST_VARINT: Final = 10
+
+Field: TypeAlias = tuple[int, int]
+"""The number of a field, and how it is written: one that is written otherwise is an unknown field."""
+_PARTITION_KEY: Final[Field] = (1, _LENGTH_FIRST)
+_HASH_KEY: Final[Field] = (2, _LENGTH_FIRST)
+_USER_RECORD: Final[Field] = (3, _LENGTH_FIRST)
+"""The fields of `AggregatedRecord`; those of its records and of their tags follow."""
+_KEY_INDEX: Final[Field] = (1, _VARINT)
+_HASH_INDEX: Final[Field] = (2, _VARINT)
+_DATA: Final[Field] = (3, _LENGTH_FIRST)
+_TAG: Final[Field] = (4, _LENGTH_FIRST)
+_TAG_KEY: Final[Field] = (1, _LENGTH_FIRST)
 
 
 def is_packed(data: bytes) -> bool:
@@ -37,39 +46,56 @@ def user_records(data: bytes) -> int | None:
     message, checksum = data[len(MAGIC) : -_CHECKSUM_BYTES], data[-_CHECKSUM_BYTES:]
     if not is_packed(data) or not message or md5(message, usedforsecurity=False).digest() != checksum:
         return None
-    count = 0
+    keys, hashes, indices = 0, 0, list[tuple[int, int]]()
     try:
-        for field, start, end in _fields(message, 0, len(message)):
-            if field == _RECORDS:
-                count += 1
-                if not {number for number, _, _ in _fields(message, start, end)} >= _NEEDED:
-                    return None
+        for field, start, value in _fields(message, 0, len(message)):
+            keys += field == _PARTITION_KEY
+            hashes += field == _HASH_KEY
+            if field == _USER_RECORD:
+                indices.append(_indices(message, start, start + value))
     except ValueError:
         return None
-    return count
+    return next((at for at, (key, hashed) in enumerate(indices) if key >= keys or hashed >= hashes), len(indices))
 
 
-def _fields(message: bytes, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the number of each field, and where its content begins and ends.
+def _indices(message: bytes, start: int, end: int) -> tuple[int, int]:
+    """Return which partition key and which hash key a user record has; -1 for no hash key.
+
+    Raises:
+        ValueError: It is no user record.
+    """
+    found = {_HASH_INDEX: -1}
+    for field, at, value in _fields(message, start, end):
+        found[field] = value
+        if field == _TAG and _TAG_KEY not in {each for each, _, _ in _fields(message, at, at + value)}:
+            raise ValueError("a tag without a key")
+    if not found.keys() >= {_KEY_INDEX, _DATA}:
+        raise ValueError("a user record without a key or without data")
+    return found[_KEY_INDEX], found[_HASH_INDEX]
+
+
+def _fields(message: bytes, start: int, end: int) -> Iterator[tuple[Field, int, int]]:
+    """Yield each field, where its content begins, and its value: a number, or how long the content is.
 
     Raises:
         ValueError: The message is cut or garbled.
     """
     while start < end:
         tag, start = _varint(message, start, end)
-        kind = tag & 7
-        if kind == _VARINT:
-            _, stop = _varint(message, start, end)
-        elif kind == _LENGTH_FIRST:
-            size, start = _varint(message, start, end)
-            stop = start + size
-        elif kind in _FIXED_BYTES:
-            stop = start + _FIXED_BYTES[kind]
+        field = tag >> 3, tag & 7
+        if field[1] == _VARINT:
+            value, stop = _varint(message, start, end)
+        elif field[1] == _LENGTH_FIRST:
+            value, start = _varint(message, start, end)
+            stop = start + value
+        elif field[1] in _FIXED_BYTES:
+            value = _FIXED_BYTES[field[1]]
+            stop = start + value
         else:
-            raise ValueError(f"a field of type {kind}")
-        if stop > end:
-            raise ValueError("a field that is cut")
-        yield tag >> 3, start, stop
+            raise ValueError(f"a field of type {field[1]}")
+        if stop > end or not field[0]:
+            raise ValueError("a field that is cut, or that has no number")
+        yield field, start, value
         start = stop
 
 
