@@ -20,6 +20,7 @@ from tests.engines.test_kinesis import COMMITTER, DATA, PENDING, TABLE
 from tests.engines.test_lease_tables import FIRST, leases
 from tests.remedies.walk import Remembered, Scene, Steps, walk
 from tests.remedies.walks_commands import run
+from tests.storage.test_dynamodb_dialects import export
 from tests.storage.test_dynamodb_files import OTHERS
 
 Items = list[dict[str, Any]]
@@ -100,6 +101,19 @@ table(
     lambda _: [split()[PARENT] | UNREAD, split()[CHILDREN[0]]],
     lambda _: list(split().values()),
 )
+
+
+@walk(KCL + "leases_in_part", "Read the folder of the export")
+def leases_in_part(scene: Scene) -> Steps:
+    items = [{name: value for name, value in item.items() if "HashKey" not in name} for item in leases()]
+    (scene.folder / "elsewhere").mkdir()
+    alone = scene.folder / "elsewhere" / "part0.json.gz"
+    shutil.copy(export(scene.folder, [items[:1], items[1:]]) / alone.name, alone)
+    return Steps(
+        lambda: read_checkpoint(str(alone)).problems,
+        lambda: None,
+        lambda: read_checkpoint(str(scene.folder / "AWSDynamoDB")).problems,
+    )
 
 
 @walk(FINDINGS + "table_shared", "a table of its own")

@@ -207,7 +207,7 @@ def test_other_forms_that_people_have_are_named(data: bytes, why: str, tmp_path:
         ("leaseKey,parentShardId\nshardId-000000000000,shardId-1", "has 'shardId-1' as parentShardId, which is no set"),
         ("leaseKey,parentShardId\nshardId-000000000000,[]", "which is no set of texts"),
         ("leaseKey,parentShardId\nshardId-000000000000,[1]", "which is no set of texts"),
-        ("name\nvalue", "Expecting value"),
+        ("name\nvalue", "neither JSON nor CSV"),
     ],
 )
 def test_csv_that_is_no_download_of_the_console_is_refused_in_words(text: str, why: str, tmp_path: Path) -> None:

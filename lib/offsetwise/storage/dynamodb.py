@@ -19,7 +19,7 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
 from offsetwise.errors import LibraryMissingError, MissingError, NotACheckpointError, OutsideRootsError, StorageError
-from offsetwise.storage.dynamodb_files import MANIFESTS, lines_of, plain, read_export, refuse_other_forms, rows_of_csv
+from offsetwise.storage.dynamodb_files import MANIFESTS, export_of, lines_of, plain, read_export, rows_of_csv
 from offsetwise.storage.folders import open_tree
 from offsetwise.storage.location import is_live
 from offsetwise.strict_json import parse
@@ -30,7 +30,9 @@ SEGMENTS: Final = 8
 MAX_DUMP_BYTES: Final = 64 * 1024 * 1024
 """Of a dump: some 60,000 leases."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{3,255}")
-_ANSWER: Final = frozenset({"Items", "Count", "ScannedCount", "ConsumedCapacity", "NextToken", "LastEvaluatedKey"})
+_ANSWER: Final = frozenset(
+    {"Items", "Count", "ScannedCount", "ConsumedCapacity", "NextToken", "LastEvaluatedKey", "ResponseMetadata"}
+)
 _TYPES: Final = frozenset({"S", "N", "B", "SS", "NS", "BS", "M", "L", "NULL", "BOOL"})
 _TYPES_OF: Final = {
     "leaseCounter": "N",
@@ -44,7 +46,8 @@ _TYPES_OF: Final = {
 }
 """Of the attributes of leases that are no text: CSV does not say it. All others are read as text."""
 _CHECK_DUMP: Final = (
-    "Give the folder; or take the dump again: aws dynamodb scan --table-name TABLE --consistent-read > TABLE.json"
+    "Give the folder; or take the dump again: aws dynamodb scan --output json --table-name TABLE --consistent-read > "
+    "TABLE.json"
 )
 _MISSING: Final = frozenset({"ResourceNotFoundException"})
 REFUSED: Final = frozenset(
@@ -65,6 +68,8 @@ class Table:
     keys: tuple[tuple[str, str], ...] | None
     """(attribute, `HASH` or `RANGE`); None where nothing says."""
     items: tuple[Item, ...]
+    is_whole: bool = True
+    """Whether these are known to be all of its items: CSV, and one file of an export, do not say that."""
 
     @property
     def key_names(self) -> frozenset[str]:
@@ -130,8 +135,9 @@ def tables_at(uri: str, *, roots: Sequence[str] | None = None) -> tuple[Table, .
     above, slash, name = uri.rpartition("/")
     if roots is not None and uri in {each.partition("#")[0] for each in roots}:
         roots = (above,)  # of a root that is the dump itself, nothing else is read
-    if name in MANIFESTS:
-        return (_exported(above or slash or ".", roots),)
+    export = above or slash or "." if name in MANIFESTS else export_of(above, name, roots)
+    if export is not None:
+        return (_exported(export, roots),)
     if not (name and _is_file(uri, roots)):
         return (_exported(uri, roots),)
     return _dump_in_file(uri, above or slash or ".", name, roots)
@@ -161,13 +167,10 @@ def _tables_in(data: bytes, name: str) -> tuple[Table, ...]:
     text = plain(data, MAX_DUMP_BYTES)
     table = name.removesuffix(".gz").removesuffix(".json").removesuffix(".csv")
     items = lines_of(text)
-    if items is None:
-        refuse_other_forms(text)
     if items is not None:
-        return (_table(table, {"Items": items}, None),)
-    cells = None if text.lstrip()[:1] in (b"{", b"[") else rows_of_csv(text, _TYPES_OF)
-    if cells is not None:
-        return (_table(table, {"Items": cells}, None),)
+        return (_table(table, {"Items": items}, None, is_whole=False),)
+    if text.lstrip()[:1] not in (b"{", b"["):
+        return (_table(table, {"Items": rows_of_csv(text, _TYPES_OF)}, None, is_whole=False),)
     return _dumped(parse(text), table)
 
 
@@ -228,7 +231,9 @@ def _keys(schema: Any) -> tuple[tuple[str, str], ...]:
     return made
 
 
-def _table(name: str, answer: Mapping[str, Any], keys: tuple[tuple[str, str], ...] | None) -> Table:
+def _table(
+    name: str, answer: Mapping[str, Any], keys: tuple[tuple[str, str], ...] | None, *, is_whole: bool = True
+) -> Table:
     items = answer["Items"]
     if not isinstance(items, list):
         raise ValueError(f"expected Items of table {name!r} as a list, found {type(items).__name__}")
@@ -243,10 +248,12 @@ def _table(name: str, answer: Mapping[str, Any], keys: tuple[tuple[str, str], ..
         raise ValueError(f"table {name!r} says ScannedCount {scanned} and Count {count}: a filter left items out")
     for place, item in enumerate(items):
         if not _is_item(item):
-            raise ValueError(f"item {place:,} of table {name!r} is no item in DynamoDB's JSON")
+            has_types = not isinstance(item, dict) or any(isinstance(each, dict) for each in item.values())
+            why = "" if has_types else ": its values lack their types, which boto3's Table leaves out"
+            raise ValueError(f"item {place:,} of table {name!r} is no item in DynamoDB's JSON{why}")
         if keys is not None and not all(key in item for key, _ in keys):
             raise ValueError(f"item {place:,} of table {name!r} has no key {', '.join(key for key, _ in keys)}")
-    return Table(name=name, keys=keys, items=tuple(items))
+    return Table(name=name, keys=keys, items=tuple(items), is_whole=is_whole)
 
 
 def _is_item(value: Any) -> bool:

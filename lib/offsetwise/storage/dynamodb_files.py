@@ -18,7 +18,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from io import StringIO
 from typing import Any, Final
 
-from offsetwise.storage.folders import Tree
+from offsetwise.errors import StorageError
+from offsetwise.storage.folders import Tree, open_tree
 from offsetwise.strict_json import parse
 
 _SUMMARY: Final = "manifest-summary.json"
@@ -28,13 +29,25 @@ _ABOVE: Final = "AWSDynamoDB"
 _EXPORT: Final = re.compile(r"[0-9]{14}-[0-9a-f]{8}")
 MAX_CELLS: Final = 1_500_000
 """Of CSV: as many values as JSON may have."""
-_COLUMN: Final = re.compile(r"([A-Za-z0-9_.-]{1,255})(?: \((S|N|B|SS|NS|BS|M|L|BOOL|NULL)\))?")
+_SEPARATOR: Final = re.compile(r"\"?sep=(.)\"?[^\S\n]*\n")
+"""A line in front of CSV that tells spreadsheets what parts its cells."""
+_COLUMN: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]{0,254})(?: \((S|N|B|SS|NS|BS|M|L|BOOL|NULL)\))?")
 """A name in the first line of CSV, and its type where that is said."""
 _OLD_SET: Final = re.compile(r'\{ *("[^"]*"(?:, *"[^"]*")*) *\}')
 """A set as the console of before 2021 writes it."""
 _GZIP: Final = b"\x1f\x8b"
+_PACKED: Final = {
+    b"PK\x03\x04": "a ZIP archive",
+    _GZIP: "gzip once more",
+    b"BZh": "packed with bzip2",
+    b"\xfd7zXZ": "packed with xz",
+    b"\x28\xb5\x2f\xfd": "packed with Zstandard",
+}
+"""How files begin that hold others, without what is unpacked here."""
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before that of UTF-16, with which it begins
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
@@ -45,6 +58,24 @@ def is_export(names: Iterable[str]) -> bool:
     visible = [name for name in names if not name.startswith(".")]
     exports = bool(visible) and all(_EXPORT.fullmatch(name) for name in visible)
     return _SUMMARY in visible or _ABOVE in visible or exports
+
+
+def export_of(folder: str, name: str, roots: Sequence[str] | None) -> str | None:
+    """Return the export that a file is a part of, a folder; None where no manifest that may be read names the file.
+
+    Args:
+        folder: The folder that the file is in.
+        name: Its name.
+        roots: The folders that may be read; None when a person named the path.
+    """
+    above, slash, last = folder.rpartition("/")
+    if last != "data":
+        return None
+    try:
+        files = open_tree(above or slash or ".", roots=roots).read(_FILES)
+    except StorageError:
+        return None
+    return (above or slash or ".") if f'/{name}"'.encode() in files else None
 
 
 def plain(data: bytes, most: int) -> bytes:
@@ -80,12 +111,14 @@ def _unpacked(data: bytes, most: int) -> bytes:
 
 
 def lines_of(data: bytes) -> list[Any] | None:
-    """Return the items of an export, one JSON object of the key `Item` in a line; None of any other text.
+    """Return the items of an export, one JSON object of the key `Item` in a line; None of what may be JSON or CSV.
 
     Raises:
-        ValueError: A line behind the first one is no item, or an item is printed over several lines.
+        ValueError: A line behind the first one is no item, or an item is printed over several lines; or it is of
+            another form that people have.
     """
     if not re.match(rb'\s*\{\s*"Item"\s*:', data):
+        _refuse_other_forms(data)
         return None
     if re.match(rb"[^\n]*[^\s}][^\S\n]*\n", data.lstrip()):
         raise ValueError(
@@ -95,15 +128,18 @@ def lines_of(data: bytes) -> list[Any] | None:
     items = []
     for number, line in enumerate(data.splitlines(), start=1):
         if line.strip():
-            body = parse(line)
+            try:
+                body = parse(line)
+            except ValueError as error:
+                raise ValueError(f"line {number:,} is no JSON, or is cut: {error}") from error
             if not isinstance(body, dict) or body.keys() != {"Item"}:
                 raise ValueError(f"line {number:,} is no item of an export")
             items.append(body["Item"])
     return items
 
 
-def refuse_other_forms(data: bytes) -> None:
-    """Go on only with text that may be one JSON document.
+def _refuse_other_forms(data: bytes) -> None:
+    """Go on only with text that may be CSV or one JSON document.
 
     Raises:
         ValueError: It is of another form that people have; says which.
@@ -112,8 +148,9 @@ def refuse_other_forms(data: bytes) -> None:
         raise ValueError("it is empty")
     if data.startswith((b"$ion_1_0", b"\xe0\x01\x00\xea")):
         raise ValueError("it is in the format Ion, and DYNAMODB_JSON is read")
-    if data.startswith(b"PK\x03\x04"):
-        raise ValueError("it is a ZIP archive, and what is in it is read once it is unpacked")
+    packed = next((form for begins, form in _PACKED.items() if data.startswith(begins)), None)
+    if packed is not None:
+        raise ValueError(f"it is {packed}, and what is in it is read once it is unpacked")
     if re.search(rb"\}[^\S\n]*\n\s*\{", data):  # no document has that: its objects are parted by commas
         raise ValueError(
             "it has JSON objects one below the other that are no lines of an export, and a dump is one document: one "
@@ -140,7 +177,8 @@ def read_export(tree: Tree, most: int) -> tuple[str, list[Any]]:
     for line in plain(tree.read(f"{folder}{_FILES}"), most).splitlines():
         file = parse(line)
         name = str(file.get("dataFileS3Key", "") if isinstance(file, dict) else "").rpartition("/")[2]
-        part = lines_of(plain(tree.read(f"{folder}data/{name}"), most)) or []
+        text = plain(tree.read(f"{folder}data/{name}"), most)
+        part = (lines_of(text) if text.strip() else None) or []
         if file.get("itemCount") != len(part):
             raise ValueError(f"{_FILES} says {file.get('itemCount')} items in {name}, and it has {len(part):,}")
         items += part
@@ -162,8 +200,8 @@ def _export_in(tree: Tree) -> str:
     return f"{above}{exports[0]}/"
 
 
-def rows_of_csv(data: bytes, types: Mapping[str, str]) -> list[dict[str, dict[str, Any]]] | None:
-    """Return the items of a table that the console of AWS downloaded as CSV; None of any other text.
+def rows_of_csv(data: bytes, types: Mapping[str, str]) -> list[dict[str, dict[str, Any]]]:
+    """Return the items of a table that the console of AWS downloaded as CSV.
 
     An empty cell is an attribute that the item lacks.
 
@@ -172,32 +210,48 @@ def rows_of_csv(data: bytes, types: Mapping[str, str]) -> list[dict[str, dict[st
         types: The type of each attribute that is no `S`, for columns that say none.
 
     Raises:
-        ValueError: A line is no row of it; says what was found.
+        ValueError: It is none, or a line is no row of it; says what was found.
     """
-    text = data.decode()
+    text = _decoded(data)
+    told = _SEPARATOR.match(text)
+    before, text = (0, text) if told is None else (1, text[told.end() :])
     first = text.partition("\n")[0]
-    delimiter = next((each for each in ",;\t" if each in first), ",")
+    delimiter = next((each for each in ",;\t|" if each in first), ",") if told is None else told[1]
     reading = csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
-        columns = [_COLUMN.fullmatch(name) for name in next(reading, [])]
+        names = [name.strip() for name in next(reading, [])]
+        columns = [_COLUMN.fullmatch(name) for name in (names[:-1] if names[-1:] == [""] else names)]
         if len(columns) < 2 or not all(columns):
-            return None
+            raise ValueError(
+                "it is neither JSON nor CSV whose first line names attributes. The command line of AWS prints YAML, "
+                "text or a table where it is set up so, and JSON with --output json"
+            )
         named = [(found[1], found[2] or types.get(found[1], "S")) for found in columns if found is not None]
         if len({name for name, _ in named}) != len(named):
             raise ValueError("it has two columns of one name")
         if data.count(b"\n") * len(named) > MAX_CELLS:
             raise ValueError(f"it has more than {MAX_CELLS:,} cells")
-        return [_item(named, row, reading.line_num) for row in reading if row]
+        return [_item(named, row, reading.line_num + before) for row in reading if row]
     except csv.Error as error:
-        raise ValueError(f"line {reading.line_num:,} is no row of CSV: {error}") from error
+        raise ValueError(f"line {reading.line_num + before:,} is no row of CSV: {error}") from error
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"it is no text in UTF-8: its byte {error.start + 1:,} begins no character") from error
 
 
 def _item(named: Sequence[tuple[str, str]], row: Sequence[str], line: int) -> dict[str, dict[str, Any]]:
-    if len(row) != len(named):
-        raise ValueError(f"line {line:,} has {len(row):,} cells, and the first one names {len(named):,} columns")
+    cells = [each.strip() for each in row]
+    if len(cells) == len(named) + 1 and not cells[-1]:
+        del cells[-1]  # some end each line with a delimiter
+    if len(cells) != len(named):
+        raise ValueError(f"line {line:,} has {len(cells):,} cells, and the first one names {len(named):,} columns")
     return {
         name: {kind: _set(cell, name, line) if kind == "SS" else cell}
-        for (name, kind), cell in zip(named, row, strict=True)
+        for (name, kind), cell in zip(named, cells, strict=True)
         if cell
     }
 

@@ -103,6 +103,23 @@ def not_leases(what: str, names: Sequence[str]) -> Iterator[str]:
 
 
 @finding(
+    code="LEASES_IN_PART",
+    severity=Severity.WARNS,
+    title="The file may lack leases",
+    remedy="Read the folder of the export, which has its manifests, or the table itself; or compare with the stream's "
+    "shards: one without a lease is named there.",
+    rank=1035,
+    stage=Stage.READER,
+)
+def leases_in_part(table: str) -> Iterator[str]:
+    """The leases come from a file that does not say whether it has all of them, and they name no hash keys."""
+    yield (
+        f"The leases of {table} are of CSV, or of one file of an export to S3, which may have others, and they do not "
+        "name their hash keys: whether all shards have one is not known."
+    )
+
+
+@finding(
     code="LEASE_DRIFT",
     severity=Severity.WARNS,
     title="The application and the checkpoint are at different places",

@@ -20,6 +20,7 @@ from offsetwise.engines.kcl.findings import (
     lease_held,
     lease_pending,
     lease_table_migrates,
+    leases_in_part,
     not_leases,
 )
 from offsetwise.engines.kcl.other_clients import no_lease_table
@@ -63,6 +64,8 @@ _ATTRIBUTES: Final = frozenset(
 )
 """Of a lease, as the KCL 1.x to 3.x write it (`DynamoDBLeaseSerializer`, `DynamoDBMultiStreamLeaseSerializer`)."""
 _SENTINELS: Final = {str(each): each for each in (TRIM_HORIZON, LATEST, AT_UNKNOWN_TIME, SHARD_END)}
+_ROUNDED_FROM: Final = 160
+"""Bits. Numbers of Kinesis have 186, of which the last four say a version that is not 0; those of others are short."""
 _SUB: Final = re.compile(r"0|[1-9][0-9]{0,18}")
 _SHARD: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _SHARD_OF_A_TABLE: Final = re.compile(r"shardId-[0-9]{20}-[0-9a-f]{1,16}")
@@ -147,7 +150,8 @@ def checkpoint_of(uri: str, table: Table, others: Sequence[Table]) -> Checkpoint
     for row in rows:
         problems += _of_lease(row, newest_s)
     if kind == "kinesis":
-        problems += _shared(table.name, shards)
+        problems += _shared(table.name, rows)
+        problems += _unknown_rest(table, shards)
         for stream in sorted({each.stream or "" for each in shards}):
             problems += problems_of([each for each in shards if (each.stream or "") == stream], knows_children=True)
     return Checkpoint(
@@ -282,6 +286,10 @@ def _place(item: Item, name: str, sub_name: str) -> ShardPlace | None:
             f"expected a sequence number as {name}, a decimal of up to 129 digits, or one of "
             f"{', '.join(_SENTINELS)}, found {text[:140]!r}"
         )
+    if number >> _ROUNDED_FROM and not number & 0xFFFF:
+        raise ValueError(
+            f"expected {name} digit by digit, found {text[:140]}, whose last digits a spreadsheet or a float has lost"
+        )
     return after(number, int(sub) or None)
 
 
@@ -325,13 +333,18 @@ def _migrates(table: Table) -> Iterator[Problem]:
                 yield from lease_table_migrates(table.name, state)
 
 
-def _shared(table: str, shards: Sequence[Shard]) -> Iterator[Problem]:
-    """Say that leases of several streams stand in a table whose leases name none."""
+def _shared(table: str, rows: Sequence[_Row]) -> Iterator[Problem]:
+    """Say that leases of several streams stand in a table whose leases name none.
+
+    A lease without parents is of a first shard where the KCL wrote it, which counts its renewals and names parents.
+    """
+    shards = [each.shard for each in rows]
+    firsts = {each.shard.id for each in rows if each.lease.counter is not None and not each.lease.parents}
     if len({each.stream is None for each in shards}) > 1:
         yield from table_shared(f"Table {table} has leases of one stream beside leases that name theirs.")
     known = {each.id: each for each in shards if each.stream is None}
     births = sorted(
-        (found.born_s, each.id) for each in known.values() if not each.parents and (found := each.evidence) is not None
+        (found.born_s, each.id) for each in known.values() if each.id in firsts and (found := each.evidence) is not None
     )
     if births and births[-1][0] - births[0][0] > SAME_BIRTH_S:
         yield from table_shared(
@@ -347,6 +360,12 @@ def _shared(table: str, shards: Sequence[Shard]) -> Iterator[Problem]:
                     "its parents: one of the two is damaged.",
                     fix=_TAKE_ANOTHER,
                 )
+
+
+def _unknown_rest(table: Table, shards: Sequence[Shard]) -> Iterator[Problem]:
+    """Say that nothing tells whether a file has all leases, where it may lack some and they name no hash keys."""
+    if not table.is_whole and any(each.low is None and each.position != SHARD_END for each in shards):
+        yield from leases_in_part(table.name)
 
 
 def _restart(table: str, shards: Sequence[Shard], problems: Sequence[Problem]) -> str:
