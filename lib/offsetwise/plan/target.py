@@ -145,8 +145,13 @@ class TargetType(ABC):
         """Return the consumer groups of the new cluster whose committed offsets it writes."""
         return ()
 
-    def table(self, config: ClusterConfig, target: Target) -> TableBefore | None:
+    def table(self, config: ClusterConfig, target: Target, new: Snapshot) -> TableBefore | None:
         """Read the table that it writes to as it is now; None where it writes to none or nobody answers.
+
+        Args:
+            config: The cluster that it is written to.
+            target: The target.
+            new: What that cluster said.
 
         Raises:
             PlanError: Nothing may be written to it.

@@ -143,7 +143,7 @@ def _drafted(
             request,
             starts=tuple(_looked_up(migration, comparison, choice) for choice in request.starts),
             newest=_newest(migration, comparison),
-            tables=tuple(_tables(migration, request)),
+            tables=tuple(_tables(migration, request, comparison)),
             before=tuple(_before(request)),
         )
         if request.sink is None and request.checkpoint is not None and open_transactions(comparison.checkpoint):
@@ -153,10 +153,11 @@ def _drafted(
     return replace(plan, from_files=True) if comparison.from_files else plan
 
 
-def _tables(migration: Migration, request: DraftRequest) -> Iterator[TableBefore]:
+def _tables(migration: Migration, request: DraftRequest, comparison: Comparison) -> Iterator[TableBefore]:
     """Read the tables that are written to, where somebody answers; `apply` says what it finds wrong of others."""
     for target in request.targets:
-        if (before := target_type(target.kind).table(migration.target, target)) is not None:
+        before = target_type(target.kind).table(migration.target, target, comparison.snapshots[1])
+        if before is not None:
             yield before
 
 

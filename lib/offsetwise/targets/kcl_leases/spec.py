@@ -24,15 +24,18 @@ from offsetwise.model import (
     Start,
     TableBefore,
     Target,
+    TopicRequirement,
+    TopicState,
 )
 from offsetwise.plan.refusals import place_not_held, shards_unknown, sources
 from offsetwise.plan.settings import Settings, settings_of
 from offsetwise.plan.target import TargetRole, TargetType, Where
 from offsetwise.plan.ways import Way
+from offsetwise.storage.dynamodb import Item
 from offsetwise.streams.kinesis.findings import table_shared
 from offsetwise.streams.kinesis.numbers import NumberEvidence, evidence_of, moment
+from offsetwise.streams.kinesis.spec import SHARD_END, TRIM_HORIZON, Place, ShardPlace, sequence_number, shard_id
 from offsetwise.streams.kinesis.spec import SPEC as STREAM
-from offsetwise.streams.kinesis.spec import TRIM_HORIZON, Place, ShardPlace, sequence_number, shard_id
 from offsetwise.streams.kinesis.tables import DynamoTable
 from offsetwise.targets.kcl.spec import CREATE, KCL_3, NAME_ANOTHER, NoTableError, applications, read_leases
 from offsetwise.targets.kinesis.spec import is_to_another_stream
@@ -89,21 +92,26 @@ def is_reviewed(plan: Plan, table: str) -> bool:
 
 
 def of_another_stream(plan: Plan, leases: Mapping[str, AnyPosition]) -> str:
-    """Return which lease is of another stream than the plan's, by when its shard was made; empty where none is.
+    """Return which lease is of another stream than the plan's; empty where none shows that.
 
-    Shards of all streams have the same ids, and a table does not say of which stream its leases are: only the numbers
-    do. Those of an unknown layout say nothing.
+    Shards of all streams have the same ids, and a table does not say of which stream its leases are: only numbers do,
+    by when their shard was made, and the end of a shard that is open. Numbers of an unknown layout say nothing.
 
     Args:
         plan: The plan.
         leases: The positions in a table, by lease key.
     """
+    shards = {shard_id(each.partition): each for topic in plan.requirements.new.topics for each in topic.shards}
     firsts = {
-        shard_id(shard.partition): evidence_of(number)
-        for topic in plan.requirements.new.topics
-        for shard in topic.shards
+        key: evidence_of(number)
+        for key, shard in shards.items()
         if (number := None if shard.first is None else sequence_number(shard.first)) is not None
     }
+    if ended := next((key for key in shards if leases.get(key) == SHARD_END and not shards[key].closed), None):
+        return (
+            f"its lease of {ended} is at the end of the shard, which the stream of the plan lists as open: the table "
+            "is of another stream's application"
+        )
     for one in plan.positions:
         key = shard_id(one.partition)
         planned, lease = _evidence(one.new_offset) or firsts.get(key), _evidence(leases.get(key))
@@ -111,6 +119,24 @@ def of_another_stream(plan: Plan, leases: Mapping[str, AnyPosition]) -> str:
             return (
                 f"its lease of {key} is at {leases[key]}, in a shard made at {moment(lease.born_s)}, and the shard of "
                 f"the plan was made at {moment(planned.born_s)}: the table is of another stream's application"
+            )
+    return ""
+
+
+def of_other_keys(topics: Sequence[TopicState | TopicRequirement], rows: Mapping[str, Item]) -> str:
+    """Return which lease names other hash keys than the shard of its id; empty where none does.
+
+    Args:
+        topics: The stream that the plan is for, with its shards; of several nothing is said.
+        rows: The rows of a table, by lease key.
+    """
+    for shard in topics[0].shards if len(topics) == 1 else ():
+        key = shard_id(shard.partition)
+        low, high = (rows.get(key, {}).get(name, {}).get("S") for name in ("startingHashKey", "endingHashKey"))
+        if low is not None and high is not None and (low, high) != (str(shard.low), str(shard.high)):
+            return (
+                f"its lease of {key} has the hash keys from {low} to {high}, and the shard of the plan's stream those "
+                f"from {shard.low} to {shard.high}: the table is of another stream's application"
             )
     return ""
 
@@ -259,14 +285,16 @@ class KclLeasesTarget(TargetType):
         index = " with its index of owners" if kcl == KCL_3 else ""
         return None if kcl is None else f"DynamoDB table {target.group}, layout of KCL {kcl}{index}, PAY_PER_REQUEST"
 
-    def table(self, config: ClusterConfig, target: Target) -> TableBefore | None:
+    def table(self, config: ClusterConfig, target: Target, new: Snapshot) -> TableBefore | None:
         """Read the table as it is now; None where nobody answers, of whom `apply` says then what is wrong."""
         given, name = config.properties, target.group or ""
         if "endpoint" in given and "dynamodb_endpoint" not in given:
             return None  # an emulator of the stream, which says nothing of the tables
         try:
-            leases = read_leases(DynamoTable(config, name)).places
-            return TableBefore(table=name, leases=tuple(sorted(leases.items())))
+            leases = read_leases(DynamoTable(config, name))
+            if why := of_other_keys(new.topics, leases.rows):
+                raise PlanError(f"Table {name}: {why}. Nothing was written.", fix=NAME_ANOTHER)
+            return TableBefore(table=name, leases=tuple(sorted(leases.places.items())))
         except NoTableError:
             return TableBefore(table=name, leases=(), absent=True)
         except ClusterError:

@@ -33,6 +33,7 @@ from offsetwise.targets.kcl_leases.spec import (
     is_reviewed,
     of_another_stream,
     of_new_leases,
+    of_other_keys,
     place_of,
 )
 from offsetwise.targets.kcl_leases.verification import verify
@@ -201,7 +202,7 @@ def _to_write(plan: Plan, table: LeaseTable, found: Leases) -> tuple[WrittenLeas
     """
     TYPE.require_fit(plan, table.uri)
     refuse_unfit(of_new_leases(plan, found.places), table.uri)
-    if why := of_another_stream(plan, found.places):
+    if why := of_another_stream(plan, found.places) or of_other_keys(plan.requirements.new.topics, found.rows):
         raise ApplyError(f"{table.uri}: {why}. Nothing was written.", fix=NAME_ANOTHER)
     pinned = next((dict(each.leases) for each in plan.requirements.tables if each.table == table.name), None)
     reviewed, elsewhere = is_reviewed(plan, table.name), is_to_another_stream(plan.positions)
