@@ -34,7 +34,7 @@ from offsetwise.lab.java import find_java
 from offsetwise.model import Cluster
 from offsetwise.streams.kafka.client import RequestCounter
 from offsetwise.streams.kafka.logs import CALLS
-from offsetwise.streams.kafka.snapshot import read_cluster
+from offsetwise.streams.kafka.snapshot import read_whole
 
 PARTITIONS_PER_TOPIC, PARTITIONS_PER_GROUP = 500, 20
 LIMIT_S = 180
@@ -133,7 +133,7 @@ def commit(admin: AdminClient, groups: list[str], width: int) -> list[str]:
 
 def snapshot(side: Cluster, bootstrap: str, partitions: int, groups: list[str]) -> None:
     config = ClusterConfig(name=side, properties={"bootstrap.servers": bootstrap})
-    taken = read_cluster(side, config, topics=None, groups=tuple(groups), timeout_s=120)
+    taken = read_whole(side, config, topics=None, groups=tuple(groups), timeout_s=120).snapshot(None, groups)
     read = [state for topic in taken.topics for state in topic.partitions if state.hw is not None]
     if taken.problems or len(read) < partitions or any(not group.offsets for group in taken.groups):
         raise SystemExit(f"the snapshot is not whole: {taken.problems}")
@@ -142,7 +142,7 @@ def snapshot(side: Cluster, bootstrap: str, partitions: int, groups: list[str]) 
 def requests(bootstrap: str, topics: tuple[str, ...]) -> dict[str, int]:
     counter = RequestCounter()
     config = ClusterConfig(name=Cluster.OLD, properties={"bootstrap.servers": bootstrap})
-    read_cluster(Cluster.OLD, config, topics=topics, groups=(), timeout_s=120, counter=counter)
+    read_whole(Cluster.OLD, config, topics=topics, groups=(), timeout_s=120, counter=counter)
     return {name: counter.by_type[name] for name in ("ListOffsets", "DescribeConfigs")}
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib.resources import files as package_files
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -237,10 +238,10 @@ def test_the_newest_checkpoint_of_a_flink_job_is_watched_beside_the_group_it_com
         f"checkpoints: [{{name: orders, uri: ./{job}, job: {{commits_to: etl}}}}]\n"
     )
 
-    def read(side: Cluster, config: ClusterConfig, *, groups: tuple[str, ...], **_: object) -> Snapshot:
+    def read(side: Cluster, config: ClusterConfig, *, groups: tuple[str, ...], **_: object) -> SimpleNamespace:
         log = PartitionState(partition=0, leader=1, leader_epoch=0, log_start=0, lso=20, hw=20)
         commits = (GroupOffset(topic="orders", partition=0, offset=6),)
-        return Snapshot(
+        taken = Snapshot(
             cluster=side,
             name=config.name,
             alias=config.alias,
@@ -249,8 +250,9 @@ def test_the_newest_checkpoint_of_a_flink_job_is_watched_beside_the_group_it_com
             topics=(TopicState(name="orders", partitions=(log,)),),
             groups=tuple(GroupState(name=name, state="Stable", offsets=commits) for name in groups),
         )
+        return SimpleNamespace(snapshot=lambda *_, **__: taken)
 
-    monkeypatch.setattr(kafka, "read_cluster", read)
+    monkeypatch.setattr(kafka, "read_whole", read)
     migration = load_migration(tmp_path / "migration.yaml")
     (taken_now,) = take_samples(migration, subjects_of(migration), sampled_by="a test")
 

@@ -26,7 +26,7 @@ from offsetwise.model import (
 from offsetwise.pipeline.start import start_spark
 from offsetwise.position import offset_of, offset_or_none
 from offsetwise.progress import Progress
-from offsetwise.streams.reader import reader_of
+from offsetwise.streams.reader import offsets_for_times, reader_of
 from offsetwise.translation.belongs import PositionStanding
 from offsetwise.translation.explain import ReadingWay
 from offsetwise.translation.mirror import mm2_answer
@@ -124,10 +124,9 @@ def _content_match(
         progress=progress,
         salt=os.urandom(SALT_BYTES),
     )
-    new = reader_of(migration.target)
     return ContentMatch(
         reader=reader,
-        offsets_for_times=lambda times: _as_offsets(new.offsets_for_times(migration.target, times)),
+        offsets_for_times=lambda times: _as_offsets(offsets_for_times(migration.target, times)),
         batch_ends={
             (each.topic_partition, first): last
             for scene in scenes

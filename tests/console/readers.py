@@ -228,7 +228,7 @@ class ValueReader(Reader):
 
     def minimum_acls(self, migration: str, cluster: Cluster, progress: Progress) -> MinimumAcls:  # noqa: ARG002 - the reader's
         self.calls[f"acls {cluster}"] += 1
-        nothing = MinimumAcls(cluster=cluster, principal="User:reader", topics=(), commands=(), unread=())
+        nothing = MinimumAcls(cluster=cluster, topics=(), commands=(), unread=())
         return self.acls.get(cluster, nothing)
 
     def standings(self, migration: str, cluster: Cluster, progress: Progress) -> tuple[Standing, ...]:  # noqa: ARG002 - the reader's

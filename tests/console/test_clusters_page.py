@@ -439,7 +439,6 @@ def test_the_acls_to_copy_stand_as_commands(open_page: OpenPage) -> None:
     asked = reader()
     asked.acls[Cluster.OLD] = MinimumAcls(
         cluster=Cluster.OLD,
-        principal="User:reader",
         topics=("orders",),
         commands=(AclCommand(purpose="Topics to be compared.", command="kafka-acls.sh --add --topic=orders"),),
         unread=("payments",),

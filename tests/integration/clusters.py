@@ -11,7 +11,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exported 
 
 from offsetwise.config import ClusterConfig
 from offsetwise.model import Cluster, Snapshot
-from offsetwise.streams.kafka.snapshot import read_cluster
+from offsetwise.streams.kafka.client import RequestCounter
+from offsetwise.streams.kafka.snapshot import read_whole
 
 FIRST_MS = 1_700_000_000_000
 
@@ -47,7 +48,21 @@ def commit(bootstrap: str, group: str, topic: str, offsets: dict[int, int]) -> N
 
 
 def read(cluster: ClusterConfig, *topics: str, groups: tuple[str, ...] = (), timeout_s: float = 20) -> Snapshot:
-    return read_cluster(Cluster.OLD, cluster, topics=topics or None, groups=groups, timeout_s=timeout_s)
+    return take_snapshot(Cluster.OLD, cluster, topics=topics or None, groups=groups, timeout_s=timeout_s)
+
+
+def take_snapshot(
+    side: Cluster,
+    cluster: ClusterConfig,
+    *,
+    topics: tuple[str, ...] | None,
+    groups: tuple[str, ...],
+    mirror: bool = True,
+    timeout_s: float = 20,
+    counter: RequestCounter | None = None,
+) -> Snapshot:
+    whole = read_whole(side, cluster, topics=topics, groups=groups, mirror=mirror, timeout_s=timeout_s, counter=counter)
+    return whole.snapshot(topics, groups)
 
 
 def codes(snapshot: Snapshot) -> list[str]:

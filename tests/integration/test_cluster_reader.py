@@ -18,9 +18,9 @@ from offsetwise.model import Cluster, LogRange, Snapshot, TopicPartition
 from offsetwise.streams.kafka import logs
 from offsetwise.streams.kafka.client import Client, RequestCounter
 from offsetwise.streams.kafka.logs import offsets_for_times
-from offsetwise.streams.kafka.snapshot import CONFIGS, read_cluster
+from offsetwise.streams.kafka.snapshot import CONFIGS
 from offsetwise.translation.mirror import Flow, SyncIndex, find_flow, mm2_answer
-from tests.integration.clusters import FIRST_MS, commit, config, create, fill, read, trim
+from tests.integration.clusters import FIRST_MS, commit, config, create, fill, read, take_snapshot, trim
 
 ANY_OFFSET: Any = OffsetSpec  # its constructors have no types
 MIRROR_LIMIT_S = 180
@@ -84,7 +84,7 @@ def test_one_group_of_each_coordinator_is_described_for_all(lab: Lab) -> None:
     counted = []
     for _ in range(2):
         counter = RequestCounter()
-        taken = read_cluster(Cluster.OLD, config(lab.old_bootstrap), topics=(), groups=names, counter=counter)
+        taken = take_snapshot(Cluster.OLD, config(lab.old_bootstrap), topics=(), groups=names, counter=counter)
         counted.append(counter.by_type)
     assert [group.name for group in taken.groups] == sorted(names)
     assert [(group.name, one.offset) for group in taken.groups for one in group.offsets] == [("reader-g-0", 3)]
@@ -134,7 +134,7 @@ def requests(lab: Lab, topic: str) -> dict[str, int]:
     counted = []
     for _ in range(4):
         counter = RequestCounter()
-        read_cluster(Cluster.OLD, config(lab.old_bootstrap), topics=(topic,), groups=(), mirror=False, counter=counter)
+        take_snapshot(Cluster.OLD, config(lab.old_bootstrap), topics=(topic,), groups=(), mirror=False, counter=counter)
         counted.append(counter.by_type)
     # Not counted: Metadata, which librdkafka also refreshes by the clock.
     return {name: min(each[name] for each in counted) for name in ("ListOffsets", "DescribeConfigs")}
@@ -183,8 +183,8 @@ def fields(told: Any) -> tuple[int | None, ...]:
 
 
 def flow_of(lab: Lab, topic: str) -> tuple[Flow, LogRange]:
-    old = read_cluster(Cluster.OLD, config(lab.old_bootstrap), topics=(topic,), groups=())
-    new = read_cluster(Cluster.NEW, config(lab.new_bootstrap), topics=(topic,), groups=())
+    old = take_snapshot(Cluster.OLD, config(lab.old_bootstrap), topics=(topic,), groups=())
+    new = take_snapshot(Cluster.NEW, config(lab.new_bootstrap), topics=(topic,), groups=())
     assert all(each.undecodable == 0 and each.error is None for each in (*old.mirror.topics, *new.mirror.topics))
     log = new.topics[0].partitions[0]
     flow = find_flow(old.mirror, new.mirror, source_alias="old", target_alias="new")

@@ -26,7 +26,7 @@ from offsetwise.streams.access import Resource, Step, StepName, StepResult
 from offsetwise.streams.kafka.connection import try_connection
 from offsetwise.streams.kafka.permissions import minimum_acls, read_permissions
 from offsetwise.streams.kafka.record_times import timestamps_at
-from offsetwise.streams.kafka.snapshot import read_cluster
+from tests.integration.clusters import take_snapshot
 from tests.integration.secured_broker import USERS, SecuredCluster, secured_cluster
 
 FIRST_MS = 1_700_000_000_000
@@ -148,7 +148,7 @@ def test_writing_is_told_as_the_broker_authorises_it_and_never_tried(
     assert [(each.name, each.writing) for each in found.writable] == [("writable", ("WRITE",))]
     assert "READ" in of[Resource.TOPIC, "hidden"].missing
     assert of[Resource.GROUP, "never-made"].missing == ("DESCRIBE",)
-    ends = read_cluster(Cluster.OLD, config(secured.plain), topics=TOPICS, groups=())
+    ends = take_snapshot(Cluster.OLD, config(secured.plain), topics=TOPICS, groups=())
     assert {partition.hw for topic in ends.topics for partition in topic.partitions} == {0}
 
 
@@ -169,10 +169,10 @@ def test_the_commands_to_copy_grant_exactly_what_reading_takes(
     for each in minimum_acls(user, topics=("granted",), mirror_topics=(), groups=GROUPS):
         grant(secured, each.command)
     end = time.monotonic() + 120
-    read = read_cluster(Cluster.OLD, user, topics=("granted",), groups=GROUPS)
+    read = take_snapshot(Cluster.OLD, user, topics=("granted",), groups=GROUPS)
     while read.problems and time.monotonic() < end:  # the coordinator's partition is made by the first question
         time.sleep(0.2)
-        read = read_cluster(Cluster.OLD, user, topics=("granted",), groups=GROUPS)
+        read = take_snapshot(Cluster.OLD, user, topics=("granted",), groups=GROUPS)
     assert read.problems == ()
     assert [group.name for group in read.groups] == sorted(GROUPS)
     assert failed_or_none(try_connection(user, topic="granted", groups=GROUPS)) is None
@@ -241,7 +241,7 @@ def test_the_time_of_the_record_at_a_position_is_read(lab: Lab) -> None:
 
 def test_the_time_of_the_last_sync_comes_with_the_snapshot(sample: Path, lab: Lab) -> None:
     assert sample.is_file()
-    mirror = read_cluster(Cluster.OLD, config(lab.old_bootstrap), topics=(), groups=()).mirror
+    mirror = take_snapshot(Cluster.OLD, config(lab.old_bootstrap), topics=(), groups=()).mirror
     syncs = [topic for topic in mirror.topics if topic.kind == "offset-syncs" and topic.records]
     assert syncs
     assert all(topic.newest_ms is not None and topic.newest_ms > FIRST_MS for topic in syncs)
@@ -249,7 +249,7 @@ def test_the_time_of_the_last_sync_comes_with_the_snapshot(sample: Path, lab: La
 
 def test_the_newest_heartbeat_of_each_flow_comes_with_the_snapshot(sample: Path, lab: Lab) -> None:
     assert sample.is_file()
-    mirror = read_cluster(Cluster.NEW, config(lab.new_bootstrap), topics=(), groups=()).mirror
+    mirror = take_snapshot(Cluster.NEW, config(lab.new_bootstrap), topics=(), groups=()).mirror
     newest = max(topic.newest_ms or 0 for topic in mirror.topics if topic.kind == "heartbeats")
     (beat,) = [beat for beat in mirror.heartbeats if (beat.source, beat.target) == ("old", "new")]
     assert FIRST_MS < beat.timestamp_ms <= newest

@@ -16,7 +16,7 @@ from offsetwise.lab import Lab
 from offsetwise.model import Cluster, Link, Snapshot
 from offsetwise.streams.kafka import reader as kafka
 from offsetwise.streams.kafka.client import RequestCounter
-from offsetwise.streams.kafka.snapshot import read_cluster
+from offsetwise.streams.kafka.snapshot import ClusterReading, read_whole
 from offsetwise.survey import reading
 from offsetwise.survey.found import SurveyedLink
 from offsetwise.survey.link import link_of
@@ -24,6 +24,7 @@ from offsetwise.survey.naming import naming
 from offsetwise.survey.text import migration_text
 from tests.commands import Ran, call
 from tests.engines.spark.folders import checkpoint, write
+from tests.integration.clusters import take_snapshot
 from tests.integration.topics import START_MS, copies, create, produce
 from tests.survey.recorded import LIB
 
@@ -98,11 +99,11 @@ def test_a_flink_checkpoint_leads_to_the_same_comparison(lab: Lab, sample: Path,
 def test_each_cluster_is_read_once(lab: Lab, sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     counted: list[RequestCounter] = []
 
-    def counting(*given: Any, **more: Any) -> Snapshot:
+    def counting(*given: Any, **more: Any) -> ClusterReading:
         counted.append(RequestCounter())
-        return read_cluster(*given, **more, counter=counted[-1])
+        return read_whole(*given, **more, counter=counted[-1])
 
-    monkeypatch.setattr(kafka, "read_cluster", counting)
+    monkeypatch.setattr(kafka, "read_whole", counting)
     init(lab.old_bootstrap, lab.new_bootstrap, sample.parent / "checkpoints", tmp_path / "m.yaml")
 
     assert len(counted) == len(Cluster)
@@ -121,7 +122,7 @@ def linked(lab: Lab) -> Callable[[str], tuple[dict[Cluster, Snapshot | None], Su
 
     def look(topic: str) -> tuple[dict[Cluster, Snapshot | None], SurveyedLink]:
         taken: dict[Cluster, Snapshot | None] = {
-            side: read_cluster(
+            side: take_snapshot(
                 side, ClusterConfig(name=side, properties=each.properties), topics=(topic,), groups=(), mirror=False
             )
             for side, each in given.items()

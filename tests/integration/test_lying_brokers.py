@@ -165,7 +165,8 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
 def read(bootstrap: str) -> Snapshot | OffsetwiseError:
     config = ClusterConfig(name="old", properties={"bootstrap.servers": bootstrap})
     try:
-        return reader.read_cluster(Cluster.OLD, config, topics=(TOPIC,), groups=(GROUP,), timeout_s=3)
+        read = reader.read_whole(Cluster.OLD, config, topics=(TOPIC,), groups=(GROUP,), timeout_s=3)
+        return read.snapshot((TOPIC,), (GROUP,))
     except OffsetwiseError as error:
         return error
 

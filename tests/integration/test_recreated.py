@@ -14,10 +14,9 @@ from confluent_kafka.admin import AdminClient
 from offsetwise.config import ClusterConfig
 from offsetwise.lab import Lab, Policy
 from offsetwise.model import Cluster, Exactness, TopicPartition
-from offsetwise.streams.kafka.snapshot import read_cluster
 from offsetwise.translation.mirror import find_flow, mm2_answer
 from tests.commands import call
-from tests.integration.clusters import commit
+from tests.integration.clusters import commit, take_snapshot
 from tests.integration.test_content_live import check
 from tests.integration.topics import copies, create, produce
 from tests.integration.truth import Both, find, read_both
@@ -55,7 +54,7 @@ def _make_again(lab: Lab) -> None:
 
 def _mirror_maker(lab: Lab, position: int) -> int | None:
     mirrors = [
-        read_cluster(
+        take_snapshot(
             side, ClusterConfig(name=side, properties={"bootstrap.servers": bootstrap}), topics=(TOPIC,), groups=()
         ).mirror
         for side, bootstrap in ((Cluster.OLD, lab.old_bootstrap), (Cluster.NEW, lab.new_bootstrap))

@@ -13,7 +13,7 @@ import threading
 from offsetwise.config import ClusterConfig
 from offsetwise.errors import ClusterUnreachableError
 from offsetwise.model import Cluster
-from offsetwise.streams.kafka.snapshot import read_cluster
+from offsetwise.streams.kafka.snapshot import read_whole
 
 ROUNDS, GROUPS, TIMEOUT_S = 10, 300, 1.0
 
@@ -27,7 +27,7 @@ def main(bootstrap: str, pid: int) -> None:
         freeze.start()
         thaw.start()
         try:
-            read_cluster(Cluster.OLD, config, topics=None, groups=groups, timeout_s=TIMEOUT_S)
+            read_whole(Cluster.OLD, config, topics=None, groups=groups, timeout_s=TIMEOUT_S)
         except ClusterUnreachableError:
             pass
         finally:

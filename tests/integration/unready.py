@@ -11,7 +11,7 @@ import time
 from offsetwise.config import ClusterConfig
 from offsetwise.errors import ClusterUnreachableError
 from offsetwise.model import Cluster
-from offsetwise.streams.kafka.snapshot import read_cluster
+from offsetwise.streams.kafka.snapshot import read_whole
 
 GROUPS = tuple(f"group-{number}" for number in range(40))
 LIMIT_S, ANSWERS = 120, 5
@@ -25,7 +25,7 @@ def main(bootstrap: str) -> None:
             break
         timeout_s = 0.1 * (1 + number % 20)
         try:
-            read = read_cluster(Cluster.OLD, config, topics=(), groups=GROUPS, mirror=False, timeout_s=timeout_s)
+            read = read_whole(Cluster.OLD, config, topics=(), groups=GROUPS, mirror=False, timeout_s=timeout_s)
         except ClusterUnreachableError:
             continue
         answered += all(group.error is None for group in read.groups)

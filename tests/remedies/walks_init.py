@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from importlib.metadata import requires
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import offsetwise as ow
@@ -92,7 +93,8 @@ def cluster_with_many_problems(scene: Scene) -> Steps:
         Problem(code="NO_ANSWER", message=f"Topic t{number}: no answer.", fix="Ask again.")
         for number in range(reading.SHOWN + 5)
     )
-    scene.patch.setattr(reader, "read_cluster", lambda *_, **__: replace(taken, problems=problems))
+    whole = SimpleNamespace(snapshot=lambda *_: replace(taken, problems=problems))
+    scene.patch.setattr(reader, "read_whole", lambda *_, **__: whole)
     said: list[Trouble] = []
 
     def survey() -> object:

@@ -28,7 +28,7 @@ from offsetwise.model import (
 from offsetwise.ports.stream import spec_of
 from offsetwise.progress import Progress
 from offsetwise.streams.access import AclCommand, Permissions, Step
-from offsetwise.streams.reader import access_of, has_mirror_topic, read_cluster, reader_of
+from offsetwise.streams.reader import access_of, has_mirror_topic, read_cluster, timestamps_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,6 @@ class MinimumAcls:
     """The commands that let the user of one cluster read what the migration needs."""
 
     cluster: Cluster
-    principal: str
     topics: tuple[str, ...]
     commands: tuple[AclCommand, ...]
     unread: tuple[str, ...]
@@ -118,7 +117,6 @@ def minimum_acls(migration: Migration, cluster: Cluster) -> MinimumAcls:
     access = access_of(config)
     return MinimumAcls(
         cluster=cluster,
-        principal=reader_of(config).principal_of(config),
         topics=topics,
         commands=()
         if access is None
@@ -149,7 +147,7 @@ def standings(migration: Migration, cluster: Cluster, progress: Progress) -> tup
     progress("read the positions", 1, 1)
     progress("read the records at the positions", 0, 1)
     wanted = {(partition, offset) for _, partition, offset in positions}
-    times = reader_of(config).timestamps_at(config, wanted)
+    times = timestamps_at(config, wanted)
     progress("read the records at the positions", 1, 1)
     return tuple(
         Standing(of=of, partition=partition, offset=offset, record_ms=times.get((partition, offset)))

@@ -56,6 +56,22 @@ class ReadAt:
 
 
 @runtime_checkable
+class ReadsTimes(Protocol):
+    """A stream whose records have times."""
+
+    def offsets_for_times(
+        self, config: ClusterConfig, times: Mapping[TopicPartition, int]
+    ) -> Mapping[TopicPartition, AnyPosition | None]:
+        """Return, per partition, the first position whose timestamp is at or after the given one (epoch ms).
+
+        None where there is no such record, or the cluster gave no answer: this is where to look, never an answer.
+        """
+
+    def timestamps_at(self, config: ClusterConfig, places: Iterable[Place]) -> Mapping[Place, int | None]:
+        """Return the timestamp (epoch ms) of the first record at or after each place; None where nothing came."""
+
+
+@runtime_checkable
 class ReadsAtPositions(Protocol):
     """A stream whose records have to be read to know what a position is after."""
 

@@ -26,6 +26,7 @@ from offsetwise.streams.abilities import (
     LooksAtLogs,
     Place,
     ReadsAtPositions,
+    ReadsTimes,
     ReadsTransactions,
     ReportsAccess,
 )
@@ -53,24 +54,11 @@ class WholeReading(Protocol):
 
 
 class ClusterReader(Protocol):
-    """What the module `reader` of every stream has, beside its `abilities`. It writes nothing.
+    """What the module `reader` of every stream has; whatever else it can do is one of `abilities`. It writes nothing.
 
     Each verb raises a `ClusterError` where the cluster gives no answer, and a `ConfigError` where properties cannot
     be used.
     """
-
-    def read_cluster(
-        self,
-        cluster: Cluster,
-        config: ClusterConfig,
-        *,
-        topics: tuple[str, ...] | None,
-        groups: tuple[str, ...] | None,
-        if_there: tuple[str, ...] = (),
-        mirror: bool = True,
-        timeout_s: float = 20,
-    ) -> Snapshot:
-        """Take a snapshot; see `read_cluster` below. What is missing after `timeout_s` is named in `problems`."""
 
     def read_whole(
         self,
@@ -79,27 +67,25 @@ class ClusterReader(Protocol):
         *,
         topics: tuple[str, ...] | None,
         groups: tuple[str, ...] | None,
+        mirror: bool = True,
+        timeout_s: float = 20,
     ) -> WholeReading:
-        """Read a cluster once for all who want a part of it; see `read_whole` below."""
+        """Read a cluster once for all who want a snapshot of a part of it.
 
-    def offsets_for_times(
-        self, config: ClusterConfig, times: Mapping[TopicPartition, int]
-    ) -> Mapping[TopicPartition, AnyPosition | None]:
-        """Give, per partition, the first position whose timestamp is at or after the given one (epoch ms).
-
-        None where there is no such record, or the cluster gave no answer: this is where to look, never an answer.
+        Args:
+            cluster: Which side of the migration it is.
+            config: How to reach it.
+            topics: The topics wanted; None for all that are not internal.
+            groups: The consumer groups wanted; None for all that the cluster lists.
+            mirror: Whether to read what the mirror itself keeps there, of a stream that has such a thing.
+            timeout_s: When to stop waiting, where calls have no time-out of their own. What is missing by then is named
+                in the problems of the snapshots.
         """
 
     def log_ranges(
         self, config: ClusterConfig, partitions: Iterable[TopicPartition]
     ) -> Mapping[TopicPartition, LogRange]:
         """Return where the log of each partition begins and ends now; None where the cluster gave no answer."""
-
-    def timestamps_at(self, config: ClusterConfig, places: Iterable[Place]) -> Mapping[Place, int | None]:
-        """Give the timestamp (epoch ms) of the first record at or after each place; None where nothing came."""
-
-    def principal_of(self, config: ClusterConfig) -> str:
-        """Name the user as the cluster does."""
 
 
 class ReadAgain(Protocol):
@@ -153,6 +139,20 @@ def reads_at_positions(config: ClusterConfig) -> ReadsAtPositions | None:
     """Return what reads at positions of a cluster; None where its snapshots and records tell everything."""
     reader = reader_of(config)
     return reader if isinstance(reader, ReadsAtPositions) else None
+
+
+def offsets_for_times(
+    config: ClusterConfig, times: Mapping[TopicPartition, int]
+) -> Mapping[TopicPartition, AnyPosition | None]:
+    """Return the first position at or after a time; none where the stream keeps no times. See `ReadsTimes`."""
+    reader = reader_of(config)
+    return reader.offsets_for_times(config, times) if isinstance(reader, ReadsTimes) else dict.fromkeys(times)
+
+
+def timestamps_at(config: ClusterConfig, places: Iterable[Place]) -> Mapping[Place, int | None]:
+    """Return the times of records; none where the stream keeps no times. See `ReadsTimes`."""
+    reader = reader_of(config)
+    return reader.timestamps_at(config, places) if isinstance(reader, ReadsTimes) else dict.fromkeys(places)
 
 
 def access_of(config: ClusterConfig) -> ReportsAccess | None:
@@ -226,26 +226,22 @@ def read_cluster(
         ClusterError: The cluster gave no answer.
         ConfigError: Properties that cannot be used, a secret that is not there.
     """
-    config = migration.cluster(cluster)
-    progress(f"read the {cluster} cluster", 0, 1)
-    taken = reader_of(config).read_cluster(
-        cluster, config, topics=topics, groups=groups, if_there=if_there, mirror=mirror
-    )
-    progress(f"read the {cluster} cluster", 1, 1)
-    return taken
+    read = read_whole(migration, cluster, topics=topics, groups=groups, mirror=mirror, progress=progress)
+    return read.snapshot(topics, groups, if_there=if_there)
 
 
 def read_whole(
     migration: Migration,
     cluster: Cluster,
     *,
-    topics: tuple[str, ...],
-    groups: tuple[str, ...],
+    topics: tuple[str, ...] | None,
+    groups: tuple[str, ...] | None,
+    mirror: bool = True,
     progress: Progress,
 ) -> WholeReading:
     """Read one cluster of a migration, once for all jobs that want a part of it; see `read_cluster`."""
     config = migration.cluster(cluster)
     progress(f"read the {cluster} cluster", 0, 1)
-    taken = reader_of(config).read_whole(cluster, config, topics=topics, groups=groups)
+    taken = reader_of(config).read_whole(cluster, config, topics=topics, groups=groups, mirror=mirror)
     progress(f"read the {cluster} cluster", 1, 1)
     return taken

@@ -11,7 +11,7 @@ from offsetwise.config import ClusterConfig
 from offsetwise.errors import ClusterError
 from offsetwise.model import Cluster, Link, Snapshot, TopicPartition
 from offsetwise.position import offset_of
-from offsetwise.streams.reader import reader_of
+from offsetwise.streams.reader import timestamps_at
 from offsetwise.survey.found import SurveyedLink, Trouble
 from offsetwise.survey.naming import Naming
 from offsetwise.translation.preserved import ENOUGH, places
@@ -51,7 +51,7 @@ def link_of(
     configs = {side: config_of(side, given[side]) for side in Cluster}
     try:
         old_times, new_times = (
-            reader_of(config).timestamps_at(config, wanted)
+            timestamps_at(config, wanted)
             for config, wanted in (
                 (configs[Cluster.OLD], {(at, offset) for at, _, offset in asked}),
                 (configs[Cluster.NEW], {(there, offset) for _, there, offset in asked}),

@@ -126,7 +126,8 @@ def _snapshot(side: Cluster, given: GivenCluster, problems: list[Trouble], progr
     config = config_of(side, given)
     try:
         groups = None if side is Cluster.OLD else ()
-        taken = reader_of(config).read_cluster(side, config, topics=None, groups=groups, timeout_s=TIMEOUT_S)
+        read = reader_of(config).read_whole(side, config, topics=None, groups=groups, timeout_s=TIMEOUT_S)
+        taken = read.snapshot(None, groups)
     except ClusterError as error:
         problems.append(Trouble(problem=error.problem, fix=error.fix))
         return None

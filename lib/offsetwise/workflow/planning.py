@@ -35,7 +35,7 @@ from offsetwise.plan.sinks.settling import ends_of, moved
 from offsetwise.plan.target import TargetRole, groups_of, target_type
 from offsetwise.position import offset_or_none
 from offsetwise.progress import Progress, unheard
-from offsetwise.streams.reader import read_cluster, reader_of
+from offsetwise.streams.reader import offsets_for_times, read_cluster, timestamps_at
 from offsetwise.transactions.snapshot import SinkSnapshot
 from offsetwise.workflow.comparing import compare
 from offsetwise.workflow.repairing import repaired_checkpoint
@@ -252,7 +252,7 @@ def _looked_up(migration: Migration, comparison: Comparison, choice: StartChoice
     if choice.start is not Start.TIMESTAMP or choice.timestamp_ms is None:
         return choice
     keys = [row.new_topic_partition for row in comparison.partitions if row.topic == choice.topic]
-    found = reader_of(migration.target).offsets_for_times(migration.target, dict.fromkeys(keys, choice.timestamp_ms))
+    found = offsets_for_times(migration.target, dict.fromkeys(keys, choice.timestamp_ms))
     return replace(choice, looked_up=tuple((key.partition, found.get(key)) for key in keys))
 
 
@@ -260,5 +260,5 @@ def _newest(migration: Migration, comparison: Comparison) -> tuple[tuple[TopicPa
     """Read the time of the newest record of every partition on the new cluster."""
     rows = comparison.partitions
     ends = {row.new_topic_partition: end - 1 for row in rows if (end := offset_or_none(row.new.hw))}
-    found = reader_of(migration.target).timestamps_at(migration.target, ends.items())
+    found = timestamps_at(migration.target, ends.items())
     return tuple((key, found[key, offset]) for key, offset in ends.items())

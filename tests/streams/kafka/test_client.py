@@ -9,7 +9,7 @@ from offsetwise.config import ClusterConfig
 from offsetwise.errors import ClusterAuthError, ClusterUnreachableError, ConfigError
 from offsetwise.model import Cluster
 from offsetwise.streams.kafka.client import LOGGER, Deadline, consumer_configuration, diagnose, reason
-from offsetwise.streams.kafka.snapshot import read_cluster
+from offsetwise.streams.kafka.snapshot import read_whole
 from tests.with_cases import with_cases
 
 NOWHERE = ClusterConfig(name="old", properties={"bootstrap.servers": "127.0.0.1:1"})
@@ -18,7 +18,7 @@ NOWHERE = ClusterConfig(name="old", properties={"bootstrap.servers": "127.0.0.1:
 def test_a_broker_that_is_down_is_named_soon_and_nothing_reaches_stderr(capfd: pytest.CaptureFixture[str]) -> None:
     begun = time.monotonic()
     with pytest.raises(ClusterUnreachableError, match=r"'old' at 127\.0\.0\.1:1.*Connection refused"):
-        read_cluster(Cluster.OLD, NOWHERE, topics=None, groups=())
+        read_whole(Cluster.OLD, NOWHERE, topics=None, groups=())
     assert time.monotonic() - begun < 10
     assert capfd.readouterr().err == ""
 
@@ -33,13 +33,13 @@ def test_a_file_that_librdkafka_cannot_use_is_named_by_its_property_and_nothing_
     tls = {"security.protocol": "SSL", "ssl.ca.location": str(authorities)}
     config = ClusterConfig(name="old", properties={"bootstrap.servers": "127.0.0.1:1"} | tls)
     with pytest.raises(ConfigError, match=r"Cluster 'old'.*ssl\.ca\.location failed.*Nothing was contacted") as raised:
-        read_cluster(Cluster.OLD, config, topics=None, groups=())
+        read_whole(Cluster.OLD, config, topics=None, groups=())
     assert "Correct the property" in raised.value.fix
 
 
 def test_what_librdkafka_logs_can_be_had_through_logging(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG, LOGGER.name), pytest.raises(ClusterUnreachableError):
-        read_cluster(Cluster.OLD, NOWHERE, topics=None, groups=(), timeout_s=1)
+        read_whole(Cluster.OLD, NOWHERE, topics=None, groups=(), timeout_s=1)
     assert "Connection refused" in caplog.text
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from offsetwise.config import ClusterConfig
 from offsetwise.model import Cluster, LogRange, PartitionState, Snapshot, TopicPartition, TopicState
-from offsetwise.streams.abilities import Place
 from tests.toys.stream.spec import RELABELLED, parse
 
 
@@ -45,6 +44,8 @@ def read_whole(
     *,
     topics: tuple[str, ...] | None,  # noqa: ARG001 - it is one file
     groups: tuple[str, ...] | None,  # noqa: ARG001 - there are none
+    mirror: bool = True,  # noqa: ARG001 - tapes have none
+    timeout_s: float = 20,  # noqa: ARG001 - a file answers at once
 ) -> Shelf:
     body = json.loads(Path(config.properties["shelf"]).read_text())
     tapes = tuple(
@@ -67,38 +68,7 @@ def read_whole(
     )
 
 
-def read_cluster(
-    cluster: Cluster,
-    config: ClusterConfig,
-    *,
-    topics: tuple[str, ...] | None,
-    groups: tuple[str, ...] | None,
-    if_there: tuple[str, ...] = (),
-    mirror: bool = True,  # noqa: ARG001 - tapes have none
-    timeout_s: float = 20,  # noqa: ARG001 - a file answers at once
-) -> Snapshot:
-    return read_whole(cluster, config, topics=topics, groups=groups).snapshot(topics, groups, if_there=if_there)
-
-
-def offsets_for_times(
-    config: ClusterConfig,  # noqa: ARG001 - tapes have no times
-    times: Mapping[TopicPartition, int],
-) -> Mapping[TopicPartition, int | None]:
-    return dict.fromkeys(times)
-
-
 def log_ranges(config: ClusterConfig, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, LogRange]:
     found = read_whole(Cluster.OLD, config, topics=None, groups=None).whole.partitions()
     nothing = LogRange(log_start=None, lso=None, hw=None)
     return {key: found[key].log if key in found else nothing for key in partitions}
-
-
-def timestamps_at(
-    config: ClusterConfig,  # noqa: ARG001 - as above
-    places: Iterable[Place],
-) -> Mapping[Place, int | None]:
-    return dict.fromkeys(places)
-
-
-def principal_of(config: ClusterConfig) -> str:
-    return config.name

@@ -13,7 +13,7 @@ from offsetwise.streams.client_process import in_a_process
 from offsetwise.streams.kafka import connection, logs, permissions, record_times, transaction_ends, transactions
 from offsetwise.streams.kafka import snapshot as snapshots
 from offsetwise.streams.kafka.mirror_topics import recognise
-from offsetwise.streams.kafka.permissions import minimum_acls, principal_of
+from offsetwise.streams.kafka.permissions import minimum_acls
 from offsetwise.transactions.upgrade import TransactionFacts
 
 __all__ = [
@@ -23,8 +23,6 @@ __all__ = [
     "look_at_transactions",
     "minimum_acls",
     "offsets_for_times",
-    "principal_of",
-    "read_cluster",
     "read_ends",
     "read_permissions",
     "read_whole",
@@ -36,7 +34,6 @@ __all__ = [
 look_at_logs = in_a_process(logs.look_at_logs)
 look_at_transactions = in_a_process(transactions.look_at_transactions)
 offsets_for_times = in_a_process(logs.offsets_for_times)
-read_cluster = in_a_process(snapshots.read_cluster)
 read_ends = in_a_process(transaction_ends.read_ends)
 read_permissions = in_a_process(permissions.read_permissions)
 read_whole = in_a_process(snapshots.read_whole)
@@ -53,7 +50,7 @@ def log_ranges(config: ClusterConfig, partitions: Iterable[TopicPartition]) -> M
 def timestamps_at(
     config: ClusterConfig, places: Iterable[record_times.Place]
 ) -> Mapping[record_times.Place, int | None]:
-    """Read the times of records; see `streams.reader.ClusterReader`."""
+    """Read the times of records; see `streams.abilities.ReadsTimes`."""
     return _timestamps_at(config, tuple(places))
 
 

@@ -139,30 +139,6 @@ class ClusterReading:
         )
 
 
-def read_cluster(
-    cluster: Cluster,
-    config: AddressedCluster,
-    *,
-    topics: tuple[str, ...] | None,
-    groups: tuple[str, ...] | None,
-    if_there: tuple[str, ...] = (),
-    mirror: bool = True,
-    timeout_s: float = 20,
-    counter: RequestCounter | None = None,
-) -> Snapshot:
-    """Take a snapshot of one cluster; see `read_whole` and `ClusterReading.snapshot`.
-
-    Raises:
-        ClusterUnreachableError: No broker answered.
-        ClusterAuthError: TLS, SASL or ACLs said no to everything.
-        ConfigError: Properties that cannot be used, a secret that is not there.
-    """
-    read = read_whole(
-        cluster, config, topics=topics, groups=groups, mirror=mirror, timeout_s=timeout_s, counter=counter
-    )
-    return read.snapshot(topics, groups, if_there=if_there)
-
-
 @collected_seldom()
 def read_whole(
     cluster: Cluster,

@@ -46,9 +46,7 @@ from offsetwise.streams.kinesis.spec import (
 __all__ = [
     "log_ranges",
     "offsets_for_times",
-    "principal_of",
     "read_at",
-    "read_cluster",
     "read_whole",
     "timestamps_at",
 ]
@@ -97,6 +95,8 @@ def read_whole(
     *,
     topics: tuple[str, ...] | None,
     groups: tuple[str, ...] | None,  # noqa: ARG001 - there are none
+    mirror: bool = True,  # noqa: ARG001 - likewise
+    timeout_s: float = 20,  # noqa: ARG001 - each call has its own
 ) -> StreamReading:
     """Read streams by their names; all of an account are never read."""
     taken = Snapshot(
@@ -124,20 +124,6 @@ def read_whole(
     return StreamReading(whole=replace(taken, topics=tuple(made), problems=tuple(problems)))
 
 
-def read_cluster(
-    cluster: Cluster,
-    config: ClusterConfig,
-    *,
-    topics: tuple[str, ...] | None,
-    groups: tuple[str, ...] | None,
-    if_there: tuple[str, ...] = (),
-    mirror: bool = True,  # noqa: ARG001 - a stream has none
-    timeout_s: float = 20,  # noqa: ARG001 - each call has its own
-) -> Snapshot:
-    """Take a snapshot; see `streams.reader.ClusterReader`."""
-    return read_whole(cluster, config, topics=topics, groups=groups).snapshot(topics, groups, if_there=if_there)
-
-
 def offsets_for_times(
     config: ClusterConfig,  # noqa: ARG001 - a time is a position here
     times: Mapping[TopicPartition, int],
@@ -150,7 +136,7 @@ def log_ranges(config: ClusterConfig, partitions: Iterable[TopicPartition]) -> M
     """Return where each shard begins and ends now; None where it is not listed any more."""
     wanted = tuple(partitions)
     names = tuple(sorted({each.topic for each in wanted}))
-    read = read_cluster(Cluster.OLD, config, topics=names, groups=(), if_there=names).partitions()
+    read = read_whole(Cluster.OLD, config, topics=names, groups=()).whole.partitions()
     nothing = LogRange(log_start=None, lso=None, hw=None)
     return {key: read[key].log if key in read else nothing for key in wanted}
 
@@ -163,11 +149,6 @@ def timestamps_at(config: ClusterConfig, places: Iterable[AtPlace]) -> Mapping[A
         found = _first(asked, key.topic, shard_id(key.partition), position)
         made[key, position] = None if found is None else int(found["ApproximateArrivalTimestamp"].timestamp() * 1000)
     return made
-
-
-def principal_of(config: ClusterConfig) -> str:
-    """Give the role or profile that is asked with; the cluster's name where the environment says."""
-    return config.properties.get("role_arn") or config.properties.get("profile") or config.name
 
 
 def _stream(asked: Asking, name: str) -> tuple[TopicState, list[str]]:
