@@ -93,7 +93,7 @@ def cluster_with_many_problems(scene: Scene) -> Steps:
         Problem(code="NO_ANSWER", message=f"Topic t{number}: no answer.", fix="Ask again.")
         for number in range(reading.SHOWN + 5)
     )
-    whole = SimpleNamespace(snapshot=lambda *_: replace(taken, problems=problems))
+    whole = SimpleNamespace(snapshot=lambda *_, **__: replace(taken, problems=problems))
     scene.patch.setattr(reader, "read_whole", lambda *_, **__: whole)
     said: list[Trouble] = []
 
