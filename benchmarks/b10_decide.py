@@ -119,12 +119,15 @@ def saved(board: Board, plan: Plan, moves: str) -> SavedVersion:
 def wide_plan(count: int) -> Plan:
     seen = workflow.load_comparison(SAMPLE / "comparison-payments.json", SAMPLE / "old.json", SAMPLE / "new.json")
     row = seen.partitions[0]
-    comparison = replace(seen, partitions=tuple(replace(row, partition=number) for number in range(count)))
+    comparison = replace(
+        seen,
+        partitions=tuple(replace(row, partition=number) for number in range(count)),
+        read_from=(wide(seen.snapshots[0], count), wide(seen.snapshots[1], count)),
+    )
     request = DraftRequest(
         targets=(Target(kind="spark-checkpoint"),), author="benchmark", subject=checkpoint("payments")
     )
-    old, new = (wide(each, count) for each in (seen.snapshots[0], seen.snapshots[1]))
-    return draft(comparison, old, new, workflow.sample(), request, drafted_at="2026-11-21T00:00:00Z")
+    return draft(comparison, workflow.sample(), request, drafted_at="2026-11-21T00:00:00Z")
 
 
 def wide(snapshot: Snapshot, count: int) -> Snapshot:

@@ -42,11 +42,11 @@ def once(count: int) -> float:
     seen = workflow.load_comparison(SAMPLE / "comparison-payments.json", SAMPLE / "old.json", SAMPLE / "new.json")
     row = seen.partitions[0]
     rows = tuple(replace(row, partition=number) for number in range(count))
-    comparison = replace(seen, partitions=rows)
-    old, new = (wide(snapshot, count) for snapshot in (seen.snapshots[0], seen.snapshots[1]))
+    old, new = seen.snapshots
+    comparison = replace(seen, partitions=rows, read_from=(wide(old, count), wide(new, count)))
     migration = workflow.sample()
     begun = time.process_time()
-    plan = draft(comparison, old, new, migration, REQUEST, drafted_at="2026-11-21T00:00:00Z")
+    plan = draft(comparison, migration, REQUEST, drafted_at="2026-11-21T00:00:00Z")
     data = files.dump(plan).encode()
     digest(data)
     taken = time.process_time() - begun

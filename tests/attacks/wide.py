@@ -20,12 +20,12 @@ def written(partitions: int) -> dict[str, bytes]:
     seen = observed("payments")
     row = max(seen.partitions, key=lambda each: len(repr(each)))
     rows = tuple(replace(row, partition=number) for number in range(partitions))
-    comparison = replace(seen, partitions=rows)
     old, new = _wide(seen.snapshots[0], partitions), _wide(seen.snapshots[1], partitions)
+    comparison = replace(seen, partitions=rows, read_from=(old, new))
     request = DraftRequest(
         targets=(Target(kind="spark-checkpoint"),), author="ada of https://a", subject=checkpoint("payments")
     )
-    plan = draft(comparison, old, new, workflow.sample(), request, drafted_at="2026-11-21T00:00:00Z")
+    plan = draft(comparison, workflow.sample(), request, drafted_at="2026-11-21T00:00:00Z")
     made: dict[str, files.Stored] = {"plan": plan, "comparison": comparison, "old": old, "new": new}
     return {kind: files.dump(each).encode() for kind, each in made.items()}
 

@@ -200,10 +200,9 @@ def drafted(
 ) -> Plan:
     """Draft a plan from a comparison; a copy of the checkpoint where no target is given."""
     made = made or comparison()
+    read = (old or snapshot(Cluster.OLD, made.partitions), new or snapshot(Cluster.NEW, made.partitions))
     return draft(
-        made,
-        old or snapshot(Cluster.OLD, made.partitions),
-        new or snapshot(Cluster.NEW, made.partitions),
+        replace(made, read_from=read),
         with_migration or migration(job),
         DraftRequest(targets=targets or (COPY,), author="ada", **request),
         drafted_at=AT,

@@ -231,10 +231,11 @@ def test_the_start_gate_holds_the_sinks_transactions_against_the_cutover(
     )
     job = JobTraits(sink_servers="sink:9092")
 
-    old, new = (snapshot(side, made.partitions) for side in Cluster)
+    snapshots = (snapshot(Cluster.OLD, made.partitions), snapshot(Cluster.NEW, made.partitions))
     request = DraftRequest(targets=(SAVEPOINT,), author="ada", cutover_ms=cutover_ms)
     sinks = grounds_of_sinks(read, request, job, (), (), read_ms=AT_MS)
-    gate = start_gate(replace(made, checkpoint=read), old, new, migration(job), AT_MS, job=job, sinks=sinks)
+    compared = replace(made, checkpoint=read, read_from=snapshots)
+    gate = start_gate(compared, migration(job), AT_MS, job=job, sinks=sinks)
 
     checks = [each for each in gate if each.name == PENDING]
     assert [each.outcome for each in checks] == ([] if outcome is None else [outcome])

@@ -38,7 +38,7 @@ def gate(
 ) -> dict[str, GateCheck]:
     new: Snapshot = more.pop("new", None) or snapshot(Cluster.NEW, compared)
     old: Snapshot = snapshot(Cluster.OLD, compared)
-    made = start_gate(comparison(*compared), old, new, migration(link=link), NOW_MS, **more)
+    made = start_gate(comparison(*compared, read_from=(old, new)), migration(link=link), NOW_MS, **more)
     return {check.name: check for check in made}
 
 
@@ -150,6 +150,6 @@ class TestRetention:
 
 def test_the_sample_passes_every_check() -> None:
     read = observed("orders")
-    made = start_gate(read, read.snapshots[0], read.snapshots[1], migration(), NOW_MS)
+    made = start_gate(read, migration(), NOW_MS)
 
     assert {check.name: check.outcome for check in made} == dict.fromkeys((MIRRORED, TRANSACTIONS, SKEW, RETENTION), P)

@@ -74,7 +74,6 @@ class Grounds:
 
 def grounds_of(
     comparison: Comparison,
-    new: Snapshot,
     isolation: IsolationLevel,
     job: JobTraits,
     request: DraftRequest,
@@ -86,6 +85,7 @@ def grounds_of(
     Raises:
         PlanError: A decision names a partition or topic that is not compared, one twice, or gives no reason.
     """
+    _, new = comparison.snapshots
     rows = {row.topic_partition: row for row in comparison.partitions}
     topics = {row.topic for row in comparison.partitions}
     overrides: dict[TopicPartition, Override] = {}

@@ -79,8 +79,6 @@ _READ_GROUP: Final = (
 
 def draft(
     comparison: Comparison,
-    old: Snapshot,
-    new: Snapshot,
     migration: Migration,
     request: DraftRequest,
     *,
@@ -90,9 +88,8 @@ def draft(
     """Draft a plan.
 
     Args:
-        comparison: What was compared; for `rewind_to` with the positions after that batch.
-        old: The old cluster, as the comparison read it.
-        new: The new cluster, likewise, with the groups that are to be written.
+        comparison: What was compared; for `rewind_to` with the positions after that batch. Its snapshot of the new
+            cluster has the groups that are to be written.
         migration: The migration.
         request: What to write, and what people decided.
         drafted_at: ISO 8601, UTC.
@@ -103,14 +100,12 @@ def draft(
         ConfigError: The migration names no such checkpoint.
     """
     check_request(request)
-    check_readings(comparison, old, new, migration, request)
-    settled = _settle_all(comparison, old, new, migration, request, settling=settling)
-    refuse(_against(comparison, old, new, request, settled))
-    made = _put_together(
-        comparison, old, new, migration, settled, request=request, settling=settling, drafted_at=drafted_at
-    )
-    refuse(tuple(problem for target in made.targets for problem in target_type(target.kind).unfit(made)))
-    return made
+    check_readings(comparison, migration, request)
+    settled = _settle_all(comparison, migration, request, settling)
+    refuse(_against(comparison, request, settled))
+    plan = _put_together(comparison, migration, request, settled, drafted_at=drafted_at)
+    refuse(tuple(problem for target in plan.targets for problem in target_type(target.kind).unfit(plan)))
+    return plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,33 +123,26 @@ class _Settled:
     left_unset: tuple[UnsetPartition, ...]
     ended: tuple[PlannedTransaction, ...]
     marks: tuple[MarkedTransaction, ...]
+    settling: Settling | None
     gate: tuple[GateCheck, ...]
     skew: tuple[Finding, ...]
 
 
 def _settle_all(
-    comparison: Comparison,
-    old: Snapshot,
-    new: Snapshot,
-    migration: Migration,
-    request: DraftRequest,
-    *,
-    settling: Settling | None,
+    comparison: Comparison, migration: Migration, request: DraftRequest, settling: Settling | None
 ) -> _Settled:
     job = traits_of(migration, comparison, request.checkpoint)
     dropped = left_out(comparison)
     edits_checkpoint = any(target_type(target.kind).role is TargetRole.STATE for target in request.targets)
     keeps_pending = edits_checkpoint and dropped is None and request.rewind_to is None
-    on = grounds_of(comparison, new, migration.isolation_level, job, request, keeps_pending=keeps_pending)
+    on = grounds_of(comparison, migration.isolation_level, job, request, keeps_pending=keeps_pending)
     decided = [decide(row, on) for row in comparison.partitions]
     ended = () if settling is None else settling.transactions
     marks = marks_of(comparison.checkpoint, request, job, ended) if request.mark_settled else ()
-    read_ms = epoch_ms(new.taken_at)
+    read_ms = epoch_ms(on.new.taken_at)
     sinks = grounds_of_sinks(comparison.checkpoint, request, job, marks, ended, read_ms=read_ms)
     newest, cutover_ms = request.newest, request.cutover_ms
-    gate = start_gate(
-        comparison, old, new, migration, read_ms, job=job, newest=newest, cutover_ms=cutover_ms, sinks=sinks
-    )
+    gate = start_gate(comparison, migration, read_ms, job=job, newest=newest, cutover_ms=cutover_ms, sinks=sinks)
     return _Settled(
         job=job,
         edits_checkpoint=edits_checkpoint,
@@ -169,20 +157,20 @@ def _settle_all(
         ),
         ended=ended,
         marks=marks,
-        gate=gate,
+        settling=settling,
+        gate=gate if settling is None else (*gate, *settling.gate),
         skew=tuple(mirror_skew_exceeds_watermark.finding(at.message) for at in mirror_skew_exceeds_watermark(gate)),
     )
 
 
-def _against(
-    comparison: Comparison, old: Snapshot, new: Snapshot, request: DraftRequest, settled: _Settled
-) -> tuple[Problem, ...]:
+def _against(comparison: Comparison, request: DraftRequest, settled: _Settled) -> tuple[Problem, ...]:
+    old, new = comparison.snapshots
     leaves_out = settled.dropped is not None or request.rewind_to is not None
     return (
         *_against_targets(comparison, settled.job, request),
         *settled.reasons,
         *_against_findings((*comparison.findings, *settled.skew), settled.on, leaves_out=leaves_out),
-        *_against_clusters(comparison, old, new, settled.positions),
+        *_against_clusters(comparison, settled.positions),
         *(
             problem
             for at in settled.positions
@@ -193,20 +181,13 @@ def _against(
 
 
 def _put_together(
-    comparison: Comparison,
-    old: Snapshot,
-    new: Snapshot,
-    migration: Migration,
-    settled: _Settled,
-    *,
-    request: DraftRequest,
-    settling: Settling | None,
-    drafted_at: str,
+    comparison: Comparison, migration: Migration, request: DraftRequest, settled: _Settled, *, drafted_at: str
 ) -> Plan:
     job, positions, rewound = settled.job, settled.positions, request.rewind_to is not None
     moving = [target for target in request.targets if target_type(target.kind).role is not TargetRole.TRANSACTIONS]
-    way = way_of(moving[0].kind, comparison, rewound=rewound)
+    settling = settled.settling
     sink = requirement_of(migration, job, request, settled.marks) if settling is None else settling.requirement
+    way = way_of(moving[0].kind, comparison, rewound=rewound)
     return Plan(
         migration=migration.name,
         drafted_at=drafted_at,
@@ -220,8 +201,8 @@ def _put_together(
         isolation_level=migration.isolation_level,
         job=stated_of(job, request),
         positions=positions,
-        requirements=replace(_requirements(comparison, old, new, request), sink=sink),
-        gate=settled.gate if settling is None else (*settled.gate, *settling.gate),
+        requirements=replace(_requirements(comparison, request), sink=sink),
+        gate=settled.gate,
         findings=(*comparison.findings, *settled.skew, *(() if request.sink is None else request.sink.findings)),
         prediction=predict(comparison, rewound=rewound),
         keeps=way.keeps,
@@ -289,10 +270,9 @@ def _overridden(finding: Finding, on: Grounds) -> bool:
     return key is not None and (key in on.overrides or key.topic in on.starts)
 
 
-def _against_clusters(
-    comparison: Comparison, old: Snapshot, new: Snapshot, positions: Sequence[PlannedPosition]
-) -> Iterator[Problem]:
+def _against_clusters(comparison: Comparison, positions: Sequence[PlannedPosition]) -> Iterator[Problem]:
     """A plan must be able to say which clusters and topics it was made for."""
+    old, new = comparison.snapshots
     for snapshot in (old, new):
         yield from cluster_id(snapshot)
     used = (
@@ -347,8 +327,8 @@ def _given_up(settled: _Settled) -> Iterator[str]:
         yield f"any offset of {partitions}{more}, without a commit: the client's auto.offset.reset decides there"
 
 
-def _requirements(comparison: Comparison, old: Snapshot, new: Snapshot, request: DraftRequest) -> Requirements:
-    checkpoint = comparison.checkpoint
+def _requirements(comparison: Comparison, request: DraftRequest) -> Requirements:
+    checkpoint, (old, new) = comparison.checkpoint, comparison.snapshots
     old_names = {row.topic for row in comparison.partitions}
     new_names = {row.new_topic for row in comparison.partitions}
     new_keys = {row.new_topic_partition for row in comparison.partitions}

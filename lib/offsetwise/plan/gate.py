@@ -21,7 +21,6 @@ from offsetwise.model import (
     PartitionComparison,
     Severity,
     Side,
-    Snapshot,
     TopicPartition,
 )
 from offsetwise.plan.sinks.gate import SinkGrounds, sink_checks
@@ -37,8 +36,6 @@ HORIZON_MS: Final = 24 * 3_600_000
 
 def start_gate(
     comparison: Comparison,
-    old: Snapshot,
-    new: Snapshot,
     migration: Migration,
     now_ms: int,
     *,
@@ -51,8 +48,6 @@ def start_gate(
 
     Args:
         comparison: The comparison.
-        old: The old cluster.
-        new: The new cluster.
         migration: The migration.
         now_ms: When the clusters were read, epoch ms.
         job: What is stated about the job.
@@ -62,9 +57,9 @@ def start_gate(
     """
     return (
         _mirrored(comparison, migration),
-        _transactions(comparison, old, new),
+        _transactions(comparison),
         _skew(comparison, migration, job or JobTraits(), dict(newest)),
-        _retention(comparison, new, now_ms, cutover_ms),
+        _retention(comparison, now_ms, cutover_ms),
         *(() if sinks is None else sink_checks(sinks)),
     )
 
@@ -132,7 +127,8 @@ def _behind(row: PartitionComparison) -> str:
     return f"the old log ends at {_number(row.old.hw)}, the new one at {_number(row.new.hw)}"
 
 
-def _transactions(comparison: Comparison, old: Snapshot, new: Snapshot) -> GateCheck:
+def _transactions(comparison: Comparison) -> GateCheck:
+    old, new = comparison.snapshots
     logs = {"old": old.partitions(), "new": new.partitions()}
     divided = {topic.name for topic in old.topics if topic.shards}
     opened: list[str] = []
@@ -195,7 +191,8 @@ def _skew(
     return GateCheck(name=SKEW, outcome=Outcome.UNKNOWN, told=told)
 
 
-def _retention(comparison: Comparison, new: Snapshot, now_ms: int, cutover_ms: int | None) -> GateCheck:
+def _retention(comparison: Comparison, now_ms: int, cutover_ms: int | None) -> GateCheck:
+    _, new = comparison.snapshots
     configs = {topic.name: dict(topic.config) for topic in new.topics}
     deadline: tuple[int, PartitionComparison] | None = None
     unknown: list[PartitionComparison] = []

@@ -17,7 +17,6 @@ from offsetwise.model import (
     Problem,
     Settlement,
     Severity,
-    Snapshot,
     Start,
     Subject,
     TableBefore,
@@ -205,10 +204,9 @@ def check_request(request: DraftRequest) -> None:
             )
 
 
-def check_readings(
-    comparison: Comparison, old: Snapshot, new: Snapshot, migration: Migration, request: DraftRequest
-) -> None:
+def check_readings(comparison: Comparison, migration: Migration, request: DraftRequest) -> None:
     """Refuse readings that are not of one migration and moment."""
+    old, new = comparison.snapshots
     for name, wanted, found in (
         ("migration", migration.name, comparison.migration),
         ("old cluster", comparison.old.cluster_id, old.cluster_id),

@@ -149,7 +149,7 @@ def _drafted(
         if request.sink is None and request.checkpoint is not None and open_transactions(comparison.checkpoint):
             with suppress(OffsetwiseError):  # the start gate says that nobody was asked, and how to ask
                 request = replace(request, sink=sink_of(migration, request, comparison, progress=progress))
-    plan = draft_plan(comparison, *comparison.snapshots, migration, request, drafted_at=drafted_at, settling=settling)
+    plan = draft_plan(comparison, migration, request, drafted_at=drafted_at, settling=settling)
     return replace(plan, from_files=True) if comparison.from_files else plan
 
 
