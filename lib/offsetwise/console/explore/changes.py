@@ -15,7 +15,6 @@ from offsetwise.console.answers import Held
 from offsetwise.console.widgets import terms
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import markdown, new_in_bold
-from offsetwise.console.widgets.evidence import partition_name
 from offsetwise.model import Comparison, PartitionComparison
 from offsetwise.position import offset_or_none
 from offsetwise.wording import brief, changing, signed, verdicts
@@ -63,7 +62,7 @@ def in_markdown(changes: Changes) -> str:
         verdict = verdicts.EXACTNESS[row.exactness]
         difference = f"| {signed(verdicts.shift(row)).replace('-', '−')} " if numeric else ""
         lines.append(
-            f"| **{markdown(partition_name(row))}** | {markdown(brief(row.old_offset))} → "
+            f"| **{markdown(str(row.topic_partition))}** | {markdown(brief(row.old_offset))} → "
             f"{new_in_bold(row.old_offset, row.new_offset)} {difference}| :{verdict.tone.colour}[{verdict}] |"
         )
     return "\n".join(lines)

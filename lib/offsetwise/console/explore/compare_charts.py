@@ -27,7 +27,6 @@ from offsetwise.console.widgets.charts import (
     solid,
     ticks_between,
 )
-from offsetwise.console.widgets.evidence import partition_name
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.model import AnyPosition, Exactness, LogRange, PartitionComparison, RawVerdict
 from offsetwise.wording import verdicts
@@ -117,7 +116,7 @@ def _bounds(figure: go.Figure, rows: Sequence[PartitionComparison], colours: Pal
         if width is None:
             continue
         said = (
-            f"<b>{escaping.label(partition_name(row))}</b><br>proven to lie between "
+            f"<b>{escaping.label(str(row.topic_partition))}</b><br>proven to lie between "
             f"{wording.number(row.bounds[0])} and {wording.number(high)}"
         )
         xs += [0.0, scaled(width), None]
@@ -192,7 +191,7 @@ def _lag_bars(figure: go.Figure, rows: Sequence[PartitionComparison], colours: P
                 width=_BAR,
                 marker=marker,
                 hovertext=[
-                    f"<b>{escaping.label(partition_name(row))}</b><br>lag on {side}: {wording.lag(value)}"
+                    f"<b>{escaping.label(str(row.topic_partition))}</b><br>lag on {side}: {wording.lag(value)}"
                     for _, row, value in known
                 ],
                 hoverinfo="text",
@@ -234,7 +233,7 @@ def _dress(figure: go.Figure, rows: Sequence[PartitionComparison], colours: Pale
     if lag:
         lags = [0.0, *(scaled(v) for row in rows for v in (row.lag_old, row.lag_new) if v is not None)]
         _axis(figure, colours, _LAGS, min(lags), max(1.0, *lags) * 1.45, "lag: records left to read", zero="0")
-    figure.update_yaxes(**lane_axis([partition_name(row) for row in rows], colours))
+    figure.update_yaxes(**lane_axis([str(row.topic_partition) for row in rows], colours))
 
 
 def _axis(figure: go.Figure, colours: Palette, col: int, low: float, high: float, title: str, *, zero: str) -> None:  # noqa: PLR0917 - drawn twice
@@ -263,7 +262,7 @@ def _span(log: LogRange, position: AnyPosition | None) -> tuple[float, float] | 
 
 def _held(side: str, row: PartitionComparison, log: LogRange, position: AnyPosition | None) -> str:
     return (
-        f"<b>{escaping.label(partition_name(row))}</b> on {side}"
+        f"<b>{escaping.label(str(row.topic_partition))}</b> on {side}"
         f"<br>holds {wording.number(log.log_start)} … {wording.number(log.hw)}"
         f"<br>next record to read: {wording.number(position)}"
     )
@@ -271,7 +270,7 @@ def _held(side: str, row: PartitionComparison, log: LogRange, position: AnyPosit
 
 def _landed(row: PartitionComparison) -> str:
     return (
-        f"<b>{escaping.label(partition_name(row))}</b><br>old number {wording.number(row.old_offset)} on new: "
+        f"<b>{escaping.label(str(row.topic_partition))}</b><br>old number {wording.number(row.old_offset)} on new: "
         f"{verdicts.raw(row).word}<br>right position: {wording.number(row.new_offset)}"
     )
 
@@ -320,7 +319,7 @@ def logs_in_words(rows: Sequence[PartitionComparison]) -> str:
         )
     row = wrong[0]
     example = (
-        f"{escaping.plain(partition_name(row))}: {wording.number(row.old_offset)} on old is "
+        f"{escaping.plain(str(row.topic_partition))}: {wording.number(row.old_offset)} on old is "
         f"{wording.number(row.new_offset)} on new; the old number there: {verdicts.raw(row).word}"
     )
     return (

@@ -16,7 +16,7 @@ from offsetwise.console.answers import Answers, Held, Question, comparing_all
 from offsetwise.console.explore import compare
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
-from offsetwise.console.widgets import blocks, evidence, palette
+from offsetwise.console.widgets import blocks, palette
 from offsetwise.console.widgets.blocks import Card, counted
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.engines.registry import keeper_of
@@ -161,7 +161,7 @@ def _case(answers: Answers, sample: Offered) -> None:
     if found is None:
         return
     address, held, row = found
-    name = markdown(evidence.partition_name(row))
+    name = markdown(str(row.topic_partition))
     skip = "records" if row.raw.skip is None else many(row.raw.skip, "record")
     st.markdown(
         f"The job read **{name}** up to **{number(row.old_offset)}** on the old cluster. The same record sits at "
@@ -185,7 +185,7 @@ def _same_case(answers: Answers, sample: Offered) -> None:
         told = f"**Positions that are no offsets.** {markdown(cost)}"
     else:
         told = (
-            f"**The same for {markdown(engine)}.** {markdown(evidence.partition_name(row))} is at "
+            f"**The same for {markdown(engine)}.** {markdown(str(row.topic_partition))} is at "
             f"**{number(row.old_offset)}** in the job's checkpoint, and belongs at **{number(row.new_offset)}** on the "
             "new cluster."
         )

@@ -16,7 +16,6 @@ from offsetwise import wording
 from offsetwise.console.explore.compare_charts import distance
 from offsetwise.console.widgets import escaping
 from offsetwise.console.widgets.charts import FONT_PX, SMALL_PX, hatched, page_style, round_ticks, solid
-from offsetwise.console.widgets.evidence import partition_name
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.model import Exactness, LogRange, PartitionComparison, RawVerdict
 from offsetwise.position import offset_or_none
@@ -55,7 +54,7 @@ def worst(rows: Sequence[PartitionComparison]) -> PartitionComparison | None:
 
 def in_words(row: PartitionComparison) -> str:
     """Return in Markdown what the two rulers of a partition show."""
-    name = escaping.markdown(partition_name(row))
+    name = escaping.markdown(str(row.topic_partition))
     old, new = wording.number(row.old_offset), f"**{wording.number(row.new_offset)}**"
     if row.exactness is Exactness.BOUNDED:
         new = f"at least {new}"

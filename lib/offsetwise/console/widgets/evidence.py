@@ -47,7 +47,7 @@ _POSITIONS: Final[Columns[SourcePosition]] = (
 
 def draw(shown: Comparison, row: PartitionComparison) -> None:
     """Draw everything that is known about one partition."""
-    st.header(f"{TITLE} · {markdown(partition_name(row))}", anchor=ANCHOR)
+    st.header(f"{TITLE} · {markdown(str(row.topic_partition))}", anchor=ANCHOR)
     _cost(row)
     found = findings_of(shown, row)
     parts: dict[str, Callable[[], None]] = {"Proof": partial(_proof, row)}
@@ -92,7 +92,7 @@ def _around(row: PartitionComparison) -> None:
         return
     first = next((record for record in near if record.side is Side.UNREAD), None)
     table.show(
-        neighbours(first, "next"), near, alt=f"Records around the position of {partition_name(row)} on both clusters."
+        neighbours(first, "next"), near, alt=f"Records around the position of {row.topic_partition} on both clusters."
     )
     _restart(row)
 
@@ -147,7 +147,7 @@ def _at_old_number(row: PartitionComparison, old: Position) -> None:
     table.show(
         neighbours(first, "first"),
         found,
-        alt=f"Records around the old number of {partition_name(row)} on the new cluster.",
+        alt=f"Records around the old number of {row.topic_partition} on the new cluster.",
     )
 
 
@@ -210,11 +210,6 @@ def _ids(shown: Comparison, row: PartitionComparison) -> None:
         if value is not None:
             st.markdown(terms.said(title))
             st.code("\n".join(plain(line) for line in value.split("\n")), language=None, wrap_lines=True)
-
-
-def partition_name(row: PartitionComparison) -> str:
-    """Name a partition as Kafka's tools do. Not escaped."""
-    return str(row.topic_partition)
 
 
 def neighbours(first: Neighbour | None, word: str) -> Columns[Neighbour]:
