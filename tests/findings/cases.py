@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from offsetwise.config import JobTraits
 from offsetwise.engines.spark.details import SparkDetails
-from offsetwise.findings import Case, JobStatement, MigrationCase, TopicCase
+from offsetwise.findings import Case, MigrationCase, TopicCase
 from offsetwise.model import (
     Ahead,
     BelongsTo,
@@ -14,7 +15,6 @@ from offsetwise.model import (
     Cluster,
     Evidence,
     Exactness,
-    IsolationLevel,
     Link,
     LogRange,
     Method,
@@ -34,7 +34,6 @@ NOW_MS = 1_767_225_600_000
 DAY_MS = 86_400_000
 HOUR_MS = 3_600_000
 OLD = BelongsTo(cluster=Cluster.OLD, reason="every position fits the old cluster's ranges only")
-READ_COMMITTED = JobStatement(isolation=IsolationLevel.READ_COMMITTED)
 
 ROW = PartitionComparison(
     source="0",
@@ -83,7 +82,7 @@ def case(changed: PartitionComparison = ROW, **changes: Any) -> Case:
         row=changed,
         old_topic=topic(),
         new_topic=topic(),
-        job=JobStatement(),
+        job=JobTraits(),
         link=Link.MIRRORMAKER,
         writers=Writers.UNKNOWN,
         belongs_to=OLD,
@@ -134,7 +133,7 @@ def migration(**changes: Any) -> MigrationCase:
         new=snapshot(Cluster.NEW),
         checkpoint=checkpoint(),
         belongs_to=OLD,
-        job=JobStatement(),
+        job=JobTraits(),
         link=Link.MIRRORMAKER,
         topics=(TopicCase(old_name="orders", old=topic(), new=topic()),),
         rows=(ROW,),

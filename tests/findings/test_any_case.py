@@ -12,6 +12,7 @@ from offsetwise.model import (
     Cluster,
     Exactness,
     GroupOffset,
+    IsolationLevel,
     LogRange,
     PartitionComparison,
     RawReuse,
@@ -19,7 +20,7 @@ from offsetwise.model import (
     RestartPoint,
     TopicState,
 )
-from tests.findings.cases import READ_COMMITTED, case, row, syncs, topic
+from tests.findings.cases import case, row, syncs, topic
 
 offset = st.integers(min_value=0, max_value=2_000)
 known_or_not = st.none() | offset
@@ -103,7 +104,8 @@ def test_no_finding_rests_on_a_count_that_nobody_made(given_case: Case) -> None:
         "DUPLICATES_AHEAD",
         "RECORDS_FILTERED",
     }
-    assert {finding.code for finding in judge(replace(uncounted, job=READ_COMMITTED))}.isdisjoint(counted)
+    committed = replace(uncounted, isolation=IsolationLevel.READ_COMMITTED)
+    assert {finding.code for finding in judge(committed)}.isdisjoint(counted)
 
 
 @given(cases)

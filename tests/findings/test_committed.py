@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from offsetwise.config import JobTraits
 from offsetwise.engines.flink.details import FlinkDetails, Saved
-from offsetwise.findings import JobStatement, judge_migration
+from offsetwise.findings import judge_migration
 from offsetwise.model import Checkpoint, Finding, GroupOffset, GroupState, Transaction, time_of
 from offsetwise.transactions.decisions import Decision, SinkTransaction
 from offsetwise.transactions.report import SinkAnswer
@@ -45,12 +46,12 @@ def found(
     code: str,
     read: Checkpoint,
     *,
-    job: JobStatement | None = None,
+    job: JobTraits | None = None,
     group: GroupState | None = None,
     sink: SinkAnswer | None = None,
 ) -> list[Finding]:
     rows = (row(), row(partition=1))
-    made = judge_migration(migration(checkpoint=read, rows=rows, job=job or JobStatement(), committed=group, sink=sink))
+    made = judge_migration(migration(checkpoint=read, rows=rows, job=job or JobTraits(), committed=group, sink=sink))
     return [each for each in made if each.code == code]
 
 
@@ -86,7 +87,7 @@ def test_a_group_that_is_unknown_or_stands_where_the_state_does_is_no_finding(gr
 
 
 def test_transactions_older_than_their_time_out_are_named_with_the_command_that_asks() -> None:
-    job = JobStatement(transaction_timeout_ms=600_000, sink_servers="sink:9092")
+    job = JobTraits(transaction_timeout_ms=600_000, sink_servers="sink:9092")
 
     (finding,) = found("TRANSACTION_EXPIRED", savepoint("v1", "v1"), job=job)
 
@@ -137,7 +138,7 @@ def answer(decision: Decision, *, left_ms: int | None = None, timeout_ms: int | 
 def test_the_time_out_is_that_of_the_transaction_where_the_sinks_cluster_was_asked(
     sink: SinkAnswer, expected: str | None
 ) -> None:
-    told = found("TRANSACTION_EXPIRED", savepoint("v1"), job=JobStatement(transaction_timeout_ms=None), sink=sink)
+    told = found("TRANSACTION_EXPIRED", savepoint("v1"), job=JobTraits(transaction_timeout_ms=None), sink=sink)
 
     assert [expected in each.message for each in told if expected] == [True] * bool(expected), told
     assert all("transaction.timeout.ms of the job's transactions is" in each.message for each in told)
@@ -160,16 +161,16 @@ def test_prepared_settled_and_undated_transactions_are_not_said_to_have_run_out(
 @with_cases(
     ("job", "read", "count"),
     [
-        (JobStatement(sink_cluster="old", new_sink_cluster="new"), savepoint("v1", "v1"), 2),
-        (JobStatement(new_sink_cluster="new"), savepoint("v1"), 1),
-        (JobStatement(sink_cluster="old", new_sink_cluster="old"), savepoint("v1"), 0),
-        (JobStatement(sink_cluster="old"), savepoint("v1"), 0),
-        (JobStatement(sink_cluster="old", new_sink_cluster="new"), savepoint("v1", state="committed"), 0),
-        (JobStatement(sink_cluster="old", new_sink_cluster="new"), savepoint(), 0),
+        (JobTraits(sink_cluster="old", new_sink_cluster="new"), savepoint("v1", "v1"), 2),
+        (JobTraits(new_sink_cluster="new"), savepoint("v1"), 1),
+        (JobTraits(sink_cluster="old", new_sink_cluster="old"), savepoint("v1"), 0),
+        (JobTraits(sink_cluster="old"), savepoint("v1"), 0),
+        (JobTraits(sink_cluster="old", new_sink_cluster="new"), savepoint("v1", state="committed"), 0),
+        (JobTraits(sink_cluster="old", new_sink_cluster="new"), savepoint(), 0),
     ],
 )
 def test_28_a_sink_that_moves_with_what_the_savepoint_holds_is_said_when_it_is_compared(
-    job: JobStatement, read: Checkpoint, count: int
+    job: JobTraits, read: Checkpoint, count: int
 ) -> None:
     made = found("SINK_MOVES_WITH_PENDING", read, job=job)
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from offsetwise.findings import JobStatement, MigrationCase, judge_migration
+from offsetwise.config import JobTraits
+from offsetwise.findings import MigrationCase, judge_migration
 from offsetwise.model import (
     Batch,
     BelongsTo,
@@ -95,7 +96,7 @@ FIRES: dict[str, tuple[MigrationCase, str, str]] = {
         "from 2025-12-31T23:00:00Z, 1 h before",
     ),
     "sink that remembers batch ids": (
-        migration(job=JobStatement(sink="delta")),
+        migration(job=JobTraits(sink="delta")),
         "SINK_BATCH_IDS",
         "The delta sink may have recorded batches up to 6",
     ),
@@ -194,7 +195,7 @@ SILENT: dict[str, tuple[MigrationCase, str]] = {
     ),
     "group state not read": (migration(checkpoint=None, old_group=GroupState(name="etl")), "READER_SUSPECTED"),
     "sink not stated": (migration(), "SINK_BATCH_IDS"),
-    "sink without batch ids": (migration(job=JobStatement(sink="kafka")), "SINK_BATCH_IDS"),
+    "sink without batch ids": (migration(job=JobTraits(sink="kafka")), "SINK_BATCH_IDS"),
 }
 
 

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from offsetwise.findings import Case, JobStatement, judge
+from offsetwise.config import JobTraits
+from offsetwise.findings import Case, judge
 from offsetwise.model import (
     Ahead,
     BelongsTo,
@@ -23,7 +24,6 @@ from offsetwise.model import (
 from tests.findings.cases import (
     HOUR_MS,
     NOW_MS,
-    READ_COMMITTED,
     ROW,
     case,
     pending,
@@ -34,7 +34,7 @@ from tests.findings.cases import (
 )
 from tests.with_cases import with_cases
 
-TOLERANT = JobStatement(tolerates_replay=True)
+TOLERANT = JobTraits(tolerates_replay=True)
 UNEXAMINED = Ahead(examined=False)
 UNREAD = LogRange(log_start=None, lso=None, hw=None)
 
@@ -173,7 +173,7 @@ FIRES: dict[str, tuple[Case, str, str]] = {
         "3 records that no record of the old log explains lie among",
     ),
     "aborted records visible to a read_committed job": (
-        case(job=READ_COMMITTED, aborted_visible=60),
+        case(isolation=IsolationLevel.READ_COMMITTED, aborted_visible=60),
         "ABORTED_VISIBLE",
         "60 records near the position were aborted",
     ),
@@ -183,7 +183,7 @@ FIRES: dict[str, tuple[Case, str, str]] = {
         "Resuming at 950 would read up to 12 records twice",
     ),
     "unknown replay of a bounded place": (
-        case(row(replay=None, exactness=Exactness.BOUNDED), job=JobStatement(stateful=True, tolerates_replay=False)),
+        case(row(replay=None, exactness=Exactness.BOUNDED), job=JobTraits(stateful=True, tolerates_replay=False)),
         "REPLAY_NOT_TOLERATED",
         "how many is unknown, and the job is not stated to tolerate that and keeps state",
     ),
@@ -254,7 +254,7 @@ FIRES: dict[str, tuple[Case, str, str]] = {
     "foreign records ahead of a job that reads committed ones": (
         case(
             row(ahead=Ahead(examined=True, missing=0, duplicated=0, foreign=2), exactness=Exactness.POSITION_EXACT),
-            job=JobStatement(isolation=IsolationLevel.READ_COMMITTED),
+            isolation=IsolationLevel.READ_COMMITTED,
         ),
         "FOREIGN_AHEAD",
         "2 records ahead of the place on the new cluster come from no committed record of the old log",
@@ -281,7 +281,7 @@ FIRES: dict[str, tuple[Case, str, str]] = {
         "950 on the new cluster, keeps its old timestamp and may be deleted from 2026-01-01T01:00:00Z on",
     ),
     "read_committed job past the last stable offset": (
-        case(row(old=LogRange(log_start=100, lso=1040, hw=1200)), job=READ_COMMITTED),
+        case(row(old=LogRange(log_start=100, lso=1040, hw=1200)), isolation=IsolationLevel.READ_COMMITTED),
         "ISOLATION_DIFFERS",
         "is at 1,050, 10 offsets past the last stable offset of the old log (1,040)",
     ),
@@ -401,7 +401,7 @@ SILENT: dict[str, tuple[Case, str]] = {
     ),
     "foreign records not counted": (case(row(foreign_below=None)), "NATIVE_BELOW"),
     "aborted records for a read_uncommitted job": (case(aborted_visible=60), "ABORTED_VISIBLE"),
-    "aborted records not counted": (case(job=READ_COMMITTED), "ABORTED_VISIBLE"),
+    "aborted records not counted": (case(isolation=IsolationLevel.READ_COMMITTED), "ABORTED_VISIBLE"),
     "replay not counted on a proven place": (case(row(replay=None)), "REPLAY_NOT_TOLERATED"),
     "claimed place blocks by itself": (
         case(row(exactness=Exactness.CLAIMED, replay=None)),
@@ -453,7 +453,7 @@ SILENT: dict[str, tuple[Case, str]] = {
         "ISOLATION_DIFFERS",
     ),
     "position past the old end": (
-        case(row(old=LogRange(log_start=100, lso=1000, hw=1000)), job=READ_COMMITTED),
+        case(row(old=LogRange(log_start=100, lso=1000, hw=1000)), isolation=IsolationLevel.READ_COMMITTED),
         "ISOLATION_DIFFERS",
     ),
     "compaction explains what is missing": (

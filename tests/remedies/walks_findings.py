@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from offsetwise.findings import Case, JobStatement, MigrationCase, judge, judge_migration
+from offsetwise.config import JobTraits
+from offsetwise.findings import Case, MigrationCase, judge, judge_migration
 from offsetwise.model import Ahead, BelongsTo, Cluster, Exactness, GroupState, IsolationLevel, LogRange, OffsetReset
 from tests.findings import test_committed as of_commits
 from tests.findings import test_migration_findings as of_migrations
@@ -95,7 +96,7 @@ partition(
     "partition without a commit of the group",
     replace(
         of_partitions.FIRES["partition without a commit of the group"][0],
-        job=JobStatement(auto_offset_reset=OffsetReset.LATEST),
+        job=JobTraits(auto_offset_reset=OffsetReset.LATEST),
     ),
 )
 
@@ -123,7 +124,7 @@ partition(
     "aborted_visible",
     "Mirror the topic again",
     "aborted records visible to a read_committed job",
-    case(job=JobStatement(isolation=IsolationLevel.READ_COMMITTED), aborted_visible=0),
+    case(isolation=IsolationLevel.READ_COMMITTED, aborted_visible=0),
 )
 partition("logs", "missing_ahead", "Let the mirror catch up", "unread records missing", case())
 partition(
@@ -176,7 +177,7 @@ partition(
     "replay_not_tolerated",
     "Narrow the",
     "replay for a job that is not said to tolerate it",
-    case(row(replay=12, exactness=Exactness.BOUNDED), job=JobStatement(tolerates_replay=True)),
+    case(row(replay=12, exactness=Exactness.BOUNDED), job=JobTraits(tolerates_replay=True)),
 )
 partition("place", "replay", "Make sure that the sink drops", "replay for a job that tolerates it", case())
 partition("place", "pending_batch_differs", "Let the pending batch commit", "pending batch holds other records", case())

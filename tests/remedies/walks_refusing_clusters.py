@@ -23,8 +23,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exported 
 
 import offsetwise as ow
 from offsetwise.client_properties import ClientProperties
+from offsetwise.config import JobTraits
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.findings import JobStatement, judge_migration
+from offsetwise.findings import judge_migration
 from offsetwise.lab.brokers import jvm
 from offsetwise.model import Outcome, Problem
 from offsetwise.plan.sinks.gate import RESTORE
@@ -105,7 +106,7 @@ def sink_moves_with_pending(_: Scene) -> Steps:
     case = migration(
         checkpoint=of_commits.savepoint("v1"),
         rows=(row(),),
-        job=JobStatement(sink_cluster="old", new_sink_cluster="new"),
+        job=JobTraits(sink_cluster="old", new_sink_cluster="new"),
     )
 
     def settled_and_marked() -> None:

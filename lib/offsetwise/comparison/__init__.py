@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from offsetwise.comparison.subjects import ReadSubject, read_before
 from offsetwise.config import Migration
-from offsetwise.findings import Case, JobStatement, MigrationCase, TopicCase, describe, judge, judge_migration
+from offsetwise.findings import Case, MigrationCase, TopicCase, describe, judge, judge_migration
 from offsetwise.model import (
     AnyPosition,
     BelongsTo,
@@ -313,7 +313,8 @@ def _judged(scene: Scene, match: Match, belongs_to: BelongsTo) -> tuple[Partitio
             old_topic=scene.topics[Cluster.OLD].get(position.topic),
             new_topic=scene.topics[Cluster.NEW].get(position.new_topic),
             of_group=position.of_group,
-            job=_job(scene),
+            job=scene.subject.traits,
+            isolation=position.isolation,
             link=scene.migration.link,
             writers=scene.migration.writers,
             belongs_to=belongs_to,
@@ -341,7 +342,7 @@ def _migration_case(scene: Scene, rows: tuple[PartitionComparison, ...], belongs
         new=scene.new,
         checkpoint=scene.subject.read,
         belongs_to=belongs_to,
-        job=_job(scene),
+        job=scene.subject.traits,
         link=scene.migration.link,
         topics=tuple(
             TopicCase(
@@ -359,22 +360,6 @@ def _migration_case(scene: Scene, rows: tuple[PartitionComparison, ...], belongs
         old_group=scene.group(Cluster.OLD),
         new_group=scene.group(Cluster.NEW),
         committed=scene.old.group(scene.subject.traits.commits_to),
-    )
-
-
-def _job(scene: Scene) -> JobStatement:
-    traits = scene.subject.traits
-    return JobStatement(
-        isolation=scene.migration.isolation_level,
-        auto_offset_reset=traits.auto_offset_reset,
-        stateful=traits.stateful,
-        watermark_ms=traits.watermark_ms,
-        sink=traits.sink,
-        tolerates_replay=traits.tolerates_replay,
-        transaction_timeout_ms=traits.transaction_timeout_ms,
-        sink_servers=traits.sink_servers,
-        sink_cluster=traits.sink_cluster,
-        new_sink_cluster=traits.new_sink_cluster,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Protocol
 
 from offsetwise.model import (
     BelongsTo,
@@ -24,22 +25,40 @@ from offsetwise.model import (
 from offsetwise.transactions.report import SinkAnswer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobStatement:
-    """What the migration file says about the job. None is not stated."""
+class JobStatement(Protocol):
+    """What the migration file says about the job, as `config.JobTraits` has it. None is not stated."""
 
-    isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
-    auto_offset_reset: OffsetReset | None = None
-    stateful: bool | None = None
-    watermark_ms: int | None = None
-    sink: str | None = None
-    tolerates_replay: bool | None = None
-    transaction_timeout_ms: int | None = None
-    sink_servers: str | None = None
-    sink_cluster: str | None = None
-    """What the migration file calls the cluster that the sink writes to."""
-    new_sink_cluster: str | None = None
-    """Likewise once the job has moved; None where it stays."""
+    @property
+    def auto_offset_reset(self) -> OffsetReset | None:
+        """Where the client of a group begins in a partition without a commit."""
+
+    @property
+    def stateful(self) -> bool | None:
+        """Whether it keeps state."""
+
+    @property
+    def tolerates_replay(self) -> bool | None:
+        """Whether it may read records twice."""
+
+    @property
+    def sink(self) -> str | None:
+        """What it writes to, in one word."""
+
+    @property
+    def transaction_timeout_ms(self) -> int | None:
+        """`transaction.timeout.ms` of the sink's producer."""
+
+    @property
+    def sink_servers(self) -> str | None:
+        """HOST:PORT of the cluster that the sink writes to."""
+
+    @property
+    def sink_cluster(self) -> str | None:
+        """What the migration file calls that cluster."""
+
+    @property
+    def new_sink_cluster(self) -> str | None:
+        """Likewise once the job has moved; None where it stays."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +78,8 @@ class Case:
     belongs_to: BelongsTo
     now_ms: int
     """When the clusters were read (not when somebody looks at the comparison)."""
+    isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
+    """What the job reads of logs."""
     of_group: bool = False
     """Whether a consumer group is compared."""
     reasons: frozenset[str] = frozenset()

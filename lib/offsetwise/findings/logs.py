@@ -132,7 +132,7 @@ def open_transaction(case: Case) -> Iterator[str]:
 )
 def aborted_visible(case: Case) -> Iterator[str]:
     """Records of aborted transactions are ordinary records on the new log, for a read_committed job."""
-    if case.job.isolation is not IsolationLevel.READ_COMMITTED or not case.aborted_visible:
+    if case.isolation is not IsolationLevel.READ_COMMITTED or not case.aborted_visible:
         return
     verb = "was" if case.aborted_visible == 1 else "were"
     yield (
@@ -205,7 +205,7 @@ def foreign_ahead(case: Case) -> Iterator[str]:
         return
     verb = "comes" if row.ahead.foreign == 1 else "come"
     # The mirror copies what is not committed, and a job that reads committed records never compares it.
-    known = "committed record" if case.job.isolation is IsolationLevel.READ_COMMITTED else "record"
+    known = "committed record" if case.isolation is IsolationLevel.READ_COMMITTED else "record"
     yield (
         f"{many(row.ahead.foreign, 'record')} ahead of the place on the new cluster {verb} from no {known} of the old "
         "log."

@@ -277,7 +277,7 @@ def pending_batch_differs(case: Case) -> Iterator[str]:
 def isolation_differs(case: Case) -> Iterator[str]:
     """A read_committed job cannot stand past the last stable offset."""
     row = case.row
-    if case.job.isolation is not IsolationLevel.READ_COMMITTED or row.old_offset is None or row.old.lso is None:
+    if case.isolation is not IsolationLevel.READ_COMMITTED or row.old_offset is None or row.old.lso is None:
         return
     if row.old_offset <= row.old.lso or row.old.hw is None or row.old_offset > row.old.hw:
         return

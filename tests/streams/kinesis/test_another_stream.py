@@ -13,9 +13,9 @@ import pytest
 
 import offsetwise as ow
 from offsetwise import files, workflow
-from offsetwise.config import load_migration
+from offsetwise.config import JobTraits, load_migration
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.findings.case import JobStatement, MigrationCase, TopicCase
+from offsetwise.findings.case import MigrationCase, TopicCase
 from offsetwise.model import Checkpoint, Exactness, Link
 from offsetwise.pipeline.session import is_open
 from offsetwise.plan import options
@@ -302,7 +302,7 @@ def case_of(made: ow.Comparison, checkpoint: Checkpoint) -> MigrationCase:
         new=observed.snapshots[1],
         checkpoint=checkpoint,
         belongs_to=observed.belongs_to,
-        job=JobStatement(),
+        job=JobTraits(),
         link=Link.OTHER,
         topics=tuple(TopicCase(old_name=old, old=None, new=there[new]) for old, new in names.items()),
         rows=observed.partitions,
