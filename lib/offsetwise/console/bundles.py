@@ -16,7 +16,6 @@ from offsetwise.lag.view import LagView, PartitionView
 from offsetwise.model import Cluster, Comparison, Subject
 from offsetwise.progress import Progress
 from offsetwise.review.bundle import MAX_PACKED_BYTES, Bundle, open_bundle
-from offsetwise.watch.background import Sampling
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,10 +96,6 @@ class BundleReader(Reader):
             if migration in self._observed
             else super().lag_of_partition(migration, subject, window_ms, key, progress)
         )
-
-    def sampling(self, migration: str) -> Sampling | None:
-        """Say what this process's sampler of a migration does."""
-        return None if migration in self._observed else super().sampling(migration)
 
 
 def load(paths: Sequence[Path]) -> tuple[Handed, ...]:
