@@ -227,8 +227,8 @@ class World:
     def ends(self, cluster: str, transactions: tuple[PlannedTransaction, ...]) -> Ends:
         return self.live.ends(cluster, transactions)
 
-    def digests(self, uri: str, paths: tuple[str, ...]) -> Mapping[str, str]:
-        return self.live.digests(uri, paths)
+    def digests(self, checkpoint: Checkpoint, paths: tuple[str, ...]) -> Mapping[str, str]:
+        return self.live.digests(checkpoint, paths)
 
     def stretches(self, side: Cluster, wanted: Sequence[Stretch], *, salt: bytes) -> Sequence[ReadStretch]:
         return self.live.stretches(side, wanted, salt=salt)

@@ -45,9 +45,9 @@ class LiveReaders:
         read = open_tree(folder, roots=self._roots).for_large_files().read_many(dict.fromkeys(paths))
         return {path: data for path, data in read.items() if isinstance(data, bytes)}
 
-    def digests(self, uri: str, paths: tuple[str, ...]) -> Mapping[str, str]:
-        """Give the SHA-256 of files of a checkpoint."""
-        return digests(self.migration, uri, paths)
+    def digests(self, checkpoint: Checkpoint, paths: tuple[str, ...]) -> Mapping[str, str]:
+        """Read the SHA-256 of files of a checkpoint."""
+        return digests(self.migration, checkpoint, paths)
 
     def transactions(self, plan: Plan) -> SinkTransactions:
         """Look twice at the transactions of the job's sinks."""

@@ -68,8 +68,8 @@ class Readers(RecordReader, StretchReader, Protocol):
             CheckpointError: It is none.
         """
 
-    def digests(self, uri: str, paths: tuple[str, ...]) -> Mapping[str, str]:
-        """Give the SHA-256, in hex, of files of a checkpoint; one that cannot be read is left out.
+    def digests(self, checkpoint: Checkpoint, paths: tuple[str, ...]) -> Mapping[str, str]:
+        """Read the SHA-256, in hex, of files of a checkpoint; one that cannot be read is left out.
 
         Raises:
             StorageError: The checkpoint cannot be opened.

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from offsetwise.config import Migration
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.engines.registry import engine_of
 from offsetwise.errors import CheckpointError, ConfigError, OffsetwiseError, PlanError, StorageError
 from offsetwise.findings.committed import open_transactions
 from offsetwise.model import (
@@ -240,9 +239,7 @@ def _checkpoint(
         return None, {}
     try:
         found = read_checkpoint(wanted.uri, roots=migration.checkpoint_roots, batches=0)
-        if engine_of(found.engine).reads_files:
-            return found, dict(found.pins)
-        return found, digests(migration, wanted.uri, [path for path, _ in wanted.files])
+        return found, digests(migration, found, [path for path, _ in wanted.files])
     except (CheckpointError, StorageError):
         return None, {}
 

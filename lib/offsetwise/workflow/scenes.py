@@ -12,7 +12,8 @@ from typing import Final
 from offsetwise.comparison import Scene, positions_of, standings_of
 from offsetwise.comparison.subjects import ReadSubject
 from offsetwise.config import CheckpointConfig, Migration
-from offsetwise.engines.checkpoint import is_of_rows, read_checkpoint
+from offsetwise.engines.checkpoint import read_checkpoint
+from offsetwise.engines.registry import engine_of
 from offsetwise.errors import CheckpointError, ClusterError, ConfigError, OffsetwiseError, SameClusterError
 from offsetwise.findings.reading import blocking_problems, remedies
 from offsetwise.model import BelongsTo, Checkpoint, Cluster, Snapshot, SourcePosition, Subject
@@ -195,7 +196,7 @@ def _checkpoint(migration: Migration, config: CheckpointConfig, wanted: WantedJo
         return read
     rewinding = require_rewinding(read)
     path = rewinding.file(rewind_to)
-    found = digests(migration, config.uri, [path])
+    found = digests(migration, read, [path])
     made = rewinding.to(read, rewind_to, files=tuple(found.items()))
     if not found:
         raise CheckpointError(
@@ -206,12 +207,11 @@ def _checkpoint(migration: Migration, config: CheckpointConfig, wanted: WantedJo
     return made
 
 
-def digests(migration: Migration, uri: str, paths: Sequence[str]) -> dict[str, str]:
-    """Give the SHA-256 of files of a checkpoint, by path; those that cannot be read are left out. Rows have one too."""
-    if is_of_rows(uri, roots=migration.checkpoint_roots):
-        found = dict(read_checkpoint(uri, roots=migration.checkpoint_roots, batches=0).pins)
-        return {path: found[path] for path in paths if path in found}
-    read = open_tree(uri, roots=migration.checkpoint_roots).for_large_files().read_many(dict.fromkeys(paths))
+def digests(migration: Migration, checkpoint: Checkpoint, paths: Sequence[str]) -> dict[str, str]:
+    """Read the SHA-256 of files of a checkpoint, by path; those that cannot be read are left out. Rows have one too."""
+    if engine_of(checkpoint.engine).reads_files:
+        return dict(checkpoint.pins)
+    read = open_tree(checkpoint.uri, roots=migration.checkpoint_roots).for_large_files().read_many(dict.fromkeys(paths))
     return {path: hashlib.sha256(data).hexdigest() for path, data in read.items() if isinstance(data, bytes)}
 
 

@@ -13,7 +13,6 @@ from typing import Final
 from offsetwise.apply.readers import Readers
 from offsetwise.apply.recheck.proofs import RecheckResult, proofs_again
 from offsetwise.apply.recheck.several import several_again
-from offsetwise.engines.registry import engine_of
 from offsetwise.errors import ApplyError, OffsetwiseError, StalePlanError
 from offsetwise.findings.migration import reader_suspected
 from offsetwise.model import (
@@ -141,8 +140,7 @@ def _checkpoint(
         return None, {}, []
     try:
         now = readers.checkpoint(wanted.uri)
-        pinned = engine_of(now.engine).reads_files
-        files = dict(now.pins) if pinned else readers.digests(wanted.uri, tuple(path for path, _ in wanted.files))
+        files = readers.digests(now, tuple(path for path, _ in wanted.files))
     except OffsetwiseError as error:
         return None, {}, [RecheckResult(outcome=Outcome.UNKNOWN, told=error.problem)]
     running = (each.message for each in now.problems if each.code == reader_suspected.code)
