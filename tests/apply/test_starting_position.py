@@ -14,6 +14,7 @@ from offsetwise.apply.writing import StepStanding
 from offsetwise.engines.spark.kinesis import parse_line
 from offsetwise.errors import ApplyError
 from offsetwise.model import ShardRange, SourcePosition, Start, StepState, Turnout
+from offsetwise.plan.exports import starting_form, starting_offsets
 from offsetwise.plan.target import target_type
 from offsetwise.position import Position
 from offsetwise.streams.kinesis.spec import AT_UNKNOWN_TIME, LATEST, SHARD_END, TRIM_HORIZON, after, at, at_time
@@ -53,6 +54,16 @@ def test_it_is_written_verified_and_taken_back(tmp_path: Path) -> None:
     assert not file.exists()
 
 
+def test_a_draft_of_it_is_no_json_so_that_no_query_begins_by_it() -> None:
+    plan = shard_plan(DATA / CHAIN, TARGET, stream="chain")
+    form = starting_form(plan)
+    draft = form.draft(starting_offsets(plan), "DRAFT: plan 1 is not approved")
+
+    assert draft.splitlines() == ["DRAFT: plan 1 is not approved", starting_offsets(plan).strip()]
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(draft)
+
+
 @with_cases(
     ("place", "kind", "position"),
     [
@@ -89,6 +100,8 @@ def test_a_place_without_a_word_is_refused(tmp_path: Path, place: Position, why:
     assert [each.code for each in target_type(TARGET.kind).unfit(plan)] == ["PLACE_NOT_HELD"]
     with pytest.raises(ApplyError, match=why):
         WRITER.prepare(plan, TARGET, context(tmp_path))
+    with pytest.raises(ApplyError, match=why):
+        starting_offsets(plan)
 
 
 def test_an_open_shard_without_a_position_is_refused_and_a_closed_one_is_not() -> None:

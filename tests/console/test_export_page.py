@@ -12,29 +12,34 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from offsetwise import files
+from offsetwise import files, workflow
 from offsetwise.approval import keygen, sign, write_keys
+from offsetwise.bundled import Bundled
 from offsetwise.config import TrustedKey
 from offsetwise.console.board import Seat
 from offsetwise.console.plan import export
 from offsetwise.console.server import access
 from offsetwise.errors import PlanError, StoreUnreachableError
-from offsetwise.model import PlannedPosition, Receipt, Target, TopicRequirement
+from offsetwise.model import Plan, PlannedPosition, Receipt, Target, TopicRequirement
 from offsetwise.plan.draft import totals_of
 from offsetwise.plan.reading import read_plan
+from offsetwise.plan.request import DraftRequest
 from offsetwise.review.access import SignIn
-from offsetwise.review.answers import SavedVersion
+from offsetwise.review.answers import Approved, SavedVersion
 from offsetwise.review.exports import ExportKind
 from offsetwise.review.people import Person
 from offsetwise.review.view import PlansView
 from offsetwise.store.reviews import Reviews
 from offsetwise.store.store import open_store
+from offsetwise.targets import StartingPosition
+from offsetwise.targets.starting_position.spec import starting_position
 from tests.approval.signed import PLAN
 from tests.console.boards import ADA, RITA, STRANGER, VERA, Stage, here, now, stage
 from tests.console.conftest import words
 from tests.plans import steps_of
 from tests.review.people import ISSUER
 from tests.review.test_bundle import packed
+from tests.subjects import checkpoint
 from tests.with_cases import with_cases
 
 __all__ = ["here"]
@@ -63,6 +68,19 @@ def approved(here: Stage, **changes: Any) -> SavedVersion:
     saved = here.scene.submitted(ADA, requirements=requirements, **changes)
     here.scene.approve(RITA, saved)
     return saved
+
+
+def of_shards(here: Stage) -> Plan:
+    """Draft a plan of the Kinesis sample that writes a starting position."""
+    kinesis, names = Bundled.KINESIS, here.scene.board.credits(ADA)
+    seen = workflow.with_sample_snapshots(workflow.sample_comparison("orders-query", kinesis), kinesis)
+    return workflow.draft(
+        workflow.sample(kinesis),
+        checkpoint("orders-query"),
+        DraftRequest(targets=(StartingPosition(),), author=names.author, identities=names.identities),
+        drafted_at="2026-03-01T09:00:00Z",
+        comparison=seen,
+    )
 
 
 def bring(page: AppTest, key: str, content: bytes, name: str = "file.json") -> AppTest:
@@ -100,6 +118,23 @@ class TestTakingOut:
         shown = [code.value for code in page.code]
         assert f'.option("startingOffsets", open("{name}.starting-offsets.json").read())' in shown
         assert any("--group orders-etl --reset-offsets --from-file" in each and "--dry-run" in each for each in shown)
+
+    def test_for_kinesis_there_is_the_file_that_apply_writes_and_the_option_that_takes_it(self, here: Stage) -> None:
+        plan = of_shards(here)
+        saved = here.scene.board.save_draft(ADA, files.dump(plan).encode())
+        assert isinstance(saved, SavedVersion), saved
+        here.scene.board.submit(ADA, saved.plan, saved.digest)
+        answer = here.scene.approve(RITA, saved, typed="orders")
+        assert isinstance(answer, Approved), answer
+        page = here.open(PAGE, VERA)
+        assert not page.exception
+        name = f"plan-{saved.digest[:8]}"
+        written = f"{name}.starting-position.json"
+        assert set(offered(page)) == {"kit", f"{name}.json", f"{name}.approval-1.json", written}
+        assert f'.option("startingposition", open("{written}").read())  # qubole' in words(page)
+        assert "**Starting position**" in words(page)
+        (file,) = here.scene.board.export(VERA, saved.plan, ExportKind.STARTING_OFFSETS)
+        assert file.content.decode() == starting_position(plan)
 
     def test_the_digest_shown_is_that_of_the_bytes_offered(self, here: Stage) -> None:
         saved = approved(here)

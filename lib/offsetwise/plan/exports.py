@@ -14,7 +14,7 @@ from offsetwise.errors import ApplyError, PlanError
 from offsetwise.findings.logs import partition_missing
 from offsetwise.model import Plan, PlannedPosition, Problem, TopicPartition
 from offsetwise.plan.moving import StartingOffsets, moving_of
-from offsetwise.plan.target import groups_of
+from offsetwise.plan.target import groups_of, target_type
 from offsetwise.position import offset_of
 
 _TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
@@ -25,32 +25,39 @@ _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 def starting_offsets(plan: Plan) -> str:
-    """Give where a job without positions of its own begins, exactly all partitions, as its engine is told.
+    """Give where a job without positions of its own begins, exactly all partitions, as it is told.
 
-    For Spark the JSON of the option `startingOffsets`; for Flink the words of SQL, Java and Python.
+    For Spark the JSON of the option `startingOffsets`; for Flink the words of SQL, Java and Python; for a plan that
+    writes where a job begins in a stream of Kinesis, exactly that file.
 
     Raises:
         PlanError: Its engine is not told offsets, or not those of several sources, or a partition of a topic is
             missing.
+        ApplyError: What the plan writes cannot hold one of its positions.
     """
     return starting_form(plan).text(plan)
 
 
 def starting_form(plan: Plan) -> StartingOffsets:
-    """Give how the engine of a plan's job is told where to begin.
+    """Return how the job of a plan is told where to begin.
 
     Raises:
         PlanError: It is not told offsets.
     """
-    engine = plan.requirements.engine
-    form = moving_of(engine).starting_offsets
+    form = known_form(plan)
     if form is None:
         raise PlanError(
             f"startingOffsets: expected a job that can be told to begin at offsets, found one of "
-            f"{keeper_of(engine).label}. Nothing was printed.",
+            f"{keeper_of(plan.requirements.engine).label}. Nothing was printed.",
             fix="Export the plan in another form, or apply it.",
         )
     return form
+
+
+def known_form(plan: Plan) -> StartingOffsets | None:
+    """Return how the job of a plan is told where to begin: as what it writes says it, or else as its engine is told."""
+    written = (target_type(target.kind).start for target in plan.targets)
+    return next((form for form in written if form is not None), moving_of(plan.requirements.engine).starting_offsets)
 
 
 def whole_topics(

@@ -21,21 +21,25 @@ def _nothing_tells(plan: Plan) -> Iterable[GateCheck]:  # noqa: ARG001 - as ever
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartingOffsets:
-    """How an engine is told where a job without positions of its own begins."""
+    """How a job without positions of its own is told where it begins: by its engine, or by what one target writes."""
 
     text: Callable[[Plan], str]
-    """What the file says; a `PlanError` where it cannot say it."""
+    """What the file says; a `PlanError` or an `ApplyError` where it cannot say it."""
+    about: str
+    """What the file is for, for people."""
     suffix: str
     """Of the file's name, without the dot."""
     mime: str
     draft: Callable[[str, str], str]
     """From the text, and a sentence that says nobody agreed to it, makes one that no job begins by."""
+    name: str = "starting-offsets"
+    """Of the file, behind the plan's."""
     against: Against = unopposed
     """What speaks against beginning so."""
     by_source: bool = False
     """Whether each source has offsets of its own in it, so that two may read one partition."""
     use: str | None = None
-    """The line of the job that takes the file, whose name stands for `{}`; None where a person copies from it."""
+    """The line of the job that takes the file, whose name stands for `{0}`; None where a person copies from it."""
     verification: str | None = None
     """The module whose `began_as_told` holds the file, and a checkpoint of the new job, against the plan."""
     seen: str = ""

@@ -19,6 +19,7 @@ from offsetwise.model import (
     TableBefore,
     Target,
 )
+from offsetwise.plan.moving import StartingOffsets
 from offsetwise.plan.recorded import notes_of_output
 from offsetwise.plan.settings import Recorded, Settings, Takers
 from offsetwise.plan.ways import Way
@@ -84,6 +85,8 @@ class TargetType(ABC):
     """The ways to move a job that write it, beside those that an engine has for its own jobs."""
     decisions: ClassVar[tuple[Decision, ...]] = ()
     """Which transactions it ends, by what was decided about them."""
+    start: ClassVar[StartingOffsets | None] = None
+    """How what it writes tells a job where to begin; None: as the job's engine is told, or it tells no such thing."""
     notes: ClassVar[frozenset[str]] = frozenset()
     """Names under which its writer notes in the journal what it needs to go on."""
 

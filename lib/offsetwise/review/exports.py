@@ -39,7 +39,7 @@ class ExportKind(StrEnum):
     APPROVAL = "approval"
     """One file for each approval, as `apply` takes it."""
     STARTING_OFFSETS = "starting-offsets"
-    """The JSON of Spark's option."""
+    """Where a job without positions of its own begins, as it is told."""
     GROUPS_CSV = "groups-csv"
     """The file of `kafka-consumer-groups --from-file`."""
 
@@ -79,6 +79,7 @@ def exported(
 
     Raises:
         PlanError: The plan cannot be said in that form.
+        ApplyError: Nor can what it writes.
     """
     if kind is ExportKind.APPROVAL:
         return _approval_files(digest, dict.fromkeys(envelopes, mark) | dict.fromkeys(withdrawn, SheetMark.WITHDRAWN))
@@ -90,7 +91,7 @@ def exported(
     if kind is ExportKind.STARTING_OFFSETS:
         form = starting_form(plan)
         text = form.draft(form.text(plan), draft) if nobody_may else form.text(plan)
-        return (_file(f"{begin}.starting-offsets.{form.suffix}", text.encode(), form.mime, digest, mark),)
+        return (_file(f"{begin}.{form.name}.{form.suffix}", text.encode(), form.mime, digest, mark),)
     lines = consumer_groups_csv(plan)
     text = f"{draft}\n{lines}" if nobody_may else lines
     return (_file(f"{begin}.groups.csv", text.encode(), "text/csv", digest, mark),)

@@ -17,7 +17,6 @@ from offsetwise.apply.verification import seen
 from offsetwise.apply.writing import Context, FileChange, NumberChange, Preview, SeenPlace, StepStanding, Writer
 from offsetwise.errors import ApplyError, OutputError
 from offsetwise.model import Plan, ReceiptStep, StepState, Target, Turnout, WrittenFile
-from offsetwise.plan.target import TargetType
 
 
 def changed(plan: Plan, step: ReceiptStep, readers: Readers, text: str) -> list[seen.Seen]:
@@ -158,11 +157,10 @@ class TextFileWriter(Writer):
         return local_place(uri, context.write_roots, what=f"file for {self.called}", fix=self.fix)
 
 
-def writer_of_start(kind: TargetType, text: Callable[[Plan], str], *, called: str, fix: str) -> TextFileWriter:
+def writer_of_start(text: Callable[[Plan], str], *, called: str, fix: str) -> TextFileWriter:
     """Give the writer of a file in which a job of shards is told where it begins."""
 
     def content(plan: Plan) -> tuple[str, tuple[NumberChange, ...]]:
-        kind.require_fit(plan, f"The {called}")
         return text(plan), ()
 
     return TextFileWriter(content=content, called=called, parts="shard(s)", fix=fix)

@@ -19,10 +19,9 @@ from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, downloads
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import markdown, plain
-from offsetwise.errors import PlanError
+from offsetwise.errors import ApplyError, PlanError
 from offsetwise.model import Plan
-from offsetwise.plan.exports import starting_form
-from offsetwise.plan.moving import moving_of
+from offsetwise.plan.exports import known_form, starting_form
 from offsetwise.plan.target import TargetRole, groups_of, target_type
 from offsetwise.review.exports import Destination, Export, ExportKind, commands, groups_command, output_of
 from offsetwise.review.sheet import Sheet, SheetMark
@@ -61,19 +60,15 @@ class File:
     sha256: str
 
 
-TITLES: Final = {
-    ExportKind.PLAN: "Plan",
-    ExportKind.APPROVAL: "Approvals",
-    ExportKind.STARTING_OFFSETS: "Starting offsets",
-    ExportKind.GROUPS_CSV: "Consumer group CSV",
+_ABOUT: Final = {
+    ExportKind.PLAN: ("Plan", "What `offsetwise apply` reads: every byte as it was decided about."),
+    ExportKind.APPROVAL: (
+        "Approvals",
+        "The signed envelopes. `apply` believes these and its own list of keys, never this console.",
+    ),
+    ExportKind.GROUPS_CSV: ("Consumer group CSV", "For `kafka-consumer-groups`, where a group is reset by hand."),
 }
-ABOUT: Final = {
-    ExportKind.PLAN: "What `offsetwise apply` reads: every byte as it was decided about.",
-    ExportKind.APPROVAL: "The signed envelopes. `apply` believes these and its own list of keys, never this console.",
-    ExportKind.STARTING_OFFSETS: "For a job that starts anew and gives up its state: Spark's option, or Flink's "
-    "words in SQL, Java and Python.",
-    ExportKind.GROUPS_CSV: "For `kafka-consumer-groups`, where a group is reset by hand.",
-}
+"""The title of each kind and what it is for; how a job is told where to begin has its own."""
 _WHY_DRAFT: Final = {
     State.DRAFT: "it was not submitted",
     State.SUBMITTED: "it waits for decisions",
@@ -198,7 +193,7 @@ def kinds_of(plan: Plan) -> tuple[ExportKind, ...]:
     """Return the kinds of files that fit a plan: what it does not write is no file of another tool either."""
     starts = any(target_type(each.kind).role is TargetRole.START for each in plan.targets)
     left_out = {
-        *(() if starts and moving_of(plan.requirements.engine).starting_offsets else (ExportKind.STARTING_OFFSETS,)),
+        *(() if starts and known_form(plan) is not None else (ExportKind.STARTING_OFFSETS,)),
         *(() if _groups(plan) else (ExportKind.GROUPS_CSV,)),
     }
     return tuple(kind for kind in ExportKind if kind not in left_out)
@@ -219,10 +214,11 @@ def on_command_line(sheet: Sheet, destination: Destination) -> None:
 
 
 def _kind(seat: board.Seat, sheet: Sheet, kind: ExportKind, destination: Destination) -> None:
-    st.markdown(f"**{TITLES[kind]}**  \n:gray[{ABOUT[kind]}]")
+    title, about = _described(kind, sheet.plan)
+    st.markdown(f"**{title}**  \n:gray[{about}]")
     try:
         files = files_of(seat, sheet, kind)
-    except PlanError as error:
+    except (PlanError, ApplyError) as error:
         st.markdown(f":material/block: {markdown(error.problem)}  \n:gray[{markdown(error.fix)}]")
         return
     if not files:
@@ -239,6 +235,14 @@ def _kind(seat: board.Seat, sheet: Sheet, kind: ExportKind, destination: Destina
         lines = use(kind, file.export, sheet.plan, destination)
         if lines is not None:
             st.code(lines, language=None, wrap_lines=True)
+
+
+def _described(kind: ExportKind, plan: Plan) -> tuple[str, str]:
+    """Return the title of a kind of file, and what it is for."""
+    if kind is not ExportKind.STARTING_OFFSETS:
+        return _ABOUT[kind]
+    form = starting_form(plan)
+    return form.name.replace("-", " ").capitalize(), form.about
 
 
 def _file(file: File) -> None:

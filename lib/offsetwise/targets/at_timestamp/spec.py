@@ -13,6 +13,7 @@ from typing import Final
 from offsetwise.config import JobTraits
 from offsetwise.findings.place import replay_not_tolerated
 from offsetwise.model import Comparison, Plan, PlannedPosition, Problem, ReceiptStep, Start
+from offsetwise.plan.moving import StartingOffsets
 from offsetwise.plan.recorded import made_text
 from offsetwise.plan.refusals import place_not_held, sources
 from offsetwise.plan.target import OutputTarget, TargetRole
@@ -36,6 +37,16 @@ def start_time(plan: Plan) -> str:
         "replay_seconds": {shard: (at_ms - begin_ms) // 1000 for shard, at_ms in sorted(times.items())},
     }
     return json.dumps(body, indent=2) + "\n"
+
+
+def fitting_time(plan: Plan) -> str:
+    """Give the file's text of a plan that it can hold.
+
+    Raises:
+        ApplyError: It cannot hold it.
+    """
+    TYPE.require_fit(plan, "The start time")
+    return start_time(plan)
 
 
 def _read_until_ms(one: PlannedPosition) -> int | None:
@@ -66,6 +77,14 @@ class AtTimestampTarget(OutputTarget):
     role = TargetRole.START
     streams = frozenset({STREAM.name})
     ways = (_WAY,)
+    start = StartingOffsets(
+        name="start-time",
+        text=fitting_time,
+        suffix="json",
+        mime="application/json",
+        draft=lambda text, told: f"{told}\n{text}",
+        about="For a job without state that begins every shard at one time, `AT_TIMESTAMP`, and tolerates replay.",
+    )
 
     def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
         """Yield what speaks against writing it for a job; see `TargetType`."""

@@ -9,12 +9,11 @@ from offsetwise.apply.verification.seen import Seen
 from offsetwise.apply.writing import Writer
 from offsetwise.config import Migration
 from offsetwise.model import Plan, ReceiptStep
-from offsetwise.targets.at_timestamp.spec import TYPE, start_time
+from offsetwise.targets.at_timestamp.spec import fitting_time, start_time
 from offsetwise.targets.text_file import verify_start, writer_of_start
 
 _FILES: Final = writer_of_start(
-    TYPE,
-    start_time,
+    fitting_time,
     called="start time",
     fix="Write it locally, and copy it to where the job is started.",
 )

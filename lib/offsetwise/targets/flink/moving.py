@@ -174,6 +174,7 @@ MOVING: Final = Moving(
         suffix="txt",
         mime="text/plain",
         draft=lambda text, told: f"-- {told}\n{text}",
+        about="For a job that starts anew and gives up its state: the words of SQL, Java and Python.",
         by_source=True,
         seen="where a Flink job began, its next savepoint tells",
     ),

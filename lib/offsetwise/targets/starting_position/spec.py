@@ -12,6 +12,7 @@ from typing import Final
 
 from offsetwise.config import JobTraits
 from offsetwise.model import Comparison, Plan, PlannedPosition, Problem, ReceiptStep, TopicPartition
+from offsetwise.plan.moving import StartingOffsets
 from offsetwise.plan.recorded import made_text
 from offsetwise.plan.refusals import place_not_held, shards_unknown, sources
 from offsetwise.plan.target import OutputTarget, TargetRole
@@ -35,6 +36,16 @@ def starting_position(plan: Plan) -> str:
     }
     body = {"metadata": {"streamName": stream, "batchId": "0"}, **shards}
     return json.dumps(body, separators=(",", ":")) + "\n"
+
+
+def fitting_position(plan: Plan) -> str:
+    """Give the file's text of a plan that it can hold.
+
+    Raises:
+        ApplyError: It cannot hold it.
+    """
+    TYPE.require_fit(plan, "The startingposition")
+    return starting_position(plan)
 
 
 def _place_of(one: PlannedPosition) -> ShardPlace | None:
@@ -72,6 +83,16 @@ class StartingPositionTarget(OutputTarget):
     role = TargetRole.START
     streams = frozenset({STREAM.name})
     ways = (_WAY,)
+    start = StartingOffsets(
+        name=_NAME,
+        text=fitting_position,
+        suffix="json",
+        mime="application/json",
+        draft=lambda text, told: f"{told}\n{text}",
+        about="For a query that begins with an empty checkpoint folder: the text of the option `startingposition`.",
+        use='.option("startingposition", open("{0}").read())  # qubole\n'
+        '.option("kinesis.startingposition", open("{0}").read())  # awslabs',
+    )
 
     def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
         """Yield what speaks against writing it for a job; see `TargetType`."""

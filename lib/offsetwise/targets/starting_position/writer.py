@@ -9,12 +9,11 @@ from offsetwise.apply.verification.seen import Seen
 from offsetwise.apply.writing import Writer
 from offsetwise.config import Migration
 from offsetwise.model import Plan, ReceiptStep
-from offsetwise.targets.starting_position.spec import TYPE, starting_position
+from offsetwise.targets.starting_position.spec import fitting_position, starting_position
 from offsetwise.targets.text_file import verify_start, writer_of_start
 
 _FILES: Final = writer_of_start(
-    TYPE,
-    starting_position,
+    fitting_position,
     called="startingposition",
     fix="Write it locally, and copy it to where the query is started.",
 )
