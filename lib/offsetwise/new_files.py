@@ -25,15 +25,15 @@ def require_new(path: Path) -> None:
         raise _not_new(path, f"there is no folder {path.absolute().parent}")
 
 
-def write_new(path: Path, text: str) -> None:
+def write_new(path: Path, content: str | bytes) -> None:
     """Write a file that does not exist yet.
 
     Raises:
         FileError: It exists, or cannot be written.
     """
     try:
-        with path.open("x", encoding="utf-8", newline="") as file:
-            file.write(text)
+        with path.open("xb") as file:
+            file.write(content if isinstance(content, bytes) else content.encode())
     except OSError as error:
         raise _not_new(path, error.strerror or str(error)) from error
 

@@ -13,7 +13,7 @@ import pytest
 
 from offsetwise import files
 from offsetwise.approval import ApprovalFile, ApprovalPolicy, PrivateKey, Verdict, approved, keygen, sign, vouch
-from offsetwise.approval.envelope import accepted_in
+from offsetwise.approval.envelope import stated_in
 from offsetwise.approval.signing import LIFETIME
 from offsetwise.approval.unproven import accepted, named
 from offsetwise.errors import NotApprovedError, OffsetwiseError, PlanError, UsageError
@@ -83,7 +83,7 @@ def test_what_is_accepted_is_signed_with_its_reason_and_read_again() -> None:
     (approver,) = judged(file, plan=PLAN)
     assert {each.topic_partition for each in approver.accepted_unproven} == {("orders", 1), ("clicks", 0)}
     assert {each.reason for each in approver.accepted_unproven} == {REASON}
-    assert accepted_in(file) == approver.accepted_unproven
+    assert stated_in(file).accepted_unproven == approver.accepted_unproven
 
 
 def test_an_approval_that_accepts_nothing_has_no_key_that_an_earlier_release_refuses() -> None:

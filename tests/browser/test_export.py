@@ -97,6 +97,13 @@ def test_what_was_approved_is_downloaded_and_the_command_line_judges_exactly_tha
     assert verify.startswith("offsetwise verify ")
     shutil.copy(str(package_files("offsetwise") / "sample" / "migration.yaml"), tmp_path)
     write_keys(tmp_path / "demo.key", demo_key())
+    packed = ("--as", "zip", "--approval", envelope.name, "--trust", "demo.key.pub", "--out", "own.zip")
+    assert ran(tmp_path, f"offsetwise export {plan.name} --migration migration.yaml", *packed).code == 0
+    with zipfile.ZipFile(tmp_path / "own.zip") as own, zipfile.ZipFile(tmp_path / "kit.zip") as kit:
+        assert own.namelist() == kit.namelist()
+        assert own.read(plan.name) == kit.read(plan.name)
+        # Only the folder of the copy is another one: the console does not know where this sample lies.
+        assert own.read("README.md").decode().replace(f"{tmp_path}/applied", "applied") == readme
     nobody = ran(tmp_path, execute)
     assert nobody.code == 4, nobody.err
     assert "expected a key that the applier trusts" in " ".join(nobody.err.split())

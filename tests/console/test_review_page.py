@@ -17,7 +17,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from offsetwise.approval import ApprovalFile
-from offsetwise.approval.envelope import accepted_in
+from offsetwise.approval.envelope import stated_in
 from offsetwise.console import answers, board
 from offsetwise.console.plan.panel import unsent
 from offsetwise.console.server import access
@@ -167,7 +167,7 @@ class TestWhoMayDecide:
         assert court.log()[0].details["accepted_unproven"] == f"{FIRST.topic_partition}: retention took them"
         sheet = court.board.sheet(RITA, plan.plan)
         assert sheet is not None
-        (kept,) = accepted_in(ApprovalFile(name="kept", content=sheet.decisions[0].envelope))
+        (kept,) = stated_in(ApprovalFile(name="kept", content=sheet.decisions[0].envelope)).accepted_unproven
         assert (kept.topic_partition, kept.reason) == (FIRST.topic_partition, "retention took them")
 
     def test_what_no_record_proves_is_not_offered_to_be_accepted(self, court: Court) -> None:

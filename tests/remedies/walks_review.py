@@ -156,7 +156,7 @@ def archive_of_a_draft(board: people.Scene) -> Given:
     saved = board.submitted()
 
     def packed() -> object:
-        return board.board.kit(ADA, saved.plan, name="Plan 1 · orders", job="orders", destination=Destination())
+        return board.board.kit(ADA, saved.plan, Destination())
 
     def approved() -> object:
         board.approve(RITA, saved)

@@ -31,7 +31,7 @@ from offsetwise.position import offset_of
 from offsetwise.review.access import Role
 from offsetwise.review.answers import Approved, SavedVersion, Submitted
 from offsetwise.review.demo import demo_board, demo_people
-from offsetwise.review.exports import Destination, Export, groups_command
+from offsetwise.review.exports import Destination, Export, destination_of, groups_command
 from offsetwise.review.people import recorded
 from offsetwise.store.store import open_store
 from tests.apply.plans import tree_hash
@@ -39,12 +39,14 @@ from tests.apply.worlds import Groups, World, writers_of
 from tests.commands import call
 from tests.console.boards import now
 from tests.engines.flink.files import positions
-from tests.review.people import ADA, RITA, Scene
+from tests.review.people import ADA, ISSUER, RITA, Scene
 from tests.subjects import checkpoint
+from tests.with_cases import with_cases
 
 SAMPLE = Path(offsetwise.__file__).parent / "sample_flink"
 JOB = "order-counts"
 HERE = Destination(write_root="applied", servers="new.example:9092")
+SAVEPOINT = destination_of(workflow.sample(Bundled.FLINK), recorded=True)
 
 
 def unpacked(kit: Export) -> dict[str, bytes]:
@@ -78,7 +80,7 @@ def decided_sample(author: str) -> Plan:
     return replace(made, positions=tuple(replace(one, proof=None, end_proof=None) for one in made.positions))
 
 
-def approved_sample(folder: Path) -> Export:
+def approved_sample(folder: Path, where: Destination = SAVEPOINT) -> Export:
     """Let the people of the demonstration submit and approve such a plan; return its archive."""
     with open_store(f"sqlite:///{folder / 'demo.sqlite'}") as store:
         board, people = demo_board(store.reviews), demo_people(now())
@@ -97,7 +99,7 @@ def approved_sample(folder: Path) -> Export:
             in_spite_of=dict.fromkeys(sheet.facts.unmet or (), "It was stopped a minute later."),
         )
         assert isinstance(answer, Approved), answer
-        return board.kit(author, saved.plan, name=f"Plan 1 · {JOB}", job=JOB, destination=HERE)
+        return board.kit(author, saved.plan, where)
 
 
 def test_every_command_of_the_readme_is_run_as_it_stands_on_the_sample(
@@ -147,13 +149,46 @@ def test_every_command_of_the_readme_is_run_as_it_stands_on_the_sample(
     assert tree_hash(desk / "checkpoints") == before
 
 
+def test_the_command_line_packs_the_bytes_that_the_console_packs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copy(SAMPLE / "migration.yaml", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    kit = approved_sample(tmp_path, destination_of(load_migration(Path("migration.yaml")), recorded=False))
+    for name, content in unpacked(kit).items():
+        Path(name).write_bytes(content)
+    write_keys(Path("demo.key"), demo_key())
+    plan = f"plan-{kit.digest[:8]}"
+    approval = ("--approval", f"{plan}.approval-1.json")
+    asked = ("export", f"{plan}.json", "--as", "zip", "--migration", "migration.yaml", "--out", "kit.zip")
+
+    for options in (approval, ("--trust", "demo.key.pub")):
+        assert call(*asked, *options).code == 4, "nobody whom the migration file or the options trust approved it"
+        assert not Path("kit.zip").exists()
+    packed = call(*asked, *approval, "--trust", "demo.key.pub")
+    assert packed.code == 0, packed.err
+    assert Path("kit.zip").read_bytes() == kit.content
+    assert call(*asked, *approval, "--trust", "demo.key.pub").code == 1, "it is not written over"
+
+
+@with_cases(
+    "options",
+    [
+        ("--as", "zip"),
+        ("--as", "starting-offsets", "--out", "x.zip"),
+        ("--as", "consumer-groups-csv", "--trust", "a.pub"),
+    ],
+    ids=" ".join,
+)
+def test_options_of_the_archive_and_of_other_forms_are_not_mixed(tmp_path: Path, options: tuple[str, ...]) -> None:
+    refused = call("export", tmp_path / "plan.json", *options, "--json").refused()
+    assert refused["problem"].startswith("export: expected --out with --as zip")
+
+
 def test_the_archive_is_the_same_bytes_whenever_it_is_made(scene: Scene) -> None:
     saved = scene.submitted()
     scene.approve(RITA, saved)
-    kits = {
-        scene.board.kit(somebody, saved.plan, name="Plan 1 · orders", job="orders", destination=HERE).content
-        for somebody in (ADA, RITA, ADA)
-    }
+    kits = {scene.board.kit(somebody, saved.plan, HERE).content for somebody in (ADA, RITA, ADA)}
     (content,) = kits
     with zipfile.ZipFile(BytesIO(content)) as found:
         assert {(each.date_time, each.compress_type) for each in found.infolist()} == {((1980, 1, 1, 0, 0, 0), 0)}
@@ -167,11 +202,11 @@ def test_the_archive_is_the_same_bytes_whenever_it_is_made(scene: Scene) -> None
 def test_the_readme_says_who_approved_what_is_written_and_where(scene: Scene) -> None:
     saved = scene.submitted()
     scene.approve(RITA, saved)
-    kit = scene.board.kit(ADA, saved.plan, name="Plan 1 · orders", job="orders", destination=HERE)
+    kit = scene.board.kit(ADA, saved.plan, HERE)
     text = unpacked(kit)["README.md"].decode()
-    assert text.startswith("# Plan 1 · orders\n")
+    assert text.startswith(f"# Plan {saved.digest[:8]} · orders\n")
     assert saved.digest in text
-    assert "- Rita (rita), " in text
+    assert f"- rita ({ISSUER}), " in text
     assert "| orders-0 | 1,050 | 950 | -100 |" in text
     assert all("--output applied/orders" in line for line in commands(text)[1:3])
 
@@ -179,7 +214,7 @@ def test_the_readme_says_who_approved_what_is_written_and_where(scene: Scene) ->
 def test_where_the_console_does_not_know_the_write_root_a_word_stands_for_it(scene: Scene) -> None:
     saved = scene.submitted()
     scene.approve(RITA, saved)
-    kit = scene.board.kit(ADA, saved.plan, name="Plan 1 · orders", job="orders", destination=Destination())
+    kit = scene.board.kit(ADA, saved.plan, Destination())
     text = unpacked(kit)["README.md"].decode()
     assert "--output DIR " in text
     assert "`DIR` is a folder that does not exist yet" in text
@@ -187,8 +222,8 @@ def test_where_the_console_does_not_know_the_write_root_a_word_stands_for_it(sce
 
 def test_what_nobody_approved_is_not_packed(scene: Scene) -> None:
     saved = scene.submitted()
-    with pytest.raises(PlanError, match="expected an approved plan, found one that is marked DRAFT"):
-        scene.board.kit(ADA, saved.plan, name="Plan 1 · orders", job="orders", destination=HERE)
+    with pytest.raises(PlanError, match="expected an approved one, found one that is marked DRAFT"):
+        scene.board.kit(ADA, saved.plan, HERE)
 
 
 def test_commands_of_kafkas_tool_have_host_and_group_filled_in() -> None:

@@ -235,7 +235,20 @@ def statement(signed: Signed, key: PublicKey) -> Statement:
             "one: it was changed after it was signed, or somebody else signed it. It counts for nothing.",
             fix=SIGN_AGAIN,
         )
-    read = _read(signed)
+    return _stated(signed)
+
+
+def stated_in(file: ApprovalFile) -> Statement:
+    """Read an approval that was believed when it was kept: its signature is not checked.
+
+    Raises:
+        NotApprovedError: It is no approval.
+    """
+    return _stated(opened(file))
+
+
+def _stated(signed: Signed) -> Statement:
+    what, read = f"Approval {signed.name}", _read(signed)
     return Statement(
         plan_digest=read.plan_digest,
         issuer=read.approver.issuer,
@@ -246,15 +259,6 @@ def statement(signed: Signed, key: PublicKey) -> Statement:
         verdict=read.verdict,
         accepted_unproven=_accepted(read),
     )
-
-
-def accepted_in(file: ApprovalFile) -> tuple[AcceptedUnproven, ...]:
-    """Give what an approval accepts as unproven that was believed when it was kept: its signature is not checked.
-
-    Raises:
-        NotApprovedError: It is no approval.
-    """
-    return _accepted(_read(opened(file)))
 
 
 def _read(signed: Signed) -> StatementShape:

@@ -8,12 +8,11 @@ from typing import Annotated
 
 import typer
 
-from offsetwise.cli.options import AsJson, MaybeMigrationFile, PlanFile
+from offsetwise.cli.options import AsJson, MaybeMigrationFile, PlanFile, TrustedKeys
 from offsetwise.cli.output import progress, say, stdout
 from offsetwise.model import StepState, Verification
 
 Approvals = Annotated[list[Path] | None, typer.Option(help="An approval of the plan; may be repeated.")]
-TrustedKeys = Annotated[list[Path] | None, typer.Option(help="The .pub file of a reviewer; may be repeated.")]
 Output = Annotated[str | None, typer.Option(help="Where a copy or file is written; in a write root.")]
 ReceiptFile = Annotated[
     Path | None, typer.Option(help="The receipt to write; PLAN.receipt.json by default. Its journal is beside it.")
@@ -76,7 +75,7 @@ def rollback(
     approval: Annotated[
         list[Path] | None, typer.Option(help="An approval besides those in the receipt; may be repeated.")
     ] = None,
-    trust: Annotated[list[Path] | None, typer.Option(help="The .pub file of a reviewer; may be repeated.")] = None,
+    trust: TrustedKeys = None,
     execute: Annotated[bool, typer.Option("--execute", help="Take back. Without it, nothing is.")] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -17,6 +17,7 @@ MaybeMigrationFile = Annotated[
     typer.Option("--migration", "-m", help="The migration file (YAML); none for a plan that only repairs."),
 ]
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="The plan's file.")]
+TrustedKeys = Annotated[list[Path] | None, typer.Option(help="The .pub file of a reviewer; may be repeated.")]
 Store = Annotated[str | None, typer.Option(help="The URL of the store; by default a file in the state folder.")]
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 

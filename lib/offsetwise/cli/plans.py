@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from typer.core import TyperCommand
 
 from offsetwise.cli import draft_options as of
-from offsetwise.cli.options import AsJson, MaybeMigrationFile, PlanFile
+from offsetwise.cli.options import AsJson, MaybeMigrationFile, PlanFile, TrustedKeys
 from offsetwise.cli.output import say, stderr
 from offsetwise.errors import UsageError
+from offsetwise.wording import many
 
 if TYPE_CHECKING:
     from offsetwise import Plan
+
+
+_ZIP: Final = "zip"
 
 
 class DraftCommand(TyperCommand):
@@ -178,17 +182,63 @@ def drift(
 def export(
     plan: PlanFile,
     *,
-    form: Annotated[str, typer.Option("--as", help="starting-offsets or consumer-groups-csv.")],
+    form: Annotated[str, typer.Option("--as", help="starting-offsets, consumer-groups-csv, or zip.")],
+    migration: Annotated[
+        Path | None, typer.Option("--migration", "-m", help="For zip: the migration file, whose keys are trusted.")
+    ] = None,
+    approval: Annotated[list[Path] | None, typer.Option(help="For zip: an approval; may be repeated.")] = None,
+    trust: TrustedKeys = None,
+    out: Annotated[Path | None, typer.Option(help="For zip: the file to write. It must not exist.")] = None,
     as_json: AsJson = False,  # noqa: ARG001 - main() looks for it where errors are written
 ) -> None:
-    """Print positions as where a new job starts (Spark's startingOffsets, Flink's words) or for Kafka's tool."""
+    """Print positions as where a new job starts or for Kafka's tool; or pack an approved plan with its commands.
+
+    The zip has the bytes of the console's, where plan, approvals and migration file are the same.
+    """
     from offsetwise import Plan
 
     forms = {"starting-offsets": Plan.starting_offsets, "consumer-groups-csv": Plan.consumer_groups_csv}
-    if form not in forms:
+    if form not in (*forms, _ZIP):
         raise UsageError(
-            f"export: expected --as {' or '.join(forms)}, found {form!r}. Nothing was printed.",
+            f"export: expected --as {', '.join(forms)} or {_ZIP}, found {form!r}. Nothing was printed.",
             fix="Name one of them.",
         )
-    text = forms[form](Plan.load(plan))
+    if (form == _ZIP) != (out is not None) or (form != _ZIP and (migration or approval or trust)):
+        raise UsageError(
+            f"export: expected --out with --as {_ZIP}, and --out, --migration, --approval and --trust with no other "
+            "form. Nothing was written.",
+            fix=f"Name the file that the zip is written to, or leave these options out: --as {_ZIP} --out plan.zip",
+        )
+    chosen = Plan.load(plan)
+    if out is not None:
+        _packed(chosen, out, migration=migration, approvals=approval or [], trust=trust or [])
+        return
+    text = forms[form](chosen)
     typer.echo(text, nl=not text.endswith("\n"))
+
+
+def _packed(plan: Plan, out: Path, *, migration: Path | None, approvals: list[Path], trust: list[Path]) -> None:
+    """Write the archive of a plan whose approvals count for those whom the migration file and the options trust."""
+    from datetime import UTC, datetime
+
+    from offsetwise import Migration
+    from offsetwise.approval import approved, policy_for, read_approval
+    from offsetwise.config import ApprovalSettings
+    from offsetwise.new_files import require_new, write_new
+    from offsetwise.review import exports
+    from offsetwise.review.sheet import SheetMark
+
+    require_new(out)
+    stated = None if migration is None else Migration.load(migration).settings
+    policy = policy_for(ApprovalSettings() if stated is None else stated.approval, trust)
+    counted = approved(plan.content, plan.document, [*map(read_approval, approvals)], policy, datetime.now(UTC))
+    archive = exports.archive(
+        plan.document,
+        plan.content,
+        digest=plan.digest,
+        envelopes=tuple(each.file.content for each in counted),
+        mark=SheetMark.APPROVED,
+        destination=exports.Destination() if stated is None else exports.destination_of(stated, recorded=False),
+    )
+    write_new(out, archive.content)
+    say(f"{out} holds the plan, {many(len(counted), 'approval')}, and a README with the commands.")

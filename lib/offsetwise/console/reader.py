@@ -64,9 +64,8 @@ class Offered:
     """Whether it is the bundled sample, whose answers were recorded and need no cluster."""
     sinks: tuple[tuple[Subject, str], ...] = ()
     """Checkpoints whose sink's cluster is stated, each with what a plan that only ends its transactions moves."""
-    checkpoints: tuple[tuple[str, str], ...] = ()
-    """(name, URI) of each checkpoint."""
-    destination: Destination | None = None
+    destination: Destination = field(default_factory=Destination)
+    """Where its plans are applied; of a bundle nothing is known."""
     may_be_one: bool = False
     """Whether both clusters may be one, as with positions that stay in their stream."""
     terms: Mapping[str, str] = field(default_factory=dict)
@@ -375,7 +374,6 @@ def _offered(migration: Migration, name: str, *, recorded: bool) -> Offered:
         subjects=tuple(_checkpoint(one.name) for one in migration.checkpoints) + groups,
         recorded=recorded,
         sinks=tuple(sinks),
-        checkpoints=tuple((one.name, one.uri) for one in migration.checkpoints),
         destination=destination_of(migration, recorded=recorded),
         may_be_one=migration.may_be_one,
         terms=spec_of(migration.source.stream).terms,

@@ -6,6 +6,7 @@ What nobody approved says DRAFT, and no tool takes it for more; what was applied
 from __future__ import annotations
 
 import hashlib
+import re
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from io import BytesIO
 from shlex import quote
 from typing import Final
 
+from offsetwise.approval.envelope import ApprovalFile, Statement, stated_in
 from offsetwise.config import Migration
 from offsetwise.errors import PlanError
 from offsetwise.lookalikes import marked
@@ -21,12 +23,15 @@ from offsetwise.model import Plan
 from offsetwise.plan.exports import consumer_groups_csv, starting_form
 from offsetwise.plan.target import Where, target_type
 from offsetwise.review.sheet import SheetMark
-from offsetwise.store.review_rows import DecisionRow
 from offsetwise.wording import many, moment, number, signed, verdicts
 
 README: Final = "README.md"
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 """The time of every file in an archive: the earliest that the format has."""
+_UNUSUAL: Final = re.compile(r"[^a-zA-Z0-9._-]+")
+_CHECKPOINT: Final = "checkpoint "
+_GROUP: Final = "group "
+_TRANSACTIONS: Final = "transactions of "
 _MOST: Final = 1_000
 """Positions in a README; the plan's file has all of them."""
 
@@ -143,8 +148,10 @@ def _file(name: str, content: bytes, mime: str, digest: str, mark: SheetMark) ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Destination:
-    """What the console knows of where a plan is applied."""
+    """What a migration file says of where its plans are applied, and of what they move."""
 
+    checkpoints: tuple[tuple[str, str], ...] = ()
+    """(name, URI) of each checkpoint."""
     write_root: str | None = None
     """The first folder that the migration file lets be written to."""
     servers: str | None = None
@@ -156,58 +163,82 @@ def destination_of(migration: Migration, *, recorded: bool) -> Destination:
     servers = migration.target.properties.get("bootstrap.servers")
     root = next((str(each) for each in migration.write_roots), None)
     return Destination(
-        write_root="applied" if recorded else root, servers=servers if isinstance(servers, str) else None
+        checkpoints=tuple((one.name, one.uri) for one in migration.checkpoints),
+        write_root="applied" if recorded else root,
+        servers=servers if isinstance(servers, str) else None,
     )
 
 
-def output_of(plan: Plan, job: str, destination: Destination) -> str | None:
-    """Return what `--output` of `apply` is given; None where no target of the plan takes it.
+def job_of(moves: str, checkpoints: Iterable[tuple[str, str]]) -> str:
+    """Return the short name of what a plan moves.
 
     Args:
-        plan: The plan.
-        job: The name of what is moved.
-        destination: Where it is applied.
+        moves: As the plan says it.
+        checkpoints: (name, URI) of those of its migration file, whose names come before their folders'.
+
+    >>> job_of("checkpoint s3://bucket/orders-3", [("orders", "s3://bucket/orders-3")]), job_of("group etl on old", ())
+    ('orders', 'etl')
+    """
+    before = _TRANSACTIONS if moves.startswith(_TRANSACTIONS) else ""
+    moves = moves.removeprefix(before)
+    if not moves.startswith(_CHECKPOINT):
+        return f"{before}{moves.removeprefix(_GROUP).rpartition(' on ')[0] or moves}"
+    uri = moves.removeprefix(_CHECKPOINT)
+    names = (name for name, at in checkpoints if _same(at, uri))
+    return f"{before}{next(names, uri.rpartition('/')[2] or uri)}"
+
+
+def _same(of_file: str, of_plan: str) -> bool:
+    """Return whether two URIs name one checkpoint: a plan of a bundled sample has it relative to the sample."""
+    here, there = of_file.rstrip("/"), of_plan.rstrip("/")
+    return here == there or here.endswith(f"/{there.removeprefix('./')}")
+
+
+def output_of(plan: Plan, destination: Destination) -> str | None:
+    """Return what `--output` of `apply` is given; None where no target of the plan takes it.
+
+    Its last part is the name of the job, as every file system takes it.
     """
     if all(target_type(target.kind).where is not Where.OUTPUT for target in plan.targets):
         return None
-    return "DIR" if destination.write_root is None else f"{destination.write_root.rstrip('/')}/{job}"
+    if destination.write_root is None:
+        return "DIR"
+    job = _UNUSUAL.sub("-", job_of(plan.moves, destination.checkpoints)).strip("-.") or "job"
+    return f"{destination.write_root.rstrip('/')}/{job}"
 
 
 def archive(
     plan: Plan,
     content: bytes,
     *,
-    name: str,
     digest: str,
-    decisions: Sequence[DecisionRow],
+    envelopes: tuple[bytes, ...],
     mark: SheetMark,
-    output: str | None,
+    destination: Destination,
 ) -> Export:
-    """Return the archive of an approved plan: the same bytes for the same plan and approvals, whenever it is made.
+    """Return the archive of an approved plan, the same bytes for the same plan, approvals and destination.
 
     Args:
         plan: The plan.
         content: Its file, every byte.
-        name: What the plan is called, such as "Plan 1 · orders".
         digest: Of the plan.
-        decisions: The approvals that count.
+        envelopes: The approvals that count, in their order.
         mark: What the files say.
-        output: As `output_of` returns it.
+        destination: Where it is applied.
 
     Raises:
         PlanError: Nobody approved it, or it was applied already.
     """
     if mark is not SheetMark.APPROVED:
         raise PlanError(
-            f"{name}: expected an approved plan, found one that is marked {mark}. Nothing was packed.",
+            f"Plan {digest[:12]}…: expected an approved one, found one that is marked {mark}. Nothing was packed.",
             fix="Export a plan that enough people approve.",
         )
-    envelopes = tuple(each.envelope for each in decisions)
     parts = [
         *exported(ExportKind.PLAN, plan, content, digest=digest, envelopes=(), mark=mark),
         *exported(ExportKind.APPROVAL, plan, content, digest=digest, envelopes=envelopes, mark=mark),
     ]
-    text = readme(plan, parts, name=name, digest=digest, decisions=decisions, output=output)
+    text = readme(plan, parts, digest=digest, envelopes=envelopes, destination=destination)
     packed = _packed([(README, text.encode()), *((part.name, part.content) for part in parts)])
     return Export(name=f"plan-{digest[:8]}.zip", content=packed, mime="application/zip", digest=digest, mark=mark)
 
@@ -227,21 +258,17 @@ def readme(
     plan: Plan,
     parts: Sequence[Export],
     *,
-    name: str,
     digest: str,
-    decisions: Sequence[DecisionRow],
-    output: str | None,
+    envelopes: tuple[bytes, ...],
+    destination: Destination,
 ) -> str:
     """Return the README of an archive, as Markdown; see `archive`."""
-    dry, execute, verify = commands(digest, approvals=len(decisions), mark=SheetMark.APPROVED, output=output)
+    output = output_of(plan, destination)
+    dry, execute, verify = commands(digest, approvals=len(envelopes), mark=SheetMark.APPROVED, output=output)
     rollback = f"{verify.replace('offsetwise verify', 'offsetwise rollback')} --execute"
     needs = plan.requirements
     sums = "\n".join(f"{hashlib.sha256(part.content).hexdigest()}  {part.name}" for part in parts)
-    by = "\n".join(
-        f"- {marked(each.by.name)} ({marked(each.by.subject)}), {moment(each.at_ms)}, good until "
-        f"{moment(each.expires_at_ms)}"
-        for each in decisions
-    )
+    by = "\n".join(_approver(stated_in(ApprovalFile(name="to be packed", content=each))) for each in envelopes)
     steps = (
         ("1. Check the files", f"sha256sum --check <<'END'\n{sums}\nEND"),
         ("2. Dry run: says what would be written, and writes nothing", dry),
@@ -252,13 +279,18 @@ def readme(
     told = "\n\n".join(f"## {title}\n\n```sh\n{command}\n```" for title, command in steps)
     place = "\n`DIR` is a folder that does not exist yet, below a write root of the migration file.\n"
     return (
-        f"# {marked(name)}\n\n"
+        f"# Plan {digest[:8]} · {marked(job_of(plan.moves, destination.checkpoints))}\n\n"
         f"{plan.strategy[:1].upper()}{plan.strategy[1:]}. From {_cluster(needs.old.name, needs.old.cluster_id)} to "
         f"{_cluster(needs.new.name, needs.new.cluster_id)}. Digest `{digest}`.\n\nApproved by\n\n{by}\n\n"
         "Stop the job first. Run the commands in the folder of this file. `migration.yaml` is your migration file: it "
         "names the clusters, and the keys that `apply` believes.\n"
         f"{place if output == 'DIR' else ''}\n{told}\n\n{_positions(plan)}"
     )
+
+
+def _approver(said: Statement) -> str:
+    since, until = (moment(int(at.timestamp() * 1000)) for at in (said.approved_at, said.expires_at))
+    return f"- {marked(said.subject)} ({marked(said.issuer)}), {since}, good until {until}"
 
 
 def _cluster(name: str, cluster_id: str | None) -> str:

@@ -212,16 +212,12 @@ class PlansView:
                 mark=told.mark,
             )
 
-    def kit(
-        self, person: Person | None, plan: int, *, name: str, job: str, destination: exports.Destination
-    ) -> exports.Export:
+    def kit(self, person: Person | None, plan: int, destination: exports.Destination) -> exports.Export:
         """Return an approved plan with its approvals and a README of commands, in one archive.
 
         Args:
             person: Who asks.
             plan: The plan.
-            name: What it is called, such as "Plan 1 · orders".
-            job: The name of what it moves, which its copy gets.
             destination: Where it is applied.
 
         Raises:
@@ -230,15 +226,13 @@ class PlansView:
         rules = self._rules()
         with self._looking(person, "Exporting the plan") as look:
             _, version, told = self._newest(look, plan, rules)
-            parsed = self._plans.get(look, version)
             return exports.archive(
-                parsed,
+                self._plans.get(look, version),
                 look.content(version.id),
-                name=name,
                 digest=version.digest,
-                decisions=told.counted,
+                envelopes=tuple(each.envelope for each in told.counted),
                 mark=told.mark,
-                output=exports.output_of(parsed, job, destination),
+                destination=destination,
             )
 
     def audit(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from offsetwise.approval.envelope import ApprovalFile, accepted_in
+from offsetwise.approval.envelope import ApprovalFile, stated_in
 from offsetwise.approval.unproven import acceptable, accepted, named
 from offsetwise.console.widgets.cached import cached
 from offsetwise.model import AcceptedUnproven
@@ -42,8 +42,9 @@ def chosen(plan: int) -> tuple[AcceptedUnproven, ...]:
 
 def told(decision: DecisionRow) -> str:
     """Say what a decision accepted, a line each; nothing where it accepted nothing."""
-    kept = accepted_in(ApprovalFile(name="that is kept", content=decision.envelope))
-    return "\n".join(f"Accepted {each.topic_partition} as unproven: {each.reason}" for each in kept)
+    kept = stated_in(ApprovalFile(name="that is kept", content=decision.envelope))
+    accepted = kept.accepted_unproven
+    return "\n".join(f"Accepted {each.topic_partition} as unproven: {each.reason}" for each in accepted)
 
 
 def _places_key(plan: int) -> str:

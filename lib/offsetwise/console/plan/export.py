@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -39,7 +38,6 @@ _STEPS: Final = (
     ("Verify", "Before the job starts, and once more after it."),
 )
 _OTHER: Final = {True: "Other tools, and the files one by one", False: "The files one by one"}
-_UNUSUAL: Final = re.compile(r"[^a-zA-Z0-9._-]+")
 _STYLE: Final = """<style>
 [data-testid="stCode"] > div:last-child { opacity: 1; visibility: visible }
 </style>"""
@@ -100,7 +98,7 @@ def _plan(seat: board.Seat, sheet: Sheet) -> None:
     with guard.block("standing"):
         _standing(sheet)
     known = naming.migration_of(sheet.row, answers.current().offered)
-    where = (None if known is None else known.destination) or Destination()
+    where = Destination() if known is None else known.destination
     if sheet.standing.mark is SheetMark.APPROVED:
         with guard.block("kit"):
             _kit(seat, sheet, where)
@@ -148,7 +146,7 @@ def kit_of(seat: board.Seat, sheet: Sheet, destination: Destination) -> File:
         PlanError: Somebody changed the plan just now.
     """
     counted = tuple(hashlib.sha256(row.envelope).hexdigest() for row in sheet.standing.counted)
-    return _kit_of(sheet.digest, counted, destination, naming.plan_name(sheet.row), _job(sheet), seat, sheet.row.id)
+    return _kit_of(sheet.digest, counted, destination, seat, sheet.row.id)
 
 
 @cached(8)
@@ -156,20 +154,13 @@ def _kit_of(
     digest: str,
     counted: tuple[str, ...],  # noqa: ARG001 - the key
     destination: Destination,
-    name: str,
-    job: str,
     _seat: board.Seat,
     _plan: int,
 ) -> File:
-    made = _seat.board.kit(_seat.person, _plan, name=name, job=job, destination=destination)
+    made = _seat.board.kit(_seat.person, _plan, destination)
     if made.digest != digest:
         raise _changed(_plan)
     return File(export=made, sha256=hashlib.sha256(made.content).hexdigest())
-
-
-def _job(sheet: Sheet) -> str:
-    """Return the name that a copy of the job's checkpoint gets: one that every file system takes."""
-    return _UNUSUAL.sub("-", naming.job_name(sheet.row, answers.current().offered)).strip("-.") or "job"
 
 
 def _standing(sheet: Sheet) -> None:
@@ -202,7 +193,7 @@ def kinds_of(plan: Plan) -> tuple[ExportKind, ...]:
 def on_command_line(sheet: Sheet, destination: Destination) -> None:
     """Draw the exact commands that try, apply and verify the exported plan."""
     told = sheet.standing
-    output = output_of(sheet.plan, _job(sheet), destination)
+    output = output_of(sheet.plan, destination)
     lines = commands(sheet.digest, approvals=len(told.counted), mark=told.mark, output=output)
     steps = _STEPS[-1:] if told.mark is SheetMark.APPLIED else _STEPS if told.mark is SheetMark.APPROVED else _STEPS[:1]
     for (title, step), line in zip(steps, lines, strict=True):

@@ -8,11 +8,9 @@ from typing import Final
 from offsetwise.console import answers
 from offsetwise.console.reader import Offered
 from offsetwise.console.widgets.escaping import cut
+from offsetwise.review.exports import job_of
 from offsetwise.store.review_rows import PlanRow
 
-_CHECKPOINT: Final = "checkpoint "
-_GROUP: Final = "group "
-_TRANSACTIONS: Final = "transactions of "
 _LONGEST: Final = 60
 
 
@@ -28,17 +26,8 @@ def job_name(row: PlanRow, offered: Iterable[Offered]) -> str:
         row: The plan.
         offered: The migrations of this console, whose names of checkpoints come before their folders'.
     """
-    moves, before = row.moves, ""
-    if moves.startswith(_TRANSACTIONS):
-        moves, before = moves.removeprefix(_TRANSACTIONS), _TRANSACTIONS
-    if moves.startswith(_CHECKPOINT):
-        uri = moves.removeprefix(_CHECKPOINT)
-        known = migration_of(row, offered)
-        names = (name for name, at in (() if known is None else known.checkpoints) if _same(at, uri))
-        found = next(names, uri.rpartition("/")[2] or uri)
-    else:
-        found = moves.removeprefix(_GROUP).rpartition(" on ")[0] or moves
-    return shortened(f"{before}{found}")
+    known = migration_of(row, offered)
+    return shortened(job_of(row.moves, () if known is None else known.destination.checkpoints))
 
 
 def migration_of(row: PlanRow, offered: Iterable[Offered]) -> Offered | None:
@@ -49,9 +38,3 @@ def migration_of(row: PlanRow, offered: Iterable[Offered]) -> Offered | None:
 def shortened(name: str) -> str:
     """Shorten a name for a heading."""
     return cut(name, _LONGEST)
-
-
-def _same(of_file: str, of_plan: str) -> bool:
-    """Return whether two URIs name one checkpoint: a plan of a bundled sample has it relative to the sample."""
-    here, there = of_file.rstrip("/"), of_plan.rstrip("/")
-    return here == there or here.endswith(f"/{there.removeprefix('./')}")
