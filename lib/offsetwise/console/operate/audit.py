@@ -132,7 +132,7 @@ def _row(row: AuditRow, link: Verdict) -> None:
     for label, digest in digests:
         if digest is not None:
             st.caption(label)
-            st.code(cell(digest), language=None)
+            st.code(cell(digest), language=None, wrap_lines=True)
     with st.expander("Everything it says"):
         table.show(audit_rows.DETAILS, sorted(row.record.details.items()), missing="none")
 
@@ -183,7 +183,7 @@ def _draw(known: Checked | None, newest: int) -> None:
         if known is not None:
             st.markdown(f":gray[Checked {known.at:%Y-%m-%d %H:%M:%S} UTC, up to row {known.chain.rows:,}.]")
             with st.popover(f"Last hash `{known.chain.head[:8]}`"):
-                st.code(f"{known.chain.rows}:{known.chain.head}", language=None)
+                st.code(f"{known.chain.rows}:{known.chain.head}", language=None, wrap_lines=True)
                 written = "" if known.chain.at_ms is None else f", written {moment(known.chain.at_ms)}"
                 st.markdown(
                     f"Row {known.chain.rows:,}{written}. Noted elsewhere, it shows later whether the log's end was cut "

@@ -129,7 +129,7 @@ def _kit(seat: board.Seat, sheet: Sheet, destination: Destination) -> None:
             on_click="ignore",
         )
         with st.popover(f"SHA-256 `{made.sha256[:8]}`"):
-            st.code(made.sha256, language=None)
+            st.code(made.sha256, language=None, wrap_lines=True)
             st.markdown(":gray[Where it arrived, shows whether it is whole:]")
             st.code(checking(made.export, made.sha256), language=None, wrap_lines=True)
         st.markdown(
@@ -169,7 +169,7 @@ def _standing(sheet: Sheet) -> None:
     if sheet.plan.positions:
         st.markdown(in_one_line(sheet.digest, sheet.plan))
     with st.popover(f"Digest of the plan `{sheet.digest[:8]}`"):
-        st.code(sheet.digest, language=None)
+        st.code(sheet.digest, language=None, wrap_lines=True)
         st.markdown(":gray[What the approvals name. It is the SHA-256 of the plan's file.]")
 
 
@@ -197,7 +197,7 @@ def on_command_line(sheet: Sheet, destination: Destination) -> None:
     lines = commands(sheet.digest, approvals=len(told.counted), mark=told.mark, output=output)
     steps = _STEPS[-1:] if told.mark is SheetMark.APPLIED else _STEPS if told.mark is SheetMark.APPROVED else _STEPS[:1]
     for (title, step), line in zip(steps, lines, strict=True):
-        st.header(title, anchor=False)
+        st.header(title if len(steps) > 1 else title.removeprefix("2. "), anchor=False)
         st.markdown(f":gray[{step}]")
         st.code(line, language=None, wrap_lines=True)
     if told.mark is SheetMark.DRAFT:
@@ -240,7 +240,7 @@ def _file(file: File) -> None:
     name = file.export.name
     with downloads.beside(f"`{name}`  \n:gray[{size(len(file.export.content))}]"):
         with st.popover(f"SHA-256 `{file.sha256[:8]}`"):
-            st.code(file.sha256, language=None)
+            st.code(file.sha256, language=None, wrap_lines=True)
             st.markdown(":gray[Where it arrived, shows whether it is whole:]")
             st.code(checking(file.export, file.sha256), language=None, wrap_lines=True)
         downloads.button(
@@ -263,7 +263,7 @@ def _bundle(seat: board.Seat, sheet: Sheet) -> None:
     ):
         board_, person, plan = seat.board, seat.person, sheet.row.id
         failed = downloads.on_request(
-            "the bundle",
+            "Download the bundle",
             name,
             lambda: board_.bundle(person, plan).content,
             key="bundle",
