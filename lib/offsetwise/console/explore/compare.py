@@ -133,7 +133,7 @@ def _partitions(held: Held[Comparison], colours: Palette) -> None:
         if not rows:
             blocks.empty(terms.said("No partition passes these filters."), "Clear a filter to see more.")
             return
-        left, right = layout.beside("evidence")
+        left, right = layout.beside("evidence", left=3, right=2)
         with left:
             row = choose(held, rows, colours)
         with right:

@@ -223,8 +223,8 @@ def neighbours(first: Neighbour | None, word: str) -> Columns[Neighbour]:
         Column("old offset", lambda record: record.old_offset, 76),
         Column("new offset", lambda record: record.new_offset, 80),
         Column("for the job", lambda record: f"{record.side}, {word}" if record is first else str(record.side), 88),
-        Column("time (UTC)", lambda record: wording.moment(record.timestamp_ms), 172),
         Column("identity", lambda record: record.identity[:8], 76),
+        Column("time (UTC)", lambda record: wording.moment(record.timestamp_ms), 172),
     )
 
 

@@ -28,12 +28,16 @@ from offsetwise.wording.verdicts import Tone, Verdict
 Row = TypeVar("Row")
 Cell: TypeAlias = AnyPosition | str | Verdict | None
 _ROW_PX: Final = 35
+_BAR_PX: Final = 10
+"""Of the bar by which a table scrolls sideways, where a proof stands beside it."""
 _MAX_ROWS: Final = 12
 _LARGEST_NUMBER: Final = 2**53
 _DIGIT_PX: Final = 8
 _LETTER_PX: Final = 7
 _HEADING_LETTER_PX: Final = 5
 """What a column is narrower by for each letter that its heading lacks in the words of another stream."""
+_VERDICT_LETTER_PX: Final = 6
+_WIDEST_VERDICT_PX: Final = 160
 _NARROWEST_PX: Final = 60
 _CELL_PADDING_PX: Final = 20
 _KEPT_TABLES: Final = 128
@@ -109,7 +113,7 @@ class Selection:
         st.dataframe(
             shown.styled,
             hide_index=True,
-            height=_height(shown.rows),
+            height=_height(shown.rows) + _BAR_PX,
             placeholder="?",
             key=self.grid,
             on_select=self._picked,
@@ -237,9 +241,8 @@ def _layout(column: Column[Row], cells: pd.Series[Any], values: Sequence[Cell]) 
     Without a width, a column of numbers holds its heading too.
     """
     heading = column.heading or column.name
-    width, number, label = column.width, _integer(cells), terms.said(heading)
-    if width is not None:
-        width -= _HEADING_LETTER_PX * max(0, len(heading) - len(label))
+    number, label = _integer(cells), terms.said(heading)
+    width = None if column.width is None else _widened(column.width, heading, label, values)
     if number and column.printed is None:
         digits = max((len(f"{end:,}") for end in _ends(cells)), default=0)
         headed = max(_NARROWEST_PX, _CELL_PADDING_PX + _LETTER_PX * len(label))
@@ -253,6 +256,15 @@ def _layout(column: Column[Row], cells: pd.Series[Any], values: Sequence[Cell]) 
         help=None if column.help is None else terms.said(column.help),
         pinned=column.pinned,
     )
+
+
+def _widened(width: int, heading: str, label: str, values: Sequence[Cell]) -> int:
+    """Return the width of a column whose heading is in the words of another stream, and which cuts no verdict."""
+    if len(label) > len(heading):
+        width = max(width, _CELL_PADDING_PX + _LETTER_PX * len(label))
+    width -= _HEADING_LETTER_PX * max(0, len(heading) - len(label))
+    letters = max((len(str(value)) for value in values if isinstance(value, Verdict)), default=0)
+    return max(width, min(_WIDEST_VERDICT_PX, _CELL_PADDING_PX + _VERDICT_LETTER_PX * letters))
 
 
 def _height(rows: int) -> int:
