@@ -156,11 +156,13 @@ class TestWhoMayDecide:
         page = court.opened(mail(RITA))
         (place,) = page.multiselect(key=f"unproven-{plan.plan}").options
         assert place == f"{FIRST.topic}:{FIRST.partition}"
+        reason = f"unproven-reason-{plan.plan}"
+        assert reason not in {each.key for each in page.text_input}, "it is asked for once a position is chosen"
         page.multiselect(key=f"unproven-{plan.plan}").select(place)
         control(page, "approve", plan).click().run()
         assert "expected a reason" in said(page)
         assert court.state(plan) is State.SUBMITTED
-        page.text_input(key=f"unproven-reason-{plan.plan}").set_value("retention took them")
+        page.text_input(key=reason).set_value("retention took them")
         control(page, "approve", plan).click().run()
         assert "**Approved: version" in said(page)
         assert f"Accepted {FIRST.topic_partition} as unproven: retention took them" in said(page)

@@ -18,14 +18,20 @@ def draw(sheet: Sheet) -> None:
     if not places:
         return
     with st.expander("Accept positions as unproven", icon=":material/history_toggle_off:"):
-        st.multiselect(
+        chosen = st.multiselect(
             "Positions",
             places,
             key=_places_key(sheet.row.id),
             help="Those of which the dry run of `apply` says PROOF_NOT_REPEATED: records that prove them are gone. An "
             "approval that accepts a position whose proof can be made again is refused.",
         )
-        st.text_input("Reason", key=_reason_key(sheet.row.id), autocomplete="off")
+        if chosen:
+            st.text_input(
+                "Why they may be applied without a proof",
+                key=_reason_key(sheet.row.id),
+                placeholder="Required to approve; signed with the approval",
+                autocomplete="off",
+            )
 
 
 @cached(8)

@@ -130,7 +130,7 @@ def fields(seat: Seat, sheet: Sheet, observed: Observed, *, overtaken: bool) -> 
             accepting.draw(sheet)
         if speaks(seat, plan):
             st.session_state.setdefault(remark_key(plan), unsent.of(plan))
-            st.text_area("Remark", key=remark_key(plan), placeholder="Required when you reject", height=90)
+            st.text_area("Remark", key=remark_key(plan), placeholder="Required to reject", height=90)
             st.button("Remark", icon=":material/chat:", key=f"remark-only-{plan}", on_click=remark, args=(plan,))
         elif seat.person is None and unsent.of(plan):
             told = "**Your sign-in has ended. What you wrote is kept, and is in the field when you sign in again:**"

@@ -224,7 +224,12 @@ def _topics(rows: Sequence[PartitionComparison], work: Work, by: str | None) -> 
             topics = sorted({row.topic for row in rows})
             topic = st.selectbox(terms.said("Topic"), topics, key="start-topic", format_func=cell)
             st.selectbox("Start", [each.value for each in _OF_TOPIC], key="start-at", width=200)
-            st.text_input("Why it is right", key="start-reason", max_chars=MAX_REASON)
+            st.text_input(
+                "Why it is right",
+                key="start-reason",
+                placeholder="required; a reviewer reads it",
+                max_chars=MAX_REASON,
+            )
             st.form_submit_button(
                 terms.said("Decide for the topic"),
                 icon=":material/edit:",

@@ -12,12 +12,17 @@ from offsetwise.store.review_rows import DecisionRow
 
 
 def draw(plan: int, not_met: Sequence[str]) -> None:
-    """Draw a field for each check that is not met, by its name."""
+    """Draw a field for each check that is not met, by its name, and what it is for."""
+    if not_met:
+        st.markdown(
+            ":gray[To approve, write why the plan may be applied although a check is not met. The reasons stand in the "
+            "timeline and in Audit. To reject, leave them empty.]"
+        )
     for name in not_met:
         st.text_input(
             f"Approve in spite of: {markdown(name)}",
             key=_key(plan, name),
-            placeholder="The reason; the audit log keeps it",
+            placeholder="Required to approve",
             autocomplete="off",
         )
 
