@@ -97,6 +97,14 @@ def test_without_a_sample_the_command_to_run_is_given(open_page: OpenPage) -> No
     assert "offsetwise watch --migration migration.yaml --checkpoint 'orders' --every 30" in words(page)
 
 
+def test_a_recording_without_samples_offers_no_sampling(open_page: OpenPage) -> None:
+    page = open_page(reader(), LAG, migration="sample", of="checkpoint orders")
+
+    assert "This recording has no samples." in words(page)
+    assert "Start sampling" not in words(page)
+    assert "recorded from" not in words(page)
+
+
 @with_cases("error", [StoreLockedError, StoreReadOnlyError, StoreUnreachableError])
 def test_a_store_that_cannot_be_used_is_said_and_the_page_stays_whole(
     open_page: OpenPage, error: type[StoreLockedError]

@@ -64,16 +64,19 @@ def draw(answers: Answers, migration: Offered, subject: Subject, head: guard.Hea
 
 def _body(answers: Answers, migration: Offered, subject: Subject, window_ms: int, refresh: int | None) -> None:
     question = Question.of(Reader.lag, migration.name, subject, window_ms)
-    with guard.block("sampling"):
-        lag_sampling.draw(answers, migration)
+    if not migration.recorded:
+        with guard.block("sampling"):
+            lag_sampling.draw(answers, migration)
     with guard.block("lag"):
         _refreshed(answers, question, refresh)
         held = blocks.live(answers, question, _offer())
         if held is None:
             return
         if held.value is None:
-            _no_sample(subject)
+            _no_sample(migration, subject)
             return
+        if migration.recorded:
+            lag_sampling.recorded(migration)
         compared = answers.held(Question.of(Reader.comparison, migration.name, subject))
         proven = proven_of(None if compared is None else compared.value)
         claimed = held.value
@@ -122,7 +125,13 @@ def _offer() -> blocks.Offer:
     )
 
 
-def _no_sample(subject: Subject) -> None:
+def _no_sample(migration: Offered, subject: Subject) -> None:
+    if migration.recorded:
+        blocks.empty(
+            "This recording has no samples.",
+            "Lag over time is sampled where the clusters can be asked: with the migration's own file.",
+        )
+        return
     blocks.empty(
         "No sample was taken yet.",
         "Start sampling above, or leave this command running beside the console; both keep samples in the same store.",

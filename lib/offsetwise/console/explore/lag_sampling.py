@@ -19,11 +19,6 @@ _EVERY: Final = {"10 s": 10.0, "30 s": 30.0, "60 s": 60.0, "5 min": 300.0}
 
 def draw(answers: Answers, migration: Offered) -> None:
     """Draw what samples this migration here, with the button to start or stop it."""
-    if migration.recorded:
-        gaps = ", with its gaps: a group read on while the job was stopped, and the mirror stood still twice"
-        told = f"{migration.recorded_from}{'' if migration.may_be_one else gaps}"
-        st.markdown(f":gray[This lag was recorded from {told}. There is nothing to sample.]")
-        return
     state = answers.reader.sampling(migration.name)
     if state is not None and state.error is not None:
         blocks.failed(state.error, key="sampler")
@@ -52,6 +47,13 @@ def draw(answers: Answers, migration: Offered) -> None:
         st.warning(
             f"**Samples are taken, but not kept.**  \n{markdown(state.not_kept)}", icon=":material/database_off:"
         )
+
+
+def recorded(migration: Offered) -> None:
+    """Draw where the samples of a bundled sample are from."""
+    gaps = ", with its gaps: a group read on while the job was stopped, and the mirror stood still twice"
+    told = f"{migration.recorded_from}{'' if migration.may_be_one else gaps}"
+    st.markdown(f":gray[This lag was recorded from {told}. There is nothing to sample.]")
 
 
 def _start(answers: Answers, migration: str, every_s: float) -> None:

@@ -254,7 +254,7 @@ def _offer(seat: board.Seat, handed: Handed, key: str) -> None:
                     query_params={"migration": handed.migration},
                 )
         with st.popover(f"Digest of the plan `{bundle.plan_digest[:8]}`"):
-            st.code(bundle.plan_digest, language=None)
+            st.code(bundle.plan_digest, language=None, wrap_lines=True)
             st.markdown(":gray[It has to be the one that the console shows where the bundle comes from.]")
         refused = seat.board.why_not(seat.person, Verb.RECEIVE_BUNDLE)
         if refused is None:

@@ -276,7 +276,7 @@ def _digest(seat: board.Seat, made: Drafted, work: Work, sheet: Sheet | None, *,
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"{what}{kept}: digest `{shown[:8]}`. A decision names exactly this.")
         with st.popover("Full digest", icon=":material/fingerprint:"):
-            st.code(shown, language=None)
+            st.code(shown, language=None, wrap_lines=True)
         downloads.button(
             "DRAFT plan",
             f"plan-{shown[:8]}.DRAFT.json",

@@ -11,7 +11,9 @@ from streamlit.delta_generator import DeltaGenerator
 from offsetwise.console.widgets import terms
 
 CSS: Final = """
-[data-testid="stHeader"] { background: transparent }
+@media (min-width: 641px) {
+    [data-testid="stHeader"] { background: transparent }
+}
 [data-testid="stHeader"], [data-testid="stHeader"] * { pointer-events: none }
 [data-testid="stHeader"] :is(button, a, [role="button"]), [data-testid="stHeader"] :is(button, a) * {
     pointer-events: auto
@@ -27,7 +29,9 @@ CSS: Final = """
 [class*="st-key-card-"] [data-testid="stMetric"] > div { padding: 0 0 0.25rem }
 [data-testid="stMetricValue"] { font-size: 1.5rem; line-height: 1.3 }
 [data-testid="stMetricLabel"] p { font-size: 0.875rem }
+[data-testid="stDataFrame"] .dvn-scroller { scrollbar-color: rgba(128, 128, 128, 0.75) transparent }
 @media (max-width: 1200px) {
+    [data-testid="stMetric"] { height: auto !important }
     [class*="st-key-beside-"] > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"] {
         flex-direction: column
     }
@@ -39,7 +43,9 @@ CSS: Final = """
 }
 """
 """Streamlit leaves 96 pixels of nothing above every title, and 80 on either side. Its own Stop ends the drawing of
-a page, not a reading: the one on the page does."""
+a page, not a reading: the one on the page does. It shows the bar by which a table scrolls only while the mouse is over
+it, so that nobody sees that there are more columns. It makes the number in a card as tall as all rows of cards: where
+they take two, each lies on what follows."""
 
 PART: Final = "part"
 """Names a tab in the address."""

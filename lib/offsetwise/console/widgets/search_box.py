@@ -33,6 +33,7 @@ dialog { width: min(40rem, calc(100vw - 2rem)); margin: 10vh auto auto; padding:
 dialog::backdrop { background: rgb(0 0 0 / 45%) }
 input { width: 100%; padding: 0.6rem 0.75rem; font-size: 1rem; color: var(--st-text-color);
   background: var(--st-secondary-background-color); border: 1px solid var(--st-border-color); border-radius: 0.5rem }
+input:placeholder-shown { text-overflow: ellipsis }
 ul { list-style: none; margin: 0.75rem 0 0; padding: 0; max-height: 55vh; overflow-y: auto }
 li { display: flex; gap: 0.75rem; padding: 0.4rem 0.75rem; border-radius: 0.5rem; cursor: pointer;
   border: 1px solid transparent; align-items: baseline }

@@ -8,6 +8,7 @@ import streamlit as st
 
 from offsetwise.clusters.reading import MinimumAcls
 from offsetwise.console.answers import Answers, Question
+from offsetwise.console.explore.clusters import summary
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks
@@ -47,7 +48,8 @@ def _reached(answers: Answers, migration: Offered) -> None:
     for column, side in zip(st.columns(2, border=True), Cluster, strict=True):
         with column:
             name = migration.old if side is Cluster.OLD else migration.new
-            st.markdown(f"**{'● old' if side is Cluster.OLD else '◆ new'} · {markdown(name)}**")
+            mark = summary.OLD if side is Cluster.OLD else summary.NEW
+            st.markdown(f"**{mark}**" if name == side else f"**{mark} · {markdown(name)}**")
             with guard.block(f"connection-{side}"):
                 _connection(answers, migration.name, side)
             with guard.block(f"permissions-{side}"):

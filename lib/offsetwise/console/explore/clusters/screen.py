@@ -109,7 +109,7 @@ def _read_all(answers: Answers, questions: tuple[Question[ReadCluster], ...]) ->
 def _card(answers: Answers, migration: Offered, side: Cluster, question: Question[ReadCluster]) -> HeldCluster | None:
     name = migration.old if side is Cluster.OLD else migration.new
     mark = f":blue[**{summary.OLD}**]" if side is Cluster.OLD else f":orange[**{summary.NEW}**]"
-    st.markdown(f"{mark} · **{markdown(name)}**")
+    st.markdown(mark if name == side else f"{mark} · **{markdown(name)}**")
     facts = st.container()
     offer = Offer(
         what=f"the {side} cluster",
