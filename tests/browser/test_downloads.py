@@ -8,6 +8,7 @@ from typing import Final
 import pytest
 from playwright.sync_api import Browser, expect
 
+import offsetwise
 from tests.browser.conftest import console, settle
 
 pytestmark = pytest.mark.timeout(600)
@@ -41,7 +42,11 @@ def test_one_click_gives_the_file_and_where_it_cannot_be_made_the_reason(browser
     app = tmp_path / "app.py"
     app.write_text(PAGE, encoding="utf-8")
     served = (*STREAMLIT, str(app), "--server.port", "{port}", "--server.address", "127.0.0.1")
-    with console(*served, log=tmp_path / "log", cwd=tmp_path) as address, browser.new_context() as context:
+    tested = {"PYTHONPATH": str(Path(offsetwise.__file__).parents[1])}
+    with (
+        console(*served, log=tmp_path / "log", cwd=tmp_path, variables=tested) as address,
+        browser.new_context() as context,
+    ):
         page = context.new_page()
         page.goto(address)
         settle(page)

@@ -19,6 +19,15 @@ __all__ = ["address"]
 
 PAGES = ("", "checkpoint", "clusters", "compare", "lag", "fleet", "help")
 WIDTH, HEIGHT = 390, 844
+OVERLAPPING = """() => {
+    const end = one => one.getBoundingClientRect().bottom
+    const cards = [...document.querySelectorAll('[data-testid="stMetric"]')]
+    return cards.filter(card => end(card) > end(card.closest('[data-testid="stHorizontalBlock"]')) + 1)
+        .map(card => card.textContent)
+}"""
+"""Cards that lie on what follows them."""
+CUT = """body => [...body.querySelectorAll('pre')].filter(one => one.scrollWidth > one.clientWidth)
+    .map(one => one.textContent)"""
 DESKTOP = ViewportSize(width=1440, height=900)
 
 
@@ -26,6 +35,7 @@ def look(page: Page, path: str) -> None:
     """Hold the page as it stands against axe's rules, and against the window's right edge."""
     settle(page)
     fits(page)
+    assert page.evaluate(OVERLAPPING) == []
     found = Axe().run(page, context=NOT_OURS).response["violations"]
     assert [(path, each["id"], [node["html"][:120] for node in each["nodes"]]) for each in found] == []
 
@@ -36,6 +46,28 @@ def test_axe_finds_nothing_on_a_phone_and_every_page_fits(browser: Browser, bund
         page.goto(f"{bundled}/{path}")
         look(page, path)
     page.close()
+
+
+def opened_whole(page: Page) -> None:
+    """Open what opens over the page: all of it is in the window, and no digest is cut."""
+    page.keyboard.press("Control+k")
+    search = page.get_by_role("dialog", name="Search")
+    expect(search).to_be_visible()
+    assert in_viewport(page, search)
+    page.keyboard.press("Escape")
+    expect(search).to_be_hidden()
+    for button in page.get_by_test_id("stPopoverButton").filter(visible=True).all():
+        button.click()
+        body = page.get_by_test_id("stPopoverBody")
+        expect(body).to_be_visible()
+        assert in_viewport(page, body)
+        box = body.bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= WIDTH
+        assert body.evaluate(CUT) == []
+        page.keyboard.press("Escape")
+        expect(body).to_have_count(0)
 
 
 @pytest.mark.parametrize("theme", THEMES)
@@ -55,6 +87,8 @@ def test_a_plan_is_drafted_approved_and_exported_on_a_phone(
     def looked_at(title: str) -> None:
         expect(page.get_by_role("heading", name=title, level=1)).to_be_visible()
         look(page, title)
+        if theme == THEMES[0]:
+            opened_whole(page)
         page.set_viewport_size(DESKTOP)
         look(page, f"{title}, on a desk")
         page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
