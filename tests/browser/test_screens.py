@@ -152,7 +152,7 @@ def test_a_click_among_ten_thousand_partitions_sends_little(browser: Browser, se
     page.get_by_role("heading", name="Evidence").wait_for()
     settle(page)
     evidence = "topic-000-3"
-    for name, wanted in (("Evidence of", evidence), ("Order", "By topic"), ("Topic in the charts below", "topic-007")):
+    for name, wanted in (("Evidence of", evidence), ("Order", "By name"), ("Topic in the charts below", "topic-007")):
         if name.startswith("Topic"):
             page.get_by_role("tab", name="Where each partition resumes").click()
             settle(page)

@@ -581,7 +581,7 @@ def test_ten_thousand_partitions_are_drafted_once_for_every_change_and_sent_in_p
     assert figures(page)["Partitions"] == f"{PARTITIONS:,}"
     drafts = reader.calls["draft"]
     assert drafts == 4, "once for the page, and once for each of the three ways that no rule speaks against"
-    for shown in ("by topic", "needs a look first"):
+    for shown in ("by name", "needs a look first"):
         page.selectbox(key="show").select(shown).run()
     page.run()
     assert reader.calls["draft"] == drafts, "a click that decides nothing drafts nothing"

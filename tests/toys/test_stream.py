@@ -132,7 +132,7 @@ def test_a_person_decides_in_its_words_and_in_no_other_ones(folder: Path) -> Non
 
 @with_cases("target", ["consumer-group:etl", "spark-checkpoint", "starting-offsets"])
 def test_targets_of_kafkas_offsets_refuse_it(target: str, folder: Path) -> None:
-    with pytest.raises(PlanError, match=r"It holds offsets of Kafka, and the job is at .* such as s-1050"):
+    with pytest.raises(PlanError, match=r"It holds Kafka offsets, and the job is at .* such as s-1050"):
         job(folder).draft(options.target(target), author="ada")
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from rich import box
@@ -12,7 +13,7 @@ from rich.table import Table
 
 from offsetwise.cli.output import safe
 from offsetwise.engines.registry import engine_of
-from offsetwise.findings import describe
+from offsetwise.findings import describe, worded
 from offsetwise.model import (
     Checkpoint,
     CheckpointSource,
@@ -27,12 +28,13 @@ from offsetwise.model import (
     Severity,
     epoch_ms,
 )
-from offsetwise.ports.stream import stream_of
+from offsetwise.ports.stream import stream_of, terms_of
 from offsetwise.position import OpaquePosition
 from offsetwise.translation.alternatives import alternatives
 from offsetwise.wording import at_most, brief, duration, many, number, utc, verdicts
 from offsetwise.wording.behind import behind, parts, quota
 from offsetwise.wording.irrevocable import irrevocable
+from offsetwise.wording.terms import in_words
 from offsetwise.wording.verdicts import Tone, Verdict
 
 if TYPE_CHECKING:
@@ -76,7 +78,9 @@ def checkpoint(out: Console, read: Checkpoint, *, now_ms: int) -> None:
             for row in each.rows:
                 listed.add_row(*map(safe, row))
             print_table(out, listed)
-    for problem in read.problems:
+    stream = stream_of(read.sources[0].kind) if read.sources else None
+    for told in read.problems:
+        problem = worded(told, {} if stream is None else stream.terms)
         out.print(f"[bold]{safe(problem.code)}[/]")
         _indented(out, safe(problem.message))
         if problem.fix:
@@ -146,18 +150,22 @@ def _ago(written_ms: int, now_ms: int) -> str:
 
 def comparison(out: Console, made: Comparison) -> None:
     """Show a comparison: the answer, the partitions, the findings."""
+    terms = terms_of(made.partitions)
     tone, head, rest = verdicts.answer(made)
-    out.print(f"[{_STYLES[tone]}]{head}[/] {rest}")
-    out.print(f"{places(made)}\n")
+    out.print(f"[{_STYLES[tone]}]{in_words(head, terms)}[/] {in_words(rest, terms)}")
+    out.print(f"{in_words(places(made), terms)}\n")
     out.print(f"{safe(made.migration)}: {safe(str(made.kept_in))}", soft_wrap=True)
-    out.print(f"old cluster '{safe(made.old.name)}', new cluster '{safe(made.new.name)}', read {safe(made.taken_at)}")
-    out.print(safe(made.belongs_to.reason))
+    sides = ", ".join(
+        f"{in_words(f'{side} cluster', terms)} '{each.name}'" for side, each in (("old", made.old), ("new", made.new))
+    )
+    out.print(f"{safe(sides)}, read {safe(made.taken_at)}")
+    out.print(safe(in_words(made.belongs_to.reason, terms)))
     # Positions of another stream do nothing on the new one: the first sentence says so of all of them.
     another = all(map(verdicts.of_another_stream, made.partitions))
     texts = ("partition", "exactness") if another else ("partition", "exactness", "if unedited")
-    table = new_table(out, texts, ("old offset", "new offset", "lag old", "lag new"), first=1)
+    table = new_table(out, texts, ("old offset", "new offset", "lag old", "lag new"), first=1, terms=terms)
     for row in made.partitions:
-        table.add_row(*_cells(row)[: len(table.columns)])
+        table.add_row(*_cells(row, terms)[: len(table.columns)])
     print_table(out, table)
     for row in made.partitions:
         _in_shards(out, row)
@@ -191,7 +199,9 @@ def compared(out: Console, each: Compared) -> None:
     """Show in a line what one job of many came to."""
     if each.comparison is None:
         return
-    tone, head, rest = verdicts.answer(each.comparison)
+    terms = terms_of(each.comparison.partitions)
+    tone, *told = verdicts.answer(each.comparison)
+    head, rest = (in_words(text, terms) for text in told)
     kept = " [dim](as compared before)[/]" if each.reused else ""
     out.print(f"{safe(str(each.job))}: [{_STYLES[tone]}]{head}[/] {rest}{kept}", soft_wrap=True)
 
@@ -225,10 +235,10 @@ def plan(out: Console, made: Plan) -> None:
     """Show a plan: what it writes, what it costs, and whether the job may start."""
     from offsetwise.plan.target import target_type
 
-    total = made.totals
+    total, terms = made.totals, terms_of(made.positions)
     targets = ", ".join(str(target) for target in made.targets)
     counted = (
-        (made.positions and many(total.partitions, "partition")),
+        (made.positions and in_words(many(total.partitions, "partition"), terms)),
         (made.transactions and many(len(made.transactions), "transaction")),
     )
     count = ", ".join(each for each in counted if each)
@@ -303,12 +313,21 @@ def places(made: Comparison) -> str:
     return ", ".join([known, *rest]) + "."
 
 
-def new_table(out: Console, texts: tuple[str, ...], numbers: tuple[str, ...], *, first: int | None = None) -> Table:
+def new_table(
+    out: Console,
+    texts: tuple[str, ...],
+    numbers: tuple[str, ...],
+    *,
+    first: int | None = None,
+    terms: Mapping[str, str] = MappingProxyType({}),
+) -> Table:
     """Make a table whose numbers never break; they stand behind the first few of the text columns, or all."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     lead = len(texts) if first is None else first
     for name in (*texts[:lead], *numbers, *texts[lead:]):
-        header = name if out.width >= ROOMY else name.replace(" ", "\n")
+        header = in_words(name, terms)
+        breaks = -1 if out.width < ROOMY else header.count(" ") - name.count(" ")
+        header = "\n".join(header.rsplit(" ", breaks))
         if name in numbers:
             table.add_column(header, justify="right", no_wrap=True)
         else:
@@ -334,7 +353,7 @@ def _indented(out: Console, text: str) -> None:
     out.print(Padding(text, (0, 0, 0, 4), expand=False))
 
 
-def _cells(row: PartitionComparison) -> tuple[str, ...]:
+def _cells(row: PartitionComparison, terms: Mapping[str, str]) -> tuple[str, ...]:
     name = str(row.topic_partition)
     if row.topic != row.new_topic:
         name += f" → {row.new_topic_partition}"
@@ -345,7 +364,7 @@ def _cells(row: PartitionComparison) -> tuple[str, ...]:
         number(row.lag_old) if row.behind_old is None else behind(row.behind_old),
         number(row.lag_new) if row.behind_new is None else behind(row.behind_new),
         _exactness(row),
-        verdict(verdicts.raw(row)),
+        in_words(verdict(verdicts.raw(row)), terms),
     )
 
 

@@ -329,6 +329,7 @@ def _judged(scene: Scene, match: Match, belongs_to: BelongsTo) -> tuple[Partitio
             syncs_read_first=scene.live and bool(scene.old.mirror.syncs),
             old_commit=scene.commits[Cluster.OLD].get(position.topic_partition),
             new_commit=scene.commits[Cluster.NEW].get(position.new_topic_partition),
+            terms=scene.migration.terms,
         )
     )
     return replace(row, findings=tuple(finding.code for finding in findings)), findings
@@ -359,6 +360,7 @@ def _migration_case(scene: Scene, rows: tuple[PartitionComparison, ...], belongs
         sink=scene.subject.sink,
         old_group=scene.group(Cluster.OLD),
         new_group=scene.group(Cluster.NEW),
+        terms=scene.migration.terms,
         committed=scene.old.group(scene.subject.traits.commits_to),
     )
 

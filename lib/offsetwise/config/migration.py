@@ -34,7 +34,7 @@ from offsetwise.config.sections import (
 from offsetwise.config.sinks import check_names
 from offsetwise.errors import ConfigError
 from offsetwise.model import Cluster, IsolationLevel, Link, Writers
-from offsetwise.ports.stream import spec_of, specs
+from offsetwise.ports.stream import spec_of, specs, terms_between
 from offsetwise.registry import STREAMS
 from offsetwise.strict_yaml import FileNoun, Section, read
 
@@ -121,6 +121,11 @@ class Migration(Section):
     def may_be_one(self) -> bool:
         """Whether both clusters may be one, in which jobs change their place or their engine."""
         return self.source.stream == self.target.stream and spec_of(self.source.stream).may_be_one
+
+    @property
+    def terms(self) -> Mapping[str, str]:
+        """What people call a topic, a partition, an offset and a cluster of its streams, by Kafka's word for it."""
+        return terms_between(*(spec_of(each.stream).terms for each in (self.source, self.target)))
 
     @property
     def is_one(self) -> bool:

@@ -33,7 +33,6 @@ from offsetwise.model.state import StateRows
 from offsetwise.plan.drift import Drift
 from offsetwise.plan.request import DraftRequest
 from offsetwise.plan.strategies import Strategy, judge_strategies
-from offsetwise.ports.stream import spec_of
 from offsetwise.progress import Progress
 from offsetwise.review.exports import Destination, destination_of
 from offsetwise.store.store import open_store
@@ -376,7 +375,7 @@ def _offered(migration: Migration, name: str, *, recorded: bool) -> Offered:
         sinks=tuple(sinks),
         destination=destination_of(migration, recorded=recorded),
         may_be_one=migration.may_be_one,
-        terms=spec_of(migration.source.stream).terms,
+        terms=migration.terms,
     )
 
 

@@ -11,6 +11,7 @@ from offsetwise.findings.register import (
     finding,
     findings,
     severity_of,
+    worded,
 )
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "judge",
     "judge_migration",
     "severity_of",
+    "worded",
 ]

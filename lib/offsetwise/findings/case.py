@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from offsetwise.model import (
@@ -102,6 +102,8 @@ class Case:
     """What the compared group committed on the old cluster; None for a checkpoint."""
     new_commit: GroupOffset | None = None
     """What the same group has committed on the new cluster."""
+    terms: Mapping[str, str] = field(default_factory=dict)
+    """The words of the streams, by Kafka's for the same."""
 
     @property
     def old_partition(self) -> PartitionState | None:
@@ -151,6 +153,16 @@ class MigrationCase:
     """What the cluster of the job's sinks says of its transactions; None where nobody asked it, or it did not say."""
     committed: GroupState | None = None
     """The group that the checkpoint's job commits to, on the old cluster; None where none is stated or was read."""
+    terms: Mapping[str, str] = field(default_factory=dict)
+    """The words of the streams, by Kafka's for the same."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names that sentences about it may have, of topics, clusters and groups."""
+        topics = (name for row in self.rows for name in (row.topic, row.new_topic))
+        groups = (each.name for each in (self.old_group, self.new_group, self.committed) if each is not None)
+        clusters = (name for each in (self.old, self.new) for name in (each.name, each.alias))
+        return tuple(dict.fromkeys(name for name in (*topics, *clusters, *groups) if name is not None))
 
 
 def _partition(topic: TopicState | None, number: int) -> PartitionState | None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from offsetwise.findings.case import Case, MigrationCase
 from offsetwise.findings.logs import topic_missing
 from offsetwise.findings.place import chosen_at_start
-from offsetwise.findings.register import Stage, decided, describe, findings
+from offsetwise.findings.register import Stage, decided, describe, findings, worded
 from offsetwise.model import Finding, Problem, Severity
 
 
@@ -16,7 +16,9 @@ def judge(case: Case) -> tuple[Finding, ...]:
     """Give the findings of one partition, the most serious first, no code twice."""
     topic, partition = case.row.topic, case.row.partition
     found = (next(check(case), None) for check in decided(Stage.PARTITION))
-    return _ordered(_about(problem, topic, partition) for problem in found if problem is not None)
+    names = (topic, case.row.new_topic)
+    told = (worded(problem, case.terms, names=names) for problem in found if problem is not None)
+    return _ordered(_about(problem, topic, partition) for problem in told)
 
 
 def judge_migration(case: MigrationCase) -> tuple[Finding, ...]:
@@ -25,15 +27,14 @@ def judge_migration(case: MigrationCase) -> tuple[Finding, ...]:
     What the checkpoint's reader found is told in its words, and not a second time.
     """
     told = set() if case.checkpoint is None else {problem.code for problem in case.checkpoint.problems}
-    read = (_about(problem) for problem in _read(case))
+    read = ((problem, None) for problem in _read(case))
     topics = (
-        _about(problem, pair.old_name)
-        for check in decided(Stage.TOPIC)
-        for pair in case.topics
-        for problem in check(pair)
+        (problem, pair.old_name) for check in decided(Stage.TOPIC) for pair in case.topics for problem in check(pair)
     )
-    overall = (_about(problem) for check in decided(Stage.MIGRATION) for problem in check(case))
-    return _ordered((*read, *(finding for finding in (*topics, *overall) if finding.code not in told)))
+    overall = ((problem, None) for check in decided(Stage.MIGRATION) for problem in check(case))
+    made = (*read, *((problem, at) for problem, at in (*topics, *overall) if problem.code not in told))
+    names = case.names
+    return _ordered(_about(worded(problem, case.terms, names=names), at) for problem, at in made)
 
 
 def _read(case: MigrationCase) -> Iterator[Problem]:

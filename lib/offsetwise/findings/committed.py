@@ -64,6 +64,7 @@ def group_behind(case: MigrationCase) -> Iterator[str]:
     "from an earlier checkpoint, or write them again.",
     rank=260,
     stage=Stage.MIGRATION,
+    of_sink=True,
 )
 def transaction_expired(case: MigrationCase) -> Iterator[tuple[str, str]]:
     """Transactions that the checkpoint holds open have run out, unless they were committed before."""

@@ -7,9 +7,9 @@ and closed then. A code never changes its meaning; new ones may come. `docs/find
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 from importlib import import_module
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, Generic, ParamSpec
 from offsetwise.errors import PluginError
 from offsetwise.model import Finding, Problem, Severity
 from offsetwise.registry import TARGETS
+from offsetwise.wording.terms import in_words
 
 if TYPE_CHECKING:
     from offsetwise.findings.case import MigrationCase
@@ -88,6 +89,8 @@ class FindingKind:
     """Speaks about one partition, and is settled by a person's own position there, with a reason."""
     continuing: bool = False
     """Speaks about a checkpoint that cannot go on from its last batch: nothing against a job that begins anew."""
+    of_sink: bool = False
+    """Speaks about a sink, which writes to Kafka whatever the job reads."""
     page: str = "docs/findings/README.md"
     """The docs page, from the root of the repository."""
 
@@ -138,6 +141,7 @@ def finding(
     unedited: bool = False,
     overridable: bool = False,
     continuing: bool = False,
+    of_sink: bool = False,
     amount: Callable[[MigrationCase], str] | None = None,
 ) -> Callable[[Callable[P, Iterator[Said]]], DeclaredFinding[P]]:
     """Declare a finding by the function that decides it.
@@ -155,6 +159,7 @@ def finding(
         unedited: See `FindingKind`.
         overridable: See `FindingKind`.
         continuing: See `FindingKind`.
+        of_sink: See `FindingKind`.
         amount: For `Stage.READER`: what is added to the reader's sentence once the clusters were read, as a sentence of
             its own that says how many records, or how much time, it is about; "" where they tell nothing.
 
@@ -177,6 +182,7 @@ def finding(
             unedited=unedited,
             overridable=overridable,
             continuing=continuing,
+            of_sink=of_sink,
             page=f"docs/findings/{code}.md",
             decide=decide,
             amount=amount,
@@ -219,6 +225,20 @@ def describe(code: str) -> FindingKind:
         title="A finding that this release does not know",
         remedy="Use the release of Offsetwise that wrote the file.",
     )
+
+
+def worded(problem: Problem, terms: Mapping[str, str], *, names: Iterable[str] = ()) -> Problem:
+    """Return a problem in the words of a stream; one of a sink as it is.
+
+    Args:
+        problem: In Kafka's words.
+        terms: See `in_words`.
+        names: See `in_words`.
+    """
+    if not terms or (kind := describe(problem.code)).of_sink:
+        return problem
+    message, fix = (in_words(text, terms, names=names) for text in (problem.message, problem.fix or kind.remedy))
+    return replace(problem, message=message, fix=fix)
 
 
 def severity_of(code: str) -> Severity:

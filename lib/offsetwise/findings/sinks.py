@@ -20,6 +20,7 @@ from offsetwise.wording import many
     remedy="Settle them on the old cluster, then draft the plan with --set mark_settled=true.",
     rank=252,
     stage=Stage.MIGRATION,
+    of_sink=True,
 )
 def sink_moves_with_pending(case: MigrationCase) -> Iterator[str]:
     """A restore would commit on the new cluster what was begun on the old one, and fail."""
@@ -46,6 +47,7 @@ def restore_fails(cluster: str) -> str:
     remedy="Give every sink a transactional id prefix of its own that none begins with, before the job starts again.",
     rank=254,
     stage=Stage.READER,
+    of_sink=True,
 )
 def prefix_overlaps(prefix: str, other: str) -> Iterator[str]:
     """A sink that pools its names aborts, as it starts, open transactions whose ids begin with its prefix."""
@@ -62,6 +64,7 @@ def prefix_overlaps(prefix: str, other: str) -> Iterator[str]:
     remedy="Raise transaction.max.timeout.ms of the brokers, or shorten transaction.timeout.ms of the sink's producer.",
     rank=256,
     stage=Stage.READER,
+    of_sink=True,
 )
 def transaction_timeout_refused(facts: TransactionFacts, timeout: Timeout) -> Iterator[tuple[str, str]]:
     """The cluster that the sink will write to allows no time-out as long as the job's."""

@@ -10,7 +10,7 @@ from offsetwise.findings.migration import reader_suspected
 from offsetwise.model import GateCheck, GroupBefore, IsolationLevel, Outcome, Plan, PlannedPosition
 from offsetwise.plan import names
 from offsetwise.plan.moving import moving_of
-from offsetwise.ports.stream import of_position
+from offsetwise.ports.stream import terms_of
 from offsetwise.wording.terms import in_words
 
 PLACED: Final = "every partition has an offset"
@@ -51,16 +51,15 @@ def _complete(plan: Plan) -> Iterator[GateCheck]:
     if lacking:
         yield GateCheck(outcome=Outcome.FAILED, name=name, told=f"Not of {_some(lacking)}.")
     elif unheld:
-        told = f"How many partitions there are is not recorded of {_some(unheld)}."
+        told = f"{_in_words(plan, 'How many partitions there are')} is not recorded of {_some(unheld)}."
         yield GateCheck(outcome=Outcome.UNKNOWN, name=name, told=told)
     else:
         yield GateCheck(outcome=Outcome.PASSED, name=name, told="")
 
 
-def _in_words(plan: Plan, name: str) -> str:
-    """Return the name of a check in the words of the stream that the plan's positions are of."""
-    stream = of_position(plan.positions[0].new_offset)
-    return name if stream is None else in_words(name, stream.terms)
+def _in_words(plan: Plan, text: str) -> str:
+    """Return a sentence of a check in the words of the streams that the plan's positions are of."""
+    return in_words(text, terms_of(plan.positions))
 
 
 def _in_range(plan: Plan) -> GateCheck:

@@ -53,9 +53,10 @@ from offsetwise.plan.settings import accepted, plan_fields
 from offsetwise.plan.sinks.gate import grounds_of_sinks
 from offsetwise.plan.sinks.marking import marks_of, requirement_of
 from offsetwise.plan.sinks.settling import Settling
-from offsetwise.plan.strategies import against_target, left_out, way_of
+from offsetwise.plan.strategies import against_target, left_out, terms_for, way_of
 from offsetwise.plan.target import TargetRole, groups_of, target_type
 from offsetwise.ports.stream import are_two
+from offsetwise.wording.terms import in_words
 
 DECIDED_BY_ROW: Final = frozenset(
     kind.code
@@ -102,9 +103,10 @@ def draft(
     check_request(request)
     check_readings(comparison, migration, request)
     settled = _settle_all(comparison, migration, request, settling)
-    refuse(_against(comparison, request, settled))
+    refuse(_against(comparison, request, settled), migration.terms)
     plan = _put_together(comparison, migration, request, settled, drafted_at=drafted_at)
-    refuse(tuple(problem for target in plan.targets for problem in target_type(target.kind).unfit(plan)))
+    unfit = tuple(problem for target in plan.targets for problem in target_type(target.kind).unfit(plan))
+    refuse(unfit, migration.terms)
     return plan
 
 
@@ -186,8 +188,10 @@ def _put_together(
     job, positions, rewound = settled.job, settled.positions, request.rewind_to is not None
     moving = [target for target in request.targets if target_type(target.kind).role is not TargetRole.TRANSACTIONS]
     settling = settled.settling
-    sink = requirement_of(migration, job, request, settled.marks) if settling is None else settling.requirement
     way = way_of(moving[0].kind, comparison, rewound=rewound)
+    way = way.worded(terms_for(way, migration))
+    foretold = predict(comparison, rewound=rewound)
+    sink = requirement_of(migration, job, request, settled.marks) if settling is None else settling.requirement
     return Plan(
         migration=migration.name,
         drafted_at=drafted_at,
@@ -204,9 +208,9 @@ def _put_together(
         requirements=replace(_requirements(comparison, request), sink=sink),
         gate=settled.gate,
         findings=(*comparison.findings, *settled.skew, *(() if request.sink is None else request.sink.findings)),
-        prediction=predict(comparison, rewound=rewound),
+        prediction=replace(foretold, told=in_words(foretold.told, migration.terms)),
         keeps=way.keeps,
-        gives_up=(*way.gives_up, *_given_up(settled)),
+        gives_up=(*way.gives_up, *(in_words(each, migration.terms) for each in _given_up(settled))),
         totals=totals_of(positions),
         dropped_batch=settled.dropped if settled.edits_checkpoint and not rewound else None,
         transactions=settled.ended,

@@ -6,6 +6,7 @@ A plan may be drafted while a check fails, because a mirror goes on; the job may
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from offsetwise.config import JobTraits, Migration
@@ -25,6 +26,7 @@ from offsetwise.model import (
 )
 from offsetwise.plan.sinks.gate import SinkGrounds, sink_checks
 from offsetwise.wording import duration, many, utc
+from offsetwise.wording.terms import in_words
 
 MIRRORED: Final = "everything mirrored"
 TRANSACTIONS: Final = "no open transaction"
@@ -55,13 +57,14 @@ def start_gate(
         cutover_ms: When the job is to start.
         sinks: The job's sinks; None for a group.
     """
-    return (
+    of_streams = (
         _mirrored(comparison, migration),
         _transactions(comparison),
         _skew(comparison, migration, job or JobTraits(), dict(newest)),
         _retention(comparison, now_ms, cutover_ms),
-        *(() if sinks is None else sink_checks(sinks)),
     )
+    told = (replace(check, told=in_words(check.told, migration.terms)) for check in of_streams)
+    return (*told, *(() if sinks is None else sink_checks(sinks)))
 
 
 @finding(

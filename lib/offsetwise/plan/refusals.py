@@ -300,7 +300,7 @@ def subscription(job: JobTraits) -> Iterator[str]:
 def no_rename(comparison: Comparison) -> Iterator[str]:
     """There is nothing to rename."""
     if all(row.topic == row.new_topic for row in comparison.partitions):
-        yield "No topic has another name on the new cluster."
+        yield "No topic changes its name."
 
 
 @finding(

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
 
 from offsetwise.config import JobTraits, Migration
 from offsetwise.errors import PlanError
+from offsetwise.findings import worded
 from offsetwise.lookalikes import code_points, invisible
 from offsetwise.model import (
     AnyPosition,
@@ -28,6 +32,9 @@ from offsetwise.plan.repair.kinds import KINDS
 from offsetwise.plan.settings import MarkSettings, Takers, accepted, settings_of
 from offsetwise.plan.target import TargetRole, takers_of, target_type, target_types
 from offsetwise.transactions.report import SinkTransactions
+
+_KAFKAS: Final[Mapping[str, str]] = MappingProxyType({})
+"""No words but Kafka's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,8 +135,12 @@ def traits_of(migration: Migration, comparison: Comparison, name: str | None) ->
     return next((each.job for each in migration.checkpoints if each.uri == uri), JobTraits())
 
 
-def refuse(reasons: tuple[Problem, ...]) -> None:
+def refuse(reasons: tuple[Problem, ...], terms: Mapping[str, str] = _KAFKAS) -> None:
     """Go on only where nothing speaks against the plan.
+
+    Args:
+        reasons: What speaks against it.
+        terms: The words of the streams that it is about, by Kafka's for the same.
 
     Raises:
         PlanError: Something does; every reason is named, those of one kind together.
@@ -138,7 +149,7 @@ def refuse(reasons: tuple[Problem, ...]) -> None:
         return
     grouped: dict[str, list[Problem]] = {}
     for reason in reasons:
-        grouped.setdefault(reason.code, []).append(reason)
+        grouped.setdefault(reason.code, []).append(worded(reason, terms))
     told = [f"{code}: {_together(found)}" for code, found in grouped.items()]
     fixes = dict.fromkeys(found[0].fix for found in grouped.values())
     kinds = "1 reason" if len(grouped) == 1 else f"{len(grouped)} kinds of reasons"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from shlex import quote
 
 from offsetwise.config import JobTraits, Migration
-from offsetwise.findings import describe
+from offsetwise.findings import describe, worded
 from offsetwise.findings.migration import checkpoint_polluted
 from offsetwise.findings.place import replay_not_tolerated
 from offsetwise.model import Comparison, Problem, Snapshot, Target
@@ -18,6 +18,7 @@ from offsetwise.plan.target import OFFSETS, TargetRole, TargetType, Where, targe
 from offsetwise.plan.ways import Way, pending, unproven
 from offsetwise.ports.stream import of_position
 from offsetwise.position import OpaquePosition, of_one_stream
+from offsetwise.wording.terms import in_words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,18 +102,25 @@ def judge_strategies(
     for way in ways_of(comparison.engine):
         if not _holds(target_type(way.target), migration.target.stream):
             continue
-        objections = tuple(way.against(comparison, job))
-        reasons = (*_reasons(way, comparison, job, sink_rewound=sink_rewound), *objections)
+        terms = terms_for(way, migration)
+        found = tuple(way.against(comparison, job))
+        against = (*_reasons(way, comparison, job, sink_rewound=sink_rewound), *found)
+        reasons, objections = ([worded(each, terms) for each in some] for some in (against, found))
         made.append(
             Strategy(
-                kind=way,
+                kind=way.worded(terms),
                 why_not=tuple(dict.fromkeys(reason.message for reason in reasons)),
                 commands=_commands(way, comparison, subject, migration_file, job),
-                objections=objections,
-                questions=tuple(way.questions(comparison, job)),
+                objections=tuple(objections),
+                questions=tuple(in_words(each, terms) for each in way.questions(comparison, job)),
             )
         )
     return tuple(made)
+
+
+def terms_for(way: Way, migration: Migration) -> Mapping[str, str]:
+    """Return the words of the migration's streams; Kafka's own for a way that has room for Kafka's offsets alone."""
+    return {} if target_type(way.target).streams == {OFFSETS} else migration.terms
 
 
 def targets_of(way: Way, comparison: Comparison, new: Snapshot) -> tuple[Target, ...]:
@@ -175,7 +183,7 @@ def _against_stream(target: str, comparison: Comparison) -> Iterator[Problem]:
     other = next((row.old_offset or row.place_there for row in there), None)
     stream = None if other is None else of_position(other)
     if other is not None and kind.streams and (stream is None or stream.name not in kind.streams):
-        told = f"It holds offsets of Kafka, and the job is at positions of another stream, such as {other}."
+        told = f"It holds Kafka offsets, and the job is at positions of another stream, such as {other}."
         yield sources.problem(told, fix="Write a target that takes positions of that stream.")
 
 

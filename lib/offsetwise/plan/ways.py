@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from offsetwise.config import JobTraits
 from offsetwise.findings.place import pending_batch_differs, replay, replay_not_tolerated, untranslated
 from offsetwise.model import Comparison, Exactness, Problem
 from offsetwise.plan.refusals import counted, no_rename, not_drained, retained_data, subscription
+from offsetwise.wording.terms import in_words
 
 
 def _nothing(comparison: Comparison, job: JobTraits) -> Iterable[Problem]:  # noqa: ARG001 - as every rule of a way
@@ -76,6 +77,12 @@ class Way:
     """The command that starts it on the new cluster, likewise."""
     start_in_sql: tuple[str, ...] | None = None
     """The same for a job in SQL; None where it is the same command."""
+
+    def worded(self, terms: Mapping[str, str]) -> Way:
+        """Return it in the words of a stream; see `in_words`."""
+        told = [tuple(in_words(each, terms) for each in some) for some in (self.keeps, self.gives_up, self.needs)]
+        title, elsewhere = in_words(self.title, terms), in_words(self.elsewhere, terms)
+        return replace(self, title=title, elsewhere=elsewhere, keeps=told[0], gives_up=told[1], needs=told[2])
 
 
 def unproven(comparison: Comparison, job: JobTraits) -> Iterator[Problem]:

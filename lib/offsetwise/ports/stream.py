@@ -10,6 +10,8 @@ from typing import Final, Protocol
 
 from offsetwise.model import (
     AnyPosition,
+    PartitionComparison,
+    PlannedPosition,
     ShardPosition,
     ShardRange,
     Snapshot,
@@ -153,7 +155,7 @@ class Spec:
     by_name: bool = False
     """Whether only topics that are named are read, because an account holds those of everybody."""
     terms: Mapping[str, str] = field(default_factory=dict)
-    """What people call a topic, a partition and an offset of it, in the singular, by the word that Kafka has for it."""
+    """What people call a topic, a partition, an offset and a cluster of it, in the singular, by Kafka's word for it."""
     properties: Mapping[str, str] = field(default_factory=dict)
     """What each property of a cluster means, of a stream that has names of its own for them."""
     needs: tuple[str, ...] = ()
@@ -196,6 +198,28 @@ def position(text: str, *beside: AnyPosition | None) -> AnyPosition | None:
 def of_position(position: AnyPosition) -> Spec | None:
     """Give the stream that a position is of."""
     return next((each for each in specs() if each.parse(str(position)) == position), None)
+
+
+def terms_between(old: Mapping[str, str], new: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the words for positions of two streams, which are those of both, or belong to neither.
+
+    >>> terms_between({"partition": "shard", "offset": "sequence number"}, {})
+    {'offset': 'position'}
+    """
+    return old if old == new else {"offset": "position"}
+
+
+def terms_of(rows: Sequence[PartitionComparison | PlannedPosition]) -> Mapping[str, str]:
+    """Return the words of the streams that the positions of rows are of; none where no position is known."""
+    old, new = (
+        None if first is None else of_position(first)
+        for first in (
+            next((row.old_offset for row in rows if row.old_offset is not None), None),
+            next((row.new_offset for row in rows if row.new_offset is not None), None),
+        )
+    )
+    known = [each.terms for each in (old, new) if each is not None]
+    return terms_between(known[0], known[-1]) if known else {}
 
 
 def are_two(old: Snapshot, topic: str, new: Snapshot, new_topic: str) -> bool:

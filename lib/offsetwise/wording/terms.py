@@ -3,27 +3,45 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import cache
 
 
-def in_words(label: str, terms: Mapping[str, str]) -> str:
-    """Return a label with these words in the place of Kafka's: in the plural, with a capital, with its article.
+def in_words(text: str, terms: Mapping[str, str], *, names: Iterable[str] = ()) -> str:
+    """Return a text with these words in the place of Kafka's: in the plural, with a capital, with its article.
+
+    What is part of a path, a key, an option or of something in quotes is a name, and stays as it is; so does what is
+    said of Kafka by name.
 
     Args:
-        label: As of Kafka. Names do not belong in it: a topic may be called `offsets`.
-        terms: What stands in the place of each of Kafka's words, in the singular.
+        text: As of Kafka.
+        terms: What stands in the place of each of Kafka's words, in the singular. A longer one goes first.
+        names: Names that may stand in the text without quotes: a topic may be called `offsets`.
 
-    >>> in_words("Partitions by topic", {"partition": "shard", "topic": "stream"})
-    'Shards by stream'
-    >>> in_words("Every partition has an offset", {"offset": "sequence number"})
-    'Every partition has a sequence number'
+    >>> kinesis = {"topic": "stream", "partition": "shard", "offset": "sequence number"}
+    >>> in_words("Partitions by topic: every partition has an offset", kinesis)
+    'Shards by stream: every shard has a sequence number'
+    >>> in_words("offsets has 2 partitions, `topics` names it, and offsets/7 does not", kinesis, names=["offsets"])
+    'offsets has 2 shards, `topics` names it, and offsets/7 does not'
+    >>> in_words("It holds Kafka offsets, and no offset of this kind", kinesis)
+    'It holds Kafka offsets, and no sequence number of this kind'
     >>> in_words("Every partition", {})
     'Every partition'
     """
     if not terms:
-        return label
-    words = re.compile(rf"\b(?:(an?) )?({'|'.join(map(re.escape, terms))})(s?)\b", re.IGNORECASE)
-    return words.sub(lambda found: _other(found, terms[found[2].lower()]), label)
+        return text
+    words = _words(tuple(terms))
+    kept = sorted((name for name in names if words.search(name)), key=len, reverse=True)
+    if kept:
+        words = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, kept))})(?!\w)|{words.pattern}", re.IGNORECASE)
+    return words.sub(lambda found: found[0] if found[2] is None else _other(found, terms[found[2].lower()]), text)
+
+
+@cache
+def _words(terms: tuple[str, ...]) -> re.Pattern[str]:
+    own = "|".join(map(re.escape, sorted(terms, key=len, reverse=True)))
+    before, behind = r"(?<![\w./:=@#'\"`{-])(?<!\bKafka )", r"(?!'(?!s\b)|[\w/=@\"`}-]|[.:]\w)"
+    return re.compile(rf"(?:\b(an?) )?{before}({own})(s?){behind}", re.IGNORECASE)
 
 
 def _other(found: re.Match[str], term: str) -> str:

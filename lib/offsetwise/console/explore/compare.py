@@ -74,8 +74,10 @@ def comparison(answers: Answers, migration: Offered, subject: Subject, head: gua
     question = Question.of(Reader.comparison, migration.name, subject)
     head.context(_caption(migration, answers.held(question)))
     offer = blocks.Offer(
-        what=f"{markdown(str(subject))} and both clusters",
-        why="Comparing reads the checkpoint, both clusters, and small windows of records. Nothing is written.",
+        what=f"{markdown(str(subject))} and {terms.said('both clusters')}",
+        why=terms.said(
+            "Comparing reads the checkpoint, both clusters, and small windows of records. Nothing is written."
+        ),
         now="Compare now",
         again="Compare again",
         icon=_ICON,
@@ -147,7 +149,7 @@ def _belongs(shown: Comparison) -> None:
         if of.cluster
         else "? Which cluster they belong to is open"
     )
-    st.markdown(f":gray[{whose}: {markdown(of.reason)}]")
+    st.markdown(f":gray[{terms.said(whose)}: {markdown(terms.said(of.reason))}]")
 
 
 def _of_all(shown: Comparison, found: Sequence[Finding]) -> None:
@@ -253,8 +255,8 @@ def _shards(seen: Comparison, held: Held[Comparison], colours: Palette) -> None:
     shards, figure, takeaway = tree(held, seen, colours)
     more = "" if len(shards) <= shard_chart.MAX_SHARDS else f" The first {shard_chart.MAX_SHARDS} of {len(shards):,}."
     st.markdown(
-        ":gray[● is the position on the old cluster, ◆ the one on the new. A shard lies below those it was made "
-        f"of; pale ones are closed, and a job reads them to their end before it begins the ones below.{more}]"
+        f":gray[● is the position {terms.said('on the old cluster')}, ◆ the one on the new. A shard lies below those it "
+        f"was made of; pale ones are closed, and a job reads them to their end before it begins the ones below.{more}]"
     )
     st.plotly_chart(figure, config=blocks.CHART_OPTIONS, alt=takeaway, key="shards", theme=None)
     if held.value.quota is not None:

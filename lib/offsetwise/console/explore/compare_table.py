@@ -14,7 +14,7 @@ from offsetwise.console.answers import Held
 from offsetwise.console.widgets import downloads, table
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.palette import Palette
-from offsetwise.console.widgets.selectors import BY_TOPIC, WORST_FIRST, several
+from offsetwise.console.widgets.selectors import BY_NAME, WORST_FIRST, several
 from offsetwise.console.widgets.table import Column
 from offsetwise.findings import severity_of
 from offsetwise.model import Comparison, PartitionComparison
@@ -136,7 +136,7 @@ def filters(topics: Sequence[str], codes: Sequence[str]) -> Filters:
             unedited=several("If unedited", "unedited", tuple(verdicts.RAW.values())),
             exactness=several("Exactness", "exactness", words),
             findings=several("Finding", "finding", codes),
-            order=st.selectbox("Order", [WORST_FIRST, BY_TOPIC], key="order", bind="query-params"),
+            order=st.selectbox("Order", [WORST_FIRST, BY_NAME], key="order", bind="query-params"),
         )
 
 

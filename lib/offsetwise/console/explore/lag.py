@@ -46,7 +46,7 @@ _LEFT: Final = "What is left to read"
 _TABLE: Final = "Every partition, newest sample"
 _ONE: Final = "One partition over time"
 _WORST: Final = "Worst first"
-_BY_TOPIC: Final = "By topic"
+_BY_NAME: Final = "By name"
 _SHOWN: Final = 50
 """Rows sent with every rerun although the table is folded away."""
 
@@ -219,7 +219,7 @@ def choose(
     """
     with st.container(horizontal=True):
         wanted = selectors.several("Topic", "lag-topic", lag_tables.topics(held, view))
-        order = selectors.choice("Order", [_WORST, _BY_TOPIC], "lag-order", width=160)
+        order = selectors.choice("Order", [_WORST, _BY_NAME], "lag-order", width=160)
     rows = lag_tables.rows(held, view, wanted, worst_first=order == _WORST)
     if not rows:
         blocks.empty(terms.said("No partition to show."), "The sample holds none, or the filter passes none.")

@@ -16,7 +16,7 @@ from offsetwise.console.operate import fleet_chart, fleet_files, fleet_table
 from offsetwise.console.operate.fleet_table import now_ms
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
-from offsetwise.console.widgets import blocks, downloads, layout, palette, table
+from offsetwise.console.widgets import blocks, downloads, layout, palette, table, terms
 from offsetwise.console.widgets.blocks import Card, counted
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import markdown, plain
@@ -296,7 +296,7 @@ def _numbers(held: Held[Fleet], row: FleetRow, checkpoint: Checkpoint, *, record
 def _topics(row: FleetRow) -> str:
     if row.partitions is None:
         return "Topics: ?"
-    return f"{many(len(row.topics), 'topic')} with {many(row.partitions, 'partition')}"
+    return terms.said(f"{many(len(row.topics), 'topic')} with {many(row.partitions, 'partition')}")
 
 
 def _positions(checkpoint: Checkpoint) -> None:

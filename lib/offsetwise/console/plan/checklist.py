@@ -8,6 +8,7 @@ from typing import Final
 
 import streamlit as st
 
+from offsetwise.console.widgets import terms
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import markdown, sentence
 from offsetwise.model import GateCheck, Outcome, Plan
@@ -40,7 +41,7 @@ def checks(plan: Plan, looked: Looked | None) -> tuple[GateCheck, ...]:
 
 def _fresh(looked: Looked | None) -> GateCheck:
     if looked is None:
-        told = "Nobody looked at the clusters since it was drafted. Ask for a look."
+        told = terms.said("Nobody looked at the clusters since it was drafted. Ask for a look.")
         return GateCheck(outcome=Outcome.UNKNOWN, name=FRESH, told=told)
     if looked.drifts:
         told = f"{many(len(looked.drifts), 'thing')} changed, seen {looked.at}."

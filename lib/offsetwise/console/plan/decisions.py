@@ -21,7 +21,7 @@ from offsetwise.wording.verdicts import Tone, Verdict
 
 TITLE: Final = "Where each partition starts"
 MAX_REASON: Final = 1_000
-_LOOK, _DECIDED, _ALL = "needs a look first", "decided by a person", "by topic"
+_LOOK, _DECIDED, _ALL = "needs a look first", "decided by a person", "by name"
 _SAID: Final = "decision-refused"
 _UNSET: Final = "leave-unset"
 _OFF: Final = "only somebody with the role author decides where a partition starts."
@@ -67,7 +67,8 @@ def draw(frozen: Frozen, work: Work, made: Drafted | None, *, by: str | None) ->
         topics = selectors.several("Topic", "topic", sorted({row.topic for row in rows}))
     kept = _kept(rows, topics, order, work)
     if not kept:
-        st.markdown("No partition is decided by a person." if order == _DECIDED else "No partition passes the filter.")
+        why = "No partition is decided by a person." if order == _DECIDED else "No partition passes the filter."
+        st.markdown(terms.said(why))
     else:
         row, name = _choose(frozen, kept, _planned(made))
         _decide(row, name, work, by)
@@ -217,8 +218,10 @@ def wrong_with(offset: str, reason: str, *beside: AnyPosition | None) -> str | N
 def _topics(rows: Sequence[PartitionComparison], work: Work, by: str | None) -> None:
     with st.expander(terms.said("Start a whole topic somewhere else")):
         st.markdown(
-            f"{terms.said('In the place of the translated offsets.')} By a time, or where another group is: "
-            "`offsetwise draft --start TOPIC=timestamp:TIME`, which reads the clusters."
+            terms.said(
+                "In the place of the translated offsets. By a time, or where another group is: "
+                "`offsetwise draft --start TOPIC=timestamp:TIME`, which reads the clusters."
+            )
         )
         with st.form("start-of-topic", border=False):
             topics = sorted({row.topic for row in rows})

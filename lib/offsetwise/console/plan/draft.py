@@ -127,7 +127,7 @@ def _draft(here: Answers, migration: Offered, frozen: Frozen, seat: board.Seat |
 def _request(targets: Sequence[Target], work: Work, seat: board.Seat | None, by: str | None) -> DraftRequest | None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         cutover = st.text_input(
-            "When the job is to start on the new cluster",
+            terms.said("When the job is to start on the new cluster"),
             key=_CUTOVER,
             placeholder="2026-11-21T12:00:00Z, or nothing",
             max_chars=40,
@@ -264,15 +264,17 @@ def checklist(comparison: Comparison, plan: Plan | None, *, recorded: bool, now:
 
 def _fresh(comparison: Comparison, *, recorded: bool, now: datetime) -> GateCheck:
     if recorded:
-        told = "This is a recording: its clusters exist no more, and nothing on them changes."
+        told = terms.said("This is a recording: its clusters exist no more, and nothing on them changes.")
         return GateCheck(name=FRESH, outcome=Outcome.PASSED, told=told)
     try:
         then = datetime.fromisoformat(comparison.taken_at)
     except ValueError:
-        return GateCheck(name=FRESH, outcome=Outcome.UNKNOWN, told="It is not known when the clusters were read.")
+        told = terms.said("It is not known when the clusters were read.")
+        return GateCheck(name=FRESH, outcome=Outcome.UNKNOWN, told=told)
     age = now - (then.replace(tzinfo=UTC) if then.tzinfo is None else then)
     ago = duration(max(0, int(age.total_seconds() * 1000)))
     if age <= YOUNG:
-        return GateCheck(name=FRESH, outcome=Outcome.PASSED, told=f"The clusters were read {ago} ago.")
-    told = f"The clusters were read {ago} ago, and what moved since is not known. Compare again."
+        told = terms.said(f"The clusters were read {ago} ago.")
+        return GateCheck(name=FRESH, outcome=Outcome.PASSED, told=told)
+    told = terms.said(f"The clusters were read {ago} ago, and what moved since is not known. Compare again.")
     return GateCheck(name=FRESH, outcome=Outcome.UNKNOWN, told=told)

@@ -206,17 +206,18 @@ def _facts(row: Row) -> list[str]:
     made = [f"**unsafe:** {markdown(risk)}" for risk in row.risks]
     if one.override is not None:
         made.append(
-            f"**{markdown(one.override.by)}** put {number(one.override.offset)} in the place of the translated offset"
+            f"**{markdown(one.override.by)}** put {number(one.override.offset)} in the place of "
+            f"{terms.said('the translated offset')}"
         )
     else:
         low, high = one.bounds
         between = f"at or above {number(low)}" if high is None else f"between {number(low)} and {number(high)}"
-        made.append(f"{verdicts.METHOD[one.method]}, {between} on the new cluster")
+        made.append(f"{verdicts.METHOD[one.method]}, {between} {terms.said('on the new cluster')}")
     if row.changed:
         made.append(f"against the version before, other: {markdown(', '.join(map(spoken, row.changed)))}")
     if one.reason and (one.override is None or one.override.reason not in one.reason):
         made.append(markdown(one.reason))
-    made.append(f"log on the new cluster: {number(one.new.log_start)} to {number(one.new.hw)}")
+    made.append(f"{terms.said('log on the new cluster')}: {number(one.new.log_start)} to {number(one.new.hw)}")
     made.append(_unedited(one))
     if len(one.restart) > 1:
         ends = ", ".join(f"{number(point.old)} → {number(point.new)}" for point in one.restart)
@@ -290,7 +291,7 @@ def headline(rows: Sequence[Row]) -> str:
     if not count:
         return f"{told}, all proven"
     needs = "needs" if count == 1 else "need"
-    of = f"{number(count)} of {many(len(rows), 'partition')} {needs} a look, shown first"
+    of = f"{number(count)} of {terms.said(many(len(rows), 'partition'))} {needs} a look, shown first"
     return f"{told}; {of}"
 
 

@@ -20,6 +20,7 @@ from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.model import Severity
 from offsetwise.plan.drift import Drift
 from offsetwise.plan.target import target_type
+from offsetwise.ports.stream import terms_of
 from offsetwise.review.access import Role
 from offsetwise.review.sheet import Sheet
 from offsetwise.store.review_rows import State
@@ -55,7 +56,7 @@ def show(head: guard.Head) -> None:
 
 
 def _draw(seat: Seat, sheet: Sheet, now: datetime) -> None:
-    terms.use(terms.of(each.old_offset for each in sheet.plan.positions))
+    terms.use(terms_of(sheet.plan.positions))
     _title(sheet)
     overtaken = _overtaken(seat, sheet)
     left, right = st.columns(_BESIDE, gap="medium")

@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from offsetwise.console.answers import Answers
 from offsetwise.console.plan.work import Frozen, plan_of
-from offsetwise.console.widgets import blocks, selectors, table
+from offsetwise.console.widgets import blocks, selectors, table, terms
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import markdown, plain, sentence
 from offsetwise.console.widgets.table import Column, Columns
@@ -45,7 +45,7 @@ class Chosen:
     def refusal(self) -> PlanError | None:
         """Return why there may be no plan for the way itself, whatever its targets; None where it asks for nothing."""
         try:
-            refuse(self.strategy.objections)
+            refuse(self.strategy.objections, terms.shown())
         except PlanError as error:
             return error
         return None
@@ -72,7 +72,7 @@ def judged(
             request = DraftRequest(targets=targets, author=_NOBODY, sink_rewound=sink_rewound)
             plan = plan_of(_answers, frozen, request) if targets else None
             if not isinstance(plan, Plan):
-                found = each.refused(_NO_GROUP if plan is None else plan.problem)
+                found = each.refused(terms.said(_NO_GROUP) if plan is None else plan.problem)
         made.append(found)
     return tuple(sorted(made, key=lambda each: (not each.drafts, not each.applies)))
 
@@ -161,7 +161,7 @@ def _side_by_side(strategies: tuple[Strategy, ...]) -> None:
 def _targets(way: Way, seen: Comparison, shown: Collection[str]) -> tuple[Target, ...]:
     usual = targets_of(way, seen, seen.snapshots[1])
     if not usual:
-        st.markdown(f"? {_NO_GROUP}")
+        st.markdown(f"? {terms.said(_NO_GROUP)}")
         return ()
     main = tuple(_one_of(each, seen) for each in usual)
     besides = [
@@ -191,7 +191,9 @@ def _one_of(usual: Target, seen: Comparison) -> Target:
         told = "Another one is written on the command line."
         st.markdown(f":gray[{called} **{markdown(usual.group)}**. {told}]")
         return usual
-    chosen = selectors.choice(f"{called} on the new cluster", names, "group", default=usual.group, width=320)
+    chosen = selectors.choice(
+        terms.said(f"{called} on the new cluster"), names, "group", default=usual.group, width=320
+    )
     return Target(kind=usual.kind, group=chosen)
 
 

@@ -17,7 +17,7 @@ from offsetwise.console.widgets import escaping, terms
 from offsetwise.model import Subject, TopicPartition
 
 WORST_FIRST: Final = "Worst first"
-BY_TOPIC: Final = "By topic"
+BY_NAME: Final = "By name"
 _LIST_PX: Final = 56
 _LETTER_PX: Final = 8
 _WIDEST_PX: Final = 420

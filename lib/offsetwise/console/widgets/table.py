@@ -120,7 +120,7 @@ class Selection:
             selection_mode=("single-row", "single-cell"),
             selection_default={"selection": {"rows": [self._first_selected()]}},
             column_config=shown.columns,
-            alt=alt,
+            alt=terms.said(alt),
         )
 
     def choose(self, label: str, *, width: int) -> int:
@@ -274,12 +274,12 @@ def _height(rows: int) -> int:
 
 def show(columns: Columns[Row], rows: Sequence[Row], *, alt: str | None = None, missing: str = "?") -> None:
     """Draw a small table that is only read. A missing number is printed as `missing`."""
-    _draw(prepared(columns, rows), alt, missing)
+    _draw(prepared(columns, rows), None if alt is None else terms.said(alt), missing)
 
 
 def draw(table: Prepared, *, alt: str | None = None, missing: str = "?") -> None:
     """Draw a table that is kept and only read."""
-    _draw_again(table, alt, missing)
+    _draw_again(table, None if alt is None else terms.said(alt), missing)
 
 
 def _draw(table: Prepared, alt: str | None, missing: str) -> None:

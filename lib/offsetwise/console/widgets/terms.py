@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 import streamlit as st
 
-from offsetwise.model import AnyPosition
-from offsetwise.ports.stream import of_position
 from offsetwise.wording.terms import in_words
 
 _TERMS: Final = "terms"
@@ -23,17 +21,16 @@ def use(terms: Mapping[str, str]) -> None:
     st.session_state[_TERMS] = dict(terms)
 
 
-def of(positions: Iterable[AnyPosition | None]) -> Mapping[str, str]:
-    """Return the words of the stream that positions are of; none where no position is known."""
-    first = next((each for each in positions if each is not None), None)
-    stream = None if first is None else of_position(first)
-    return {} if stream is None else stream.terms
+def shown() -> Mapping[str, str]:
+    """Return the words that stand in the place of Kafka's in this session."""
+    words: Mapping[str, str] = st.session_state.get(_TERMS, {})
+    return words
 
 
 def said(label: str) -> str:
-    """Return a label, or a sentence without names, in the words of the stream that is shown.
+    """Return a label, or a sentence, in the words of the stream that is shown.
 
     Args:
-        label: As of Kafka. Names do not belong in it: a topic may be called `offsets`.
+        label: As of Kafka. Names without quotes do not belong in it: a topic may be called `offsets`.
     """
-    return in_words(label, st.session_state.get(_TERMS, {}))
+    return in_words(label, shown())

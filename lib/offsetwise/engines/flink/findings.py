@@ -33,6 +33,7 @@ def checkpoint_unaligned() -> Iterator[str]:
     "describe --transactional-id NAME`.",
     rank=250,
     stage=Stage.READER,
+    of_sink=True,
 )
 def transaction_pending(names: str, meaning: str, first: str) -> Iterator[tuple[str, str]]:
     """Transactions of Flink's sink were prepared and not committed when the checkpoint was taken."""

@@ -38,6 +38,7 @@ COMMITTED_BEFORE: Final = "This plan commits it before the copy is made."
     remedy="Commit it first: add --target sink-transactions. Else draft without --set mark_settled.",
     rank=350,
     stage=Stage.PLAN,
+    of_sink=True,
 )
 def mark_not_settled(name: str, found: SinkTransaction | None) -> Iterator[str]:
     """A restore passes over what is marked, so that its records would be lost if it is not committed."""

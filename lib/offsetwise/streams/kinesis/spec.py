@@ -375,6 +375,12 @@ def _complete(
     return replace(snapshot, topics=tuple(made))
 
 
+TERMS: Final = {
+    **{"topic": "stream", "partition": "shard", "offset": "sequence number", "cluster": "stream"},
+    **{"partition key": "partition key", "offset log": "offset log", "source offset": "source offset"},
+}
+"""The second line has words of Kinesis and of Spark that Kafka's stand in."""
+
 SPEC: Final = Spec(
     name="kinesis",
     label="Kinesis",
@@ -391,7 +397,7 @@ SPEC: Final = Spec(
     matches_records=True,
     holds_copies=True,
     by_name=True,
-    terms={"topic": "stream", "partition": "shard", "offset": "sequence number"},
+    terms=TERMS,
     properties=PROPERTIES,
     needs=("region",),
     of_one_record=of_one_record,

@@ -11,7 +11,7 @@ from offsetwise.console.answers import Answers, Question
 from offsetwise.console.explore.clusters import summary
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
-from offsetwise.console.widgets import blocks
+from offsetwise.console.widgets import blocks, terms
 from offsetwise.console.widgets.blocks import Offer, asked, busy
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.model import Cluster
@@ -31,7 +31,9 @@ def draw(answers: Answers, migration: Offered) -> None:
     """Draw connection test and permissions (live clusters only), and the minimum ACLs of both clusters."""
     blocks.section("Reaching the clusters")
     if migration.recorded:
-        st.markdown(":gray[The sample's clusters were recorded and do not run: there is no connection to test.]")
+        st.markdown(
+            terms.said(":gray[The sample's clusters were recorded and do not run: no connection can be tested.]")
+        )
     else:
         _reached(answers, migration)
     blocks.section("Minimum ACLs")

@@ -15,7 +15,7 @@ from offsetwise.console.answers import Answers, Held, Question
 from offsetwise.console.explore.clusters.summary import HeldCluster
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
-from offsetwise.console.widgets import blocks, evidence, table
+from offsetwise.console.widgets import blocks, evidence, table, terms
 from offsetwise.console.widgets.blocks import Offer, asked
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.table import Column, Columns
@@ -50,7 +50,7 @@ def _of_cluster(answers: Answers, migration: Offered, side: Cluster, read: HeldC
     known: Held[tuple[Standing, ...]] | None = None
     if not migration.recorded:
         offer = Offer(
-            what=f"the records at the positions on the {side} cluster",
+            what=terms.said(f"the records at the positions on the {side} cluster"),
             now="Read the records at the positions",
             again="Read the records again",
             icon=":material/schedule:",
@@ -58,7 +58,9 @@ def _of_cluster(answers: Answers, migration: Offered, side: Cluster, read: HeldC
         )
         known = asked(answers, Question.of(Reader.standings, migration.name, side), offer)
     if not (_committed(read) if known is None else known.value):
-        st.markdown("No position is known here: no group of the migration committed anything on this cluster.")
+        st.markdown(
+            terms.said("No position is known here: no group of the migration committed anything on this cluster.")
+        )
         return
     made = _deadlines(migration.name, side, read, known)
     table.show(

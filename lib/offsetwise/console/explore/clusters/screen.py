@@ -82,11 +82,13 @@ def _cards(answers: Answers, migration: Offered) -> dict[Cluster, HeldCluster | 
         with st.container(border=True):
             st.markdown("**Nothing was read yet.**")
             st.markdown(
-                "Reading asks both clusters for their topics, logs, configurations and the migration's groups, and "
-                "reads MirrorMaker's own topics. Nothing is written."
+                terms.said(
+                    "Reading asks both clusters for their topics, logs, configurations and the migration's groups."
+                )
+                + " MirrorMaker's own topics are read too. Nothing is written."
             )
             st.button(
-                "Read both clusters",
+                terms.said("Read both clusters"),
                 type="primary",
                 icon=":material/hub:",
                 key="read-both",
@@ -112,8 +114,8 @@ def _card(answers: Answers, migration: Offered, side: Cluster, question: Questio
     st.markdown(mark if name == side else f"{mark} · **{markdown(name)}**")
     facts = st.container()
     offer = Offer(
-        what=f"the {side} cluster",
-        now="Read this cluster",
+        what=terms.said(f"the {side} cluster"),
+        now=terms.said("Read this cluster"),
         again="Read again",
         icon=":material/hub:",
         key=f"cluster-{side}",

@@ -104,14 +104,15 @@ def answer(view: View) -> tuple[Tone, str]:
     """Say in one sentence how the two clusters compare. Markdown, names escaped."""
     if view.old is None or view.new is None:
         missing = "old" if view.old is None else "new"
-        return Tone.UNKNOWN, f"**The {missing} cluster was not read.** What the other one says is shown below."
+        told = f"**The {missing} cluster was not read.** What the other one says is shown below."
+        return Tone.UNKNOWN, terms.said(told)
     absent = [pair for pair in view.pairs if pair.new is None]
     if absent:
         names = ", ".join(escaping.markdown(pair.name) for pair in absent[:3])
         more = f" and {len(absent) - 3:,} more" if len(absent) > 3 else ""
         return (
             Tone.WRONG,
-            f"**{wording.many(len(absent), 'topic')} of the old cluster "
+            f"**{terms.said(wording.many(len(absent), 'topic'))} of {terms.said('the old cluster')} "
             f"{'has' if len(absent) == 1 else 'have'} no counterpart on the new one:** {names}{more}.",
         )
     if view.differing:
@@ -123,10 +124,10 @@ def answer(view: View) -> tuple[Tone, str]:
             ),
         )
     if not view.pairs:
-        return Tone.UNKNOWN, "**No topic to show.** Neither cluster shows one of this migration to the user."
-    if len(view.pairs) == 1:
-        return Tone.RIGHT, f"**The topic agrees** in partitions and configuration. {_NOT_RECORDS}"
-    return Tone.RIGHT, f"**All {len(view.pairs):,} topics agree** in partitions and configuration. {_NOT_RECORDS}"
+        told = "**No topic to show.** Neither cluster shows one of this migration to the user."
+        return Tone.UNKNOWN, terms.said(told)
+    which = "The topic agrees" if len(view.pairs) == 1 else f"All {len(view.pairs):,} topics agree"
+    return Tone.RIGHT, terms.said(f"**{which}** in partitions and configuration. {_NOT_RECORDS}")
 
 
 def duration(milliseconds: str | None) -> str:
