@@ -11,8 +11,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from offsetwise.console.reader import Offered
-from offsetwise.console.widgets import terms
 from offsetwise.model import Subject
+from offsetwise.ports.stream import terms_of
 from offsetwise.review.access import Role
 from offsetwise.wording.terms import in_words
 from tests.console.conftest import OpenPage, words
@@ -81,8 +81,8 @@ def test_a_plan_is_reviewed_and_exported_in_the_words_of_the_stream(offered: Off
 @with_cases(("offered", "subject"), JOBS, ids=[f"{each.name} {of.name}" for each, of in JOBS])
 def test_positions_say_in_which_words_a_plan_about_them_is_shown(offered: Offered, subject: Subject) -> None:
     page_of("explore/compare", offered, subject)
-    assert terms.of(row.old_offset for row in frozen_of(offered, subject).comparison.partitions) == offered.terms
-    assert terms.of([None]) == {}
+    assert terms_of(frozen_of(offered, subject).comparison.partitions) == offered.terms
+    assert terms_of([]) == {}
 
 
 @pytest.mark.parametrize(

@@ -255,8 +255,9 @@ def _shards(seen: Comparison, held: Held[Comparison], colours: Palette) -> None:
     shards, figure, takeaway = tree(held, seen, colours)
     more = "" if len(shards) <= shard_chart.MAX_SHARDS else f" The first {shard_chart.MAX_SHARDS} of {len(shards):,}."
     st.markdown(
-        f":gray[● is the position {terms.said('on the old cluster')}, ◆ the one on the new. A shard lies below those it "
-        f"was made of; pale ones are closed, and a job reads them to their end before it begins the ones below.{more}]"
+        f":gray[● is the position {terms.said('on the old cluster')}, ◆ the one on the new. A shard lies below those "
+        "it was made of; pale ones are closed, and a job reads them to their end before it begins the ones below."
+        f"{more}]"
     )
     st.plotly_chart(figure, config=blocks.CHART_OPTIONS, alt=takeaway, key="shards", theme=None)
     if held.value.quota is not None:

@@ -26,7 +26,7 @@ from offsetwise.console.widgets.shards import SHARDS, Shards
 from offsetwise.console.widgets.table import Selection
 from offsetwise.engines.registry import engine_of
 from offsetwise.engines.rows import FailedCheckpoint
-from offsetwise.findings import severity_of
+from offsetwise.findings import severity_of, worded
 from offsetwise.fleet import Fleet, FleetRow, FleetVerdict
 from offsetwise.model import Checkpoint, Subject, SubjectKind
 from offsetwise.wording import clock, many, number, part, read_at, verdicts
@@ -240,7 +240,7 @@ def _failed(failed: FailedCheckpoint) -> None:
 
 
 def _problems(checkpoint: Checkpoint) -> None:
-    for problem in checkpoint.problems:
+    for problem in (worded(each, terms.shown()) for each in checkpoint.problems):
         verdict = verdicts.SEVERITY[severity_of(problem.code)]
         with st.container(border=True):
             remedy = f"  \n**What to do:** {markdown(problem.fix)}" if problem.fix else ""

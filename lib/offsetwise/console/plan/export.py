@@ -15,13 +15,14 @@ from offsetwise.console.plan.panel import live, naming
 from offsetwise.console.plan.panel.position_words import in_one_line
 from offsetwise.console.plan.standing import caption, named, votes
 from offsetwise.console.server import guard
-from offsetwise.console.widgets import blocks, downloads
+from offsetwise.console.widgets import blocks, downloads, terms
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.errors import ApplyError, PlanError
 from offsetwise.model import Plan
 from offsetwise.plan.exports import known_form, starting_form
 from offsetwise.plan.target import TargetRole, groups_of, target_type
+from offsetwise.ports.stream import terms_of
 from offsetwise.review.exports import Destination, Export, ExportKind, commands, groups_command, output_of
 from offsetwise.review.sheet import Sheet, SheetMark
 from offsetwise.store.review_rows import State
@@ -86,6 +87,7 @@ def show(head: guard.Head) -> None:
         chosen = plans.choose(live.listed(seat), now)
         sheet = None if chosen is None else seat.board.sheet(seat.person, chosen)
         if sheet is not None:
+            terms.use(terms_of(sheet.plan.positions))
             head.says(caption(sheet, now))
             _plan(seat, sheet)
     st.header("From another console", anchor=False)
@@ -198,7 +200,7 @@ def on_command_line(sheet: Sheet, destination: Destination) -> None:
     steps = _STEPS[-1:] if told.mark is SheetMark.APPLIED else _STEPS if told.mark is SheetMark.APPROVED else _STEPS[:1]
     for (title, step), line in zip(steps, lines, strict=True):
         st.header(title if len(steps) > 1 else title.removeprefix("2. "), anchor=False)
-        st.markdown(f":gray[{step}]")
+        st.markdown(f":gray[{terms.said(step)}]")
         st.code(line, language=None, wrap_lines=True)
     if told.mark is SheetMark.DRAFT:
         st.markdown(":gray[How it is applied is said here once enough people approve it.]")
@@ -255,7 +257,7 @@ def _file(file: File) -> None:
 def _bundle(seat: board.Seat, sheet: Sheet) -> None:
     st.markdown(
         "**Review bundle**  \n:gray[Plan, comparison, snapshots and discussion in one file, for a reviewer whose "
-        "console reaches no cluster.]"
+        f"{terms.said('console reaches no cluster.')}]"
     )
     name = f"plan-{sheet.digest[:8]}.review.gz"
     with downloads.beside(

@@ -17,7 +17,7 @@ from offsetwise.console import board
 from offsetwise.console.bundles import Handed, _handed
 from offsetwise.console.plan.standing import STATES, at, named
 from offsetwise.console.server import guard, uploads
-from offsetwise.console.widgets import blocks
+from offsetwise.console.widgets import blocks, terms
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.review.allowing import Verb
 from offsetwise.review.answers import (
@@ -133,7 +133,7 @@ def _draw(seat: board.Seat, intake: Intake, take: Take, *, plan: int | None = No
     about = f"{'demo' if seat.demo else 'own'} {plan}"
     refused = seat.board.why_not(seat.person, intake.verb, plan)
     with st.container(border=True):
-        st.markdown(f"**{intake.title}**  \n:gray[{intake.says}]")
+        st.markdown(f"**{intake.title}**  \n:gray[{terms.said(intake.says)}]")
         if refused is not None:
             st.markdown(f":material/lock: {markdown(refused.why)}  \n:gray[{markdown(refused.fix)}]")
             return

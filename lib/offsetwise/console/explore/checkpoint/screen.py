@@ -12,11 +12,11 @@ from offsetwise.console.answers import Answers, Question
 from offsetwise.console.explore.checkpoint import sources
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
-from offsetwise.console.widgets import blocks, downloads, selectors
+from offsetwise.console.widgets import blocks, downloads, selectors, terms
 from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.console.widgets.evidence import linked
 from offsetwise.engines.registry import engine_of
-from offsetwise.findings import describe
+from offsetwise.findings import describe, worded
 from offsetwise.findings.migration import checkpoint_polluted, pending_batch, reader_suspected
 from offsetwise.findings.reading import checkpoint_damaged, gap
 from offsetwise.model import Checkpoint, Problem, Subject
@@ -92,10 +92,11 @@ def draw(answers: Answers, migration: Offered, subject: Subject, held: sources.R
     """Draw the whole screen of one reading."""
     shown = held.value.checkpoint
     with guard.block("banners"):
-        pending = [problem for problem in shown.problems if problem.code == pending_batch.code]
+        problems = [worded(problem, terms.shown()) for problem in shown.problems]
+        pending = [problem for problem in problems if problem.code == pending_batch.code]
         more = "".join(f" {_told(problem)}" for problem in pending)
         blocks.box(sources.restart_tone(shown), f"**The restart.** {markdown(shown.restart)}{more}")
-        for problem in shown.problems:
+        for problem in problems:
             if problem not in pending:
                 blocks.box(sources.tone(problem), f"**{title(problem)}** {_told(problem)}")
     import_module(engine_of(shown.engine).screen).draw(answers, migration, subject.name, held)
@@ -131,7 +132,7 @@ def _identifiers(held: sources.Reading) -> None:
 
 def title(problem: Problem) -> str:
     """Name a problem in a few words."""
-    return _TITLES.get(problem.code, describe(problem.code).title)
+    return terms.said(_TITLES.get(problem.code, describe(problem.code).title))
 
 
 def beside_restart(problem: Problem) -> str:
