@@ -17,8 +17,9 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 
 from offsetwise.model import Exactness
-from offsetwise.translation.counting import ANCHORS, Count, Pair, WindowStretch
+from offsetwise.translation.counting import Count, WindowStretch
 from offsetwise.translation.evidence import around_cut
+from offsetwise.translation.mirror_progress import ANCHORS, Pair
 from offsetwise.translation.windows import Cut, LogWindow, Reason
 
 
@@ -176,7 +177,8 @@ def _judge(seen: Cut, count: Count) -> Cut:
             neighbours=around_cut(
                 count.old, count.new, count.chain, split=count.split, cut=count.stretch.new_from + cut
             ),
-        )
+        ),
+        surely_read=surely_read,
     )
     return _weigh(made, count, cut, foreign, trimmed=trimmed)
 
@@ -213,16 +215,18 @@ def _weigh(made: Cut, count: Count, cut: int, foreign: list[int], *, trimmed: bo
         foreign: Those below it that no record of the old log explains.
         trimmed: Whether the old log has lost all that was read.
     """
-    read, unread, place, replay, ahead = count.read, count.unread, count.place(cut), made.replay, made.ahead
+    read, unread, replay, ahead = count.read, count.unread, made.replay, made.ahead
     bounded = replace(made, exactness=Exactness.BOUNDED)
     lo = _lowest(count.new, count.stretch.new_from, count.unfound)
     if lo is not None:
-        at_most = count.replay_at_most(cut)
-        again = None if at_most is None else at_most + place - lo
+        again = count.replay_at_most(cut)
+        again = None if again is None else again + count.place(cut) - lo
         return replace(bounded, reason=Reason.COPIES_BELOW, offset=lo, lo=lo, replay=again)
     if made.foreign_below:
         lo = count.place(foreign[0])
-        return replace(bounded, reason=Reason.NATIVE_BELOW, offset=lo, lo=lo, replay=count.replay_at_most(foreign[0]))
+        hi, again = count.highest(cut), count.replay_at_most(foreign[0])
+        bounded = replace(bounded, reason=Reason.NATIVE_BELOW, offset=lo, lo=lo, hi=hi, replay=again)
+        return _behind_unexplained(bounded, count, foreign[0]) if count.lost_before(foreign[0]) else bounded
     surely = count.replay(cut, count.to_come) if count.to_come else replay
     if surely:
         reason = Reason.REPLAY_UNAVOIDABLE if surely == replay else Reason.NOT_YET_MIRRORED
@@ -233,14 +237,14 @@ def _weigh(made: Cut, count: Count, cut: int, foreign: list[int], *, trimmed: bo
     if count.maybe_read(cut):
         return _among_unexplained(bounded, count, cut, trimmed=trimmed)
     if count.read_again(cut):
-        again = count.replay_at_most(cut)
-        return replace(bounded, reason=Reason.COPIES_TO_COME, hi=count.highest(cut), replay=again)
+        hi, again = count.highest(cut), count.replay_at_most(cut)
+        bounded = replace(bounded, reason=Reason.COPIES_TO_COME, hi=hi, replay=again)
+        return _behind_unexplained(bounded, count, cut) if count.went_back else bounded
     # Records of other writers may stand anywhere below, and the job would never read them: their
     # absence is either seen, by reading the whole log, or stated.
     settled = ahead.examined and (ahead.missing, ahead.duplicated, ahead.foreign) == (0, 0, 0)
-    if settled and (count.natives_excluded or count.stretch.whole_left):
-        return replace(made, exactness=Exactness.EXACT)
-    return replace(made, exactness=Exactness.POSITION_EXACT)
+    exact = settled and (count.natives_excluded or count.stretch.whole_left)
+    return replace(made, exactness=Exactness.EXACT if exact else Exactness.POSITION_EXACT)
 
 
 def _among_identical(bounded: Cut, count: Count, cut: int, vague: list[Hashable]) -> Cut:
@@ -264,12 +268,20 @@ def _among_unexplained(bounded: Cut, count: Count, cut: int, *, trimmed: bool) -
     They lie between the last copy of a read record and the first sure copy of an unread one, and the old log has lost
     records there.
     """
-    hi = count.place(count.until_sure(cut))
+    hi = None if count.read_again(cut) else count.place(count.until_sure(cut))
     reason = Reason.OLD_LOG_TRIMMED if trimmed else Reason.OLD_RECORDS_GONE
-    bounded = replace(bounded, reason=reason, hi=hi, replay=count.replay_at_most(cut))
-    # Below `hi` the old number may repeat some of them, too: that it repeats nothing is not known.
+    return _behind_unexplained(replace(bounded, reason=reason, hi=hi, replay=count.replay_at_most(cut)), count, cut)
+
+
+def _behind_unexplained(bounded: Cut, count: Count, cut: int) -> Cut:
+    """Let the place lie behind the unexplained records from the cut on, which the job may have read.
+
+    Of the old number, it is not known that it repeats none of them, unless it lies behind them, too.
+    """
+    sure = count.place(count.until_sure(cut))
+    bounded = replace(bounded, hi=None if bounded.hi is None else max(bounded.hi, sure))
     costs_nothing = bounded.raw_skip == bounded.raw_replay == 0
-    return replace(bounded, raw_skip=None, raw_replay=None) if costs_nothing and count.position < hi else bounded
+    return replace(bounded, raw_skip=None, raw_replay=None) if costs_nothing and count.position < sure else bounded
 
 
 def _exhausted(seen: Cut, new: LogWindow, before: list[Pair], after: list[Pair], *, unread: Counter[Hashable]) -> Cut:

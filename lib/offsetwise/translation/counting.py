@@ -4,128 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice, pairwise
+from itertools import takewhile
 
 from offsetwise.model import Ahead
 from offsetwise.translation.evidence import around_raw
+from offsetwise.translation.mirror_progress import ANCHORS, TAIL, Pair, Progress, progress
 from offsetwise.translation.windows import Cut, LogWindow
-
-ANCHORS = 3
-"""Unique records that must align on a side before a cut is believed without reaching the log's edge."""
-
-TAIL = 64
-"""Copies at the end of the new log that are looked through for some that keep the order of the old log."""
-
-Pair = tuple[int, int]
-"""Indices (old, new) of two records that are each other's copy."""
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Which record of the old log's window the mirror copies next, as an index. It appends all from there on."""
-
-    least: int
-    likely: int
-    """By two copies in order; the others by three."""
-    most: int
-
-
-def progress(
-    old: Sequence[Hashable],
-    new: Sequence[Hashable],
-    chain: Sequence[Pair],
-    *,
-    known: Collection[Hashable],
-    natives_excluded: bool,
-    whole: bool,
-) -> Progress:
-    """Find the record that a mirror copies next.
-
-    Where the copies since the third last anchor, or since the start of both logs, are those of the records there, one
-    by one, it is the record after the last of them. A second copy in a run of equal records, with as many to come,
-    looks the same: three anchors before the run are believed. Else the last copy tells, where only the mirror writes.
-    Where others write too it may be theirs: then the last one tells that follows copies of the records before it.
-
-    Args:
-        old: Identities of the old log's window.
-        new: Those of the new log's, up to its end.
-        chain: The anchors of both.
-        known: The identities of `old`.
-        natives_excluded: Nobody but the mirror writes to the new topic.
-        whole: Both windows begin where their logs begin.
-
-    >>> progress("abcdef", "abcdefab", [], known="abcdef", natives_excluded=True, whole=True)
-    Progress(least=2, likely=2, most=2)
-    >>> progress("abcd", "abd", [(0, 0), (1, 1), (3, 2)], known="abcd", natives_excluded=False, whole=True)
-    Progress(least=2, likely=2, most=4)
-    """
-    anchored = len(chain) >= ANCHORS
-    if anchored or whole:
-        i, j = chain[-ANCHORS] if anchored else (0, 0)
-        copies = [identity for identity in new[j:] if identity in known]
-        if copies and copies == [*old[i : i + len(copies)]]:
-            at = i + len(copies)
-            complete = at == len(old) and anchored
-            least = at if complete else old.index(copies[-1]) + 1
-            return Progress(least, at, at)
-    return _by_last_copies(old, new, chain, known=known, natives_excluded=natives_excluded)
-
-
-def _by_last_copies(
-    old: Sequence[Hashable],
-    new: Sequence[Hashable],
-    chain: Sequence[Pair],
-    *,
-    known: Collection[Hashable],
-    natives_excluded: bool,
-) -> Progress:
-    copies = [*islice((identity for identity in reversed(new) if identity in known), TAIL + ANCHORS)]
-    wanted = frozenset(copies)
-    after: dict[Hashable, list[int]] = {}
-    for index, identity in enumerate(old, start=1):
-        if identity in wanted:
-            after.setdefault(identity, []).append(index)
-    # A lone record that was written twice in a row is no step back.
-    copies = [h for n, h in enumerate(copies) if not n or h != copies[n - 1] or len(after[h]) > 1]
-    gap = _usual_gap(old, chain, frozenset(new))
-    least, most = len(old), 0
-    likely: int | None = None
-    for at, identity in enumerate(copies[:TAIL]):
-        ends = after[identity]
-        least, most = min(least, ends[0]), max(most, ends[-1])
-        if natives_excluded:
-            return Progress(least, most, most)
-        two, three = ([end for end in ends if _in_order(old, end, copies[at:], gap, size)] for size in (2, ANCHORS))
-        likely = two[-1] if two and likely is None else likely
-        if three:
-            return Progress(least, three[-1] if likely is None else likely, most)
-    return Progress(0, most if likely is None else likely, most)
-
-
-def _usual_gap(old: Sequence[Hashable], chain: Sequence[Pair], held: Collection[Hashable]) -> int:
-    """Give how many records in a row a mirror often leaves out."""
-    gaps = sorted(
-        (sum(h not in held for h in old[earlier + 1 : later]) for (earlier, _), (later, _) in pairwise(chain)),
-        reverse=True,
-    )
-    often = max(ANCHORS, len(gaps) // 20)
-    return gaps[often - 1] if len(gaps) >= often else 0
-
-
-def _in_order(old: Sequence[Hashable], end: int, copies: Sequence[Hashable], gap: int, size: int) -> bool:
-    """Say whether so many copies, the last first, are those of the records below `end`, with gaps of at most that many.
-
-    Fewer do where they reach the first record.
-    """
-    at = end - 1
-    for identity in copies[1:size]:
-        at = next((index for index in range(at - 1, max(-1, at - 2 - gap), -1) if old[index] == identity), -1)
-        if at < 0:
-            return False
-    return len(copies) >= size or at <= gap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,14 +99,30 @@ class Count:
         whole = self.old.at_start and self.old.at_end
         if not whole and any(h not in known and h not in self.aborted for h in new[-ANCHORS:]):
             return None
-        return progress(
+        found = progress(
             old,
             new,
             self.chain,
             known=known,
             natives_excluded=self.natives_excluded,
             whole=self.old.at_start and self.new.at_start,
+            trimmed=not self.old.at_start or self.old.start > 0,
         )
+        return replace(found, least=0) if self.went_back else found
+
+    @cached_property
+    def went_back(self) -> bool:
+        """Whether what was copied last may be what the old log has lost at its start: then the mirror copies all again.
+
+        Where others write too, a second copy of it tells.
+        """
+        explained = self.known | self.aborted
+        if not self.old_whole or not self.old.start:
+            return False
+        last = [*takewhile(lambda h: h not in explained, reversed(self.new.identities))]
+        gone = frozenset(last)
+        again = Counter(h for h in self.new.identities if h in gone) if last else Counter[Hashable]()
+        return bool(last) and (self.natives_excluded or max(again.values()) > 1)
 
     @cached_property
     def to_come(self) -> Counter[Hashable]:
@@ -298,11 +201,17 @@ class Count:
         return following > self.position
 
     def until_sure(self, cut: int) -> int:
-        """Give the index behind which every record is surely unread: of the first paired one, or past read copies."""
+        """Give the index behind which every record is surely unread: of the first paired one, or past repeated copies.
+
+        A mirror that went back has also copied again what the old log has lost.
+        """
+        if self.went_back:
+            return len(self.here)
         paired = [j - self.stretch.new_from for i, j in self.chain if i >= self.split]
         first = next((j for j in paired if j >= cut), len(self.here))
-        only_read = self.read.keys() - self.unread.keys()
-        repeated = next((j + 1 for j in reversed(range(cut, len(self.here))) if self.here[j] in only_read), 0)
+        above = Counter(h for h in self.here[cut:] if h in self.known)
+        again = {h for h, count in above.items() if count > self.unread[h]}
+        repeated = next((j + 1 for j in reversed(range(cut, len(self.here))) if self.here[j] in again), 0)
         return max(first, repeated)
 
     def maybe_read(self, cut: int) -> int:
@@ -323,7 +232,9 @@ class Count:
             explained = {*self.old.identities, *self.aborted}
             if not self.progress.least or not explained.issuperset(self.new.identities[-TAIL - ANCHORS :]):
                 return None
-        lost = self.maybe_read(cut) if self.old_whole else self._unexplained(cut, len(self.here))
+        # What only a mirror can have written, or has copied again, it copied before the old log lost it.
+        lone = self.old_whole and not self.natives_excluded and not self.went_back
+        lost = self.maybe_read(cut) if lone else self._unexplained(cut, len(self.here))
         below = self.old.identities[: self.stretch.old_from]
         again = sum(h not in self.known for h in below[self.progress.least :])
         return self.replay(cut, self.to_come_at_most) + lost + again
@@ -337,7 +248,10 @@ class Count:
         coming = self.to_come_at_most
         if any(h in self.read for h in coming):
             return None
-        return self.place(self.lowest_keeping(cut, {h: max(0, self.unread[h] - coming[h]) for h in self.known}))
+        at = self.lowest_keeping(cut, {h: max(0, self.unread[h] - coming[h]) for h in self.known})
+        while self.old.start and at < len(self.here) and self.here[at] not in self.known:
+            at += 1  # copies of what the old log has lost
+        return self.place(at)
 
     def ahead(self, cut: int) -> Ahead:
         """Compare everything ahead, where both logs were read to their ends."""
@@ -378,11 +292,8 @@ class Count:
             cut += 1
         return cut
 
-    def at_raw(self, made: Cut) -> Cut:
-        """Count what resuming at the same number on the new log would skip and repeat.
-
-        Only where every record between the place and that number was read; else it stays unknown.
-        """
+    def at_raw(self, made: Cut, *, surely_read: int) -> Cut:
+        """Count what resuming at the same number would skip and repeat. So many records there have surely been read."""
         first = self.new.start if self.stretch.whole_left or not self.offsets else self.offsets[0]
         final = self.new.end if self.stretch.whole_right or not self.offsets else self.offsets[-1] + 1
         if not first <= self.position <= final:
@@ -392,6 +303,6 @@ class Count:
         return replace(
             made,
             raw_skip=self.skip(cut),
-            raw_replay=self.replay(cut, self.to_come),
+            raw_replay=self.replay(cut, self.to_come) + self._unexplained(cut, surely_read),
             at_raw=around_raw(self.old, self.new, self.chain, position=self.position, index=index),
         )

@@ -18,8 +18,8 @@ from typing import Any
 
 from offsetwise.model import Exactness, Neighbour
 from offsetwise.translation.content import anchors, decide
-from offsetwise.translation.counting import Pair
 from offsetwise.translation.identify import Identified, Records, identify
+from offsetwise.translation.mirror_progress import Pair
 from offsetwise.translation.preserved import Probe, kept, probe
 from offsetwise.translation.search import Span
 from offsetwise.translation.windows import Cut, LogWindow, Reason
