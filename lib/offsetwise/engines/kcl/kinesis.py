@@ -150,8 +150,7 @@ def checkpoint_of(uri: str, table: Table, others: Sequence[Table]) -> Checkpoint
     for row in rows:
         problems += _of_lease(row, newest_s)
     if kind == "kinesis":
-        problems += _shared(table.name, rows)
-        problems += _unknown_rest(table, shards)
+        problems += (*_shared(table.name, rows), *_unknown_rest(table, shards))
         for stream in sorted({each.stream or "" for each in shards}):
             problems += problems_of([each for each in shards if (each.stream or "") == stream], knows_children=True)
     return Checkpoint(
