@@ -55,3 +55,40 @@ def test_nothing_reads_a_sentence() -> None:
     }
 
     assert {each for each in found if each.partition(":")[0] not in ALLOWED} == set()
+
+
+POSITIONS = frozenset(
+    {"offset", "old_offset", "new_offset", "planned_offset", "upstream", "downstream"} | {"hw", "lso"}
+)
+"""How fields that hold a position are called."""
+
+
+def _counts(node: ast.expr) -> bool:
+    """Say whether it is a length or a sum, or one more or less than that."""
+    if isinstance(node, ast.BinOp):
+        return _counts(node.left) or _counts(node.right)
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"len", "sum"}
+
+
+def _bare(tree: ast.Module) -> Iterator[int]:
+    """Give the lines of sentences that print a position or a count without thousands separators."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.JoinedStr):
+            continue
+        words = "".join(str(part.value) for part in node.values if isinstance(part, ast.Constant))
+        for part in node.values if words.count(" ") > 1 else ():
+            match part:
+                case ast.FormattedValue(value=ast.Attribute(attr=name), format_spec=None, conversion=-1):
+                    if name in POSITIONS:
+                        yield part.lineno
+                case ast.FormattedValue(value=value, format_spec=None, conversion=-1) if _counts(value):
+                    yield part.lineno
+
+
+def test_every_sentence_has_thousands_separators() -> None:
+    found = [
+        f"{path.relative_to(LIB)}:{line}"
+        for path in sorted(LIB.rglob("*.py"))
+        for line in _bare(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert found == []

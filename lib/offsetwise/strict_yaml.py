@@ -163,7 +163,7 @@ def _explained(path: Path, error: ValidationError, noun: FileNoun) -> ConfigErro
     errors = error.errors(include_input=False, include_url=False)
     first = errors[0]
     place = ".".join(str(part) for part in first["loc"]) or "the top level"
-    more = f" ({len(errors) - 1} more problems.)" if len(errors) > 1 else ""
+    more = f" ({len(errors) - 1:,} more problems.)" if len(errors) > 1 else ""
     context = first.get("ctx", {})
     match first["type"]:
         case "unknown_key":

@@ -56,7 +56,7 @@ def test_1050_and_950_stand_on_one_row_flagged_and_its_evidence_opens(page: Page
 def test_a_savepoint_is_inspected_and_an_earlier_checkpoint_of_its_job_chosen(page: Page, bundled: str) -> None:
     page.goto(f"{bundled}/checkpoint?{OF}")
     settle(page)
-    expect(page.get_by_text("the job continues with")).to_contain_text("orders-0 at 1050")
+    expect(page.get_by_text("the job continues with")).to_contain_text("orders-0 at 1,050")
     page.get_by_role("tab", name="Operators").click()
     expect(page.get_by_role("heading", name="Operators")).to_be_visible()
     keep(page, "flink-checkpoint")

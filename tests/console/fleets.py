@@ -72,7 +72,7 @@ def checkpoint(
         uri=uri,
         engine="spark",
         job_id=job_id,
-        restart="Batch 7 runs again." if pending else "Batch 6 is committed: batch 7 starts at orders-0 at 1050.",
+        restart="Batch 7 runs again." if pending else "Batch 6 is committed: batch 7 starts at orders-0 at 1,050.",
         sources=(CheckpointSource(index=0, id="0", kind="kafka", positions=positions),),
         problems=(*((PENDING,) if pending else ()), *problems),
         details=SparkDetails(

@@ -91,7 +91,7 @@ def test_another_partition_and_topic_do_not_mix_in() -> None:
 def test_the_narrowest_candidate_comes_first_and_says_who() -> None:
     found = mirror_candidates(1050, "orders", 0, SyncIndex.of(syncs(ORDERS)), (), "orders", NEW)
     assert [(candidate.lo, candidate.hi) for candidate in found] == [(950, 950), (910, 1010)]
-    assert "1009 → 909 and 1110 → 1010" in found[1].said_by
+    assert "1,009 → 909 and 1,110 → 1,010" in found[1].said_by
     assert "11 syncs" in found[1].said_by
     assert [candidate.guess for candidate in found] == [True, False]
 

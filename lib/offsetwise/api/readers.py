@@ -55,7 +55,7 @@ class LiveReaders:
 
     def stretches(self, side: Cluster, wanted: Sequence[Stretch], *, salt: bytes) -> Sequence[ReadStretch]:
         """Read the records around places of a stream again."""
-        step = f"read the records around {len(wanted)} places of the {side} cluster again"
+        step = f"read the records around {len(wanted):,} places of the {side} cluster again"
         self.progress(step, 0, 1)
         found = read_again(self.migration, side, wanted, salt=salt)
         self.progress(step, 1, 1)
@@ -68,7 +68,7 @@ class LiveReaders:
         from offsetwise.pipeline.places import read_places  # noqa: PLC0415 - PySpark takes half a second
         from offsetwise.pipeline.session import open_session  # noqa: PLC0415 - as above
 
-        step = f"read {len(places)} records of the {side} cluster again"
+        step = f"read {len(places):,} records of the {side} cluster again"
         self.progress(step, 0, 1)
         found = read_places(
             open_session(self.migration.spark, kafka=True),

@@ -226,7 +226,7 @@ def _rolled_back(
             done = "".join(f" Taken back before it: {each.told}" for each in made)
             left = "".join(f" Still as written: {each.told}" for each in steps[:number])
             raise type(error)(
-                f"Target {number + 1} of {len(steps)}, {step.target}: {error.problem}{done}{left}", fix=error.fix
+                f"Target {number + 1} of {len(steps):,}, {step.target}: {error.problem}{done}{left}", fix=error.fix
             ) from error
         made.append(undone)
     return tuple(reversed(made))

@@ -54,10 +54,9 @@ class Edits:
             return f"repaired ({self.repair}): {written} written, {left} left out"
         numbers = sum(change.after != change.before for one in self.edits for change in one.numbers)
         dropped = sum(not path.endswith(".crc") for path in self.dropped)
-        more = f" and {dropped} later file(s) left out" if dropped else ""
-        return (
-            f"with {numbers} number(s) changed in {sum(bool(one.numbers) for one in self.edits)} file(s){more}{marked}"
-        )
+        more = f" and {dropped:,} later file(s) left out" if dropped else ""
+        files = sum(bool(one.numbers) for one in self.edits)
+        return f"with {numbers:,} number(s) changed in {files:,} file(s){more}{marked}"
 
     def written(self, *, kept_in: str | None = None) -> tuple[WrittenFile, ...]:
         """Give the files as a receipt names them: edited, and dropped.

@@ -66,7 +66,7 @@ def _rest(
 
 
 def _named(plan: Plan, number: int) -> str:
-    return f"Target {number + 1} of {len(plan.targets)}, {plan.targets[number]}"
+    return f"Target {number + 1} of {len(plan.targets):,}, {plan.targets[number]}"
 
 
 def _some(told: Sequence[str]) -> str:

@@ -207,15 +207,15 @@ def opened(file: ApprovalFile) -> Signed:
         )
     if len(read.signatures) != 1:
         raise NotApprovedError(
-            f"{what}: expected exactly one signature, found {len(read.signatures)}. It counts for nothing.",
+            f"{what}: expected exactly one signature, found {len(read.signatures):,}. It counts for nothing.",
             fix="Let each approver sign into a file of their own, and give every file.",
         )
     (signature,) = read.signatures
     made = _decoded(signature.sig, f"{what}: its signature")
     if len(made) != _SIGNATURE_BYTES:
         raise NotApprovedError(
-            f"{what}: expected an Ed25519 signature of {_SIGNATURE_BYTES} bytes, found {len(made)}: it is cut off, or "
-            "of another algorithm. It counts for nothing.",
+            f"{what}: expected an Ed25519 signature of {_SIGNATURE_BYTES} bytes, found {len(made):,}: it is cut off, "
+            "or of another algorithm. It counts for nothing.",
             fix=SIGN_AGAIN,
         )
     payload = _decoded(read.payload, f"{what}: its payload")

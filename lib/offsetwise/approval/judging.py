@@ -84,7 +84,7 @@ def approved(
     case = _case(plan_bytes, plan, policy, *(() if begun_at is None else (begun_at,)), now)
     if len(envelopes) > MAX_FILES:
         raise NotApprovedError(
-            f"{_name(case)}: expected at most {MAX_FILES} approvals, found {len(envelopes)}. Nothing was written.",
+            f"{_name(case)}: expected at most {MAX_FILES} approvals, found {len(envelopes):,}. Nothing was written.",
             fix="Give the approvals of this plan only.",
         )
     heard = [_heard(file, case) for file in envelopes]
@@ -359,7 +359,7 @@ def _too_few(
 ) -> NotApprovedError:
     found = f"{len(counted)} ({', '.join(each.subject for each in counted)})" if counted else "none"
     told = "".join(f" {error.problem}" for error in refused[:_TOLD])
-    more = f" {len(refused) - _TOLD} more count for nothing." if len(refused) > _TOLD else ""
+    more = f" {len(refused) - _TOLD:,} more count for nothing." if len(refused) > _TOLD else ""
     return NotApprovedError(
         f"{_name(case)}: expected the approval of {_people(required)} whom the applier trusts, found {found}."
         f"{told}{more} Nothing was written.",

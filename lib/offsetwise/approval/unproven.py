@@ -27,8 +27,8 @@ def named(texts: Sequence[str], reasons: Sequence[str]) -> dict[TopicPartition, 
         reasons = (reasons[0],) * len(texts)
     if len(reasons) != len(texts):
         raise UsageError(
-            f"sign: expected a --reason for each of {len(texts)} --accept-unproven, or one for all; found "
-            f"{len(reasons)}. Nothing was signed.",
+            f"sign: expected a --reason for each of {len(texts):,} --accept-unproven, or one for all; found "
+            f"{len(reasons):,}. Nothing was signed.",
             fix="Say why each position may be applied unproven: --accept-unproven orders:0 --reason TEXT.",
         )
     made: dict[TopicPartition, str] = {}

@@ -185,7 +185,7 @@ def _committer(uri: str, engine: CheckpointEngine, committer: str, roots: Sequen
     found = tables_at(committer, roots=roots)
     if len(found) != 1:
         raise CheckpointError(
-            f"{committer}: expected the one table of the committer, found {len(found)}. No position was read.",
+            f"{committer}: expected the one table of the committer, found {len(found):,}. No position was read.",
             fix="Give a dump of that table alone.",
         )
     return found[0]

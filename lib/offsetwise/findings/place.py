@@ -244,7 +244,7 @@ def schema_ids_masked(case: Case) -> Iterator[str]:
     if not pairs:
         return
     shown = ", ".join(f"{old} → {new}" for old, new in pairs[:3]) + (", …" if len(pairs) > 3 else "")
-    count = "1 schema id differs" if len(pairs) == 1 else f"{len(pairs)} schema ids differ"
+    count = "1 schema id differs" if len(pairs) == 1 else f"{len(pairs):,} schema ids differ"
     yield (f"{count} between the clusters ({shown}); the records are equal in every other byte.")
 
 

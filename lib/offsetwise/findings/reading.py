@@ -26,7 +26,7 @@ def remedies(problems: Iterable[Problem]) -> list[str]:
 
 def named(names: Sequence[str]) -> str:
     """Name the first topics or partitions, and how many more there are."""
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
     return ", ".join(names[:NAMED]) + more
 
 
@@ -67,7 +67,7 @@ def topic_unreadable(name: str, cluster: str, why: str, *, denied: bool) -> Iter
 )
 def partition_unreadable(cluster: str, names: Sequence[str], why: str) -> Iterator[str]:
     """Where the logs of some partitions begin and end was not answered."""
-    yield f"{len(names)} partitions of cluster {cluster!r} were not read, because {why}: {named(names)}."
+    yield f"{len(names):,} partitions of cluster {cluster!r} were not read, because {why}: {named(names)}."
 
 
 @finding(
@@ -82,7 +82,8 @@ def config_unreadable(cluster: str, names: Sequence[str], why: str, *, denied: b
     """The cluster did not give the configuration of some topics."""
     fix = "Grant DESCRIBE_CONFIGS on them." if denied else AGAIN
     yield (
-        f"The configuration of {len(names)} topics of cluster {cluster!r} was not read, because {why}: {named(names)}.",
+        f"The configuration of {len(names):,} topics of cluster {cluster!r} was not read, because {why}: "
+        f"{named(names)}.",
         fix,
     )
 

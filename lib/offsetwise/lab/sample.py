@@ -79,7 +79,7 @@ def make_sample(lab: Lab, *, said: Callable[[str], None] = lambda _: None) -> Pa
         for before, end in pairwise(STEPS):
             produce(lab, before, end)
             run("count")
-        step(f"ran {len(STEPS)} batches of the job")
+        step(f"ran {len(STEPS):,} batches of the job")
         produce(lab, STEPS[-1], PLANNED)
         run("fail")
         step("stopped it inside the next one")

@@ -91,7 +91,7 @@ class TopicOffsets:
 
     def __post_init__(self) -> None:
         if len(self.partitions) != len(self.offsets):
-            raise ValueError(f"{len(self.partitions)} partitions have {len(self.offsets)} offsets")
+            raise ValueError(f"{len(self.partitions):,} partitions have {len(self.offsets):,} offsets")
 
 
 def offsets_by_partition(topics: Iterable[TopicOffsets]) -> dict[TopicPartition, Offset]:

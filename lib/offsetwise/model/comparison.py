@@ -312,7 +312,7 @@ class Comparison(OfSubject):
         """
         rows = [row for row in self.partitions if str(row.topic_partition) == partition]
         if len(rows) != 1:
-            raise KeyError(f"{partition}: expected one row, found {len(rows)}")
+            raise KeyError(f"{partition}: expected one row, found {len(rows):,}")
         return rows[0]
 
     def __iter__(self) -> Iterator[PartitionComparison]:

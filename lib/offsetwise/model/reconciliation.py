@@ -74,5 +74,5 @@ class Reconciliation:
         differing = len({each.partition for each in self.differences})
         return (
             f"{told}; on the new cluster {missing:,} are missing, {duplicated:,} are there too often and {foreign:,} "
-            f"are its own, in {differing} of {len(self.partitions)} partitions."
+            f"are its own, in {differing} of {len(self.partitions):,} partitions."
         )

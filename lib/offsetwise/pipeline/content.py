@@ -185,7 +185,7 @@ class ContentMatch:
             latest.update(windows)
             locating = sum(each.phase is SearchPhase.LOCATE for each in windows.values())
             step = (
-                f"locate {locating} positions" if locating else f"examine what lies ahead of {len(windows)} positions"
+                f"locate {locating} positions" if locating else f"examine what lies ahead of {len(windows):,} positions"
             )
             answers = self.reader.answers({ask: self._task(ask, each) for ask, each in windows.items()}, step)
             times = self._times(windows, answers)
@@ -223,7 +223,7 @@ class ContentMatch:
                 windows[ask] = wanted
         made = {ask: found[ask] for ask in cuts}
         if windows:
-            step = f"look further down for copies of {len(windows)} positions"
+            step = f"look further down for copies of {len(windows):,} positions"
             for ask, given in self.reader.answers(
                 {ask: self._task(ask, each) for ask, each in windows.items()}, step
             ).items():

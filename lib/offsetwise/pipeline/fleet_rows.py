@@ -100,5 +100,5 @@ def _whole(read: Any, packed: bytes) -> Checkpoint:
             Batch(id=id_, committed=committed, timestamp_ms=timestamp, watermark_ms=watermark, sources=tuple(sources))
         )
     if at != len(offsets):
-        raise ValueError(f"{len(offsets)} offsets for {at} partitions")
+        raise ValueError(f"{len(offsets):,} offsets for {at} partitions")
     return whole(replace(read.checkpoint, batches=tuple(batches)))

@@ -240,5 +240,5 @@ def ordered_results(
             raise foreign_answer("another number of results than of tasks")
         by_share[number] = results
     if len(by_share) != shares:
-        raise foreign_answer(f"{len(by_share)} of {shares} rows")
+        raise foreign_answer(f"{len(by_share):,} of {shares} rows")
     return [by_share[task % shares][task // shares] for task in range(tasks)]

@@ -154,8 +154,8 @@ def _check_stream(row: PartitionComparison, offset: AnyPosition) -> None:
     known = row.place_there
     if not of_one_stream(known, offset):
         raise PlanError(
-            f"The decision about {row.topic_partition}: expected a position as its stream has them, such as {known}, "
-            f"found {offset}. Nothing was written.",
+            f"The decision about {row.topic_partition}: expected a position as its stream has them, such as {known:,}, "
+            f"found {offset:,}. Nothing was written.",
             fix="Write the position as `inspect` and `compare` show those of the partition.",
         )
 

@@ -196,7 +196,9 @@ def _places(plan: Plan, new: Snapshot) -> Iterator[Drift]:
             yield _drift(DriftKind.UNREADABLE, str(key), "read", state.error or "the broker did not say", topic=key)
             continue
         if not of_one_stream(one.new_offset, end):
-            yield _drift(DriftKind.UNREADABLE, str(key), f"a position as {one.new_offset}", f"the end {end}", topic=key)
+            yield _drift(
+                DriftKind.UNREADABLE, str(key), f"a position as {one.new_offset:,}", f"the end {end:,}", topic=key
+            )
             continue
         places = {one.new_offset, *(point.new for point in one.restart if point.new is not None)}
         yield from _within(key, places, one.new.hw, state, end)

@@ -79,7 +79,7 @@ def whole_topics(
         if [number for number, _ in offsets] != [*range(len(offsets))] or len(offsets) != there.get(topic):
             raise PlanError(
                 f"startingOffsets: expected all {there.get(topic, 'the')} partitions of {topic!r}, found "
-                f"{len(offsets)} or others: {otherwise}. Nothing was printed.",
+                f"{len(offsets):,} or others: {otherwise}. Nothing was printed.",
                 fix="Draft the plan again, so that it has every partition of the new topics.",
             )
         yield topic, offsets
@@ -96,8 +96,8 @@ def planned_offsets(plan: Plan, name: str) -> dict[TopicPartition, int]:
         key = one.new_topic_partition
         if made.setdefault(key, offset_of(one.new_offset)) != one.new_offset:
             raise ApplyError(
-                f"Group {name!r}: expected one offset of {key}, found {made[key]} and {one.new_offset} in the plan, "
-                "because two sources read it. Nothing was written.",
+                f"Group {name!r}: expected one offset of {key}, found {made[key]:,} and {one.new_offset:,} in the "
+                "plan, because two sources read it. Nothing was written.",
                 fix="A group can hold one of them only: move the job by its checkpoint.",
             )
     return made

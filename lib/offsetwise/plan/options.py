@@ -153,7 +153,7 @@ def reasons_for(decisions: int, reasons: Sequence[str]) -> tuple[str, ...]:
         return (reasons[0],) * decisions
     if len(reasons) != decisions:
         raise UsageError(
-            f"--reason: expected one for each of {decisions} decisions, or one for all; found {len(reasons)}. "
+            f"--reason: expected one for each of {decisions} decisions, or one for all; found {len(reasons):,}. "
             "Nothing was drafted.",
             fix="Give every decision a --reason: --override first, then --start, --commit-transaction, "
             "--abort-transaction.",

@@ -159,7 +159,7 @@ def _position(one: PlannedPosition) -> Iterator[str]:
     if one.end_proof is not None and len(one.restart) < 2:
         yield f"{name} proves the end of a batch, and none is pending"
     if one.override is not None and one.override.offset != one.new_offset:
-        yield f"{name} starts at {one.new_offset}, but {one.override.offset} was decided"
+        yield f"{name} starts at {one.new_offset:,}, but {one.override.offset:,} was decided"
     if one.override is not None and not one.override.reason.strip():
         yield f"{name} was decided without a reason"
     if min(one.replay or 0, one.skip or 0, one.foreign_below or 0) < 0:

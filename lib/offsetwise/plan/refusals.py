@@ -123,7 +123,7 @@ def require_proofs(plan: Plan, digest: str) -> None:
     """
     missing = without_proofs(plan)
     if missing:
-        more = f" And {len(missing) - _NAMED} more." if len(missing) > _NAMED else ""
+        more = f" And {len(missing) - _NAMED:,} more." if len(missing) > _NAMED else ""
         raise PlanError(
             f"Plan {digest[:12]}: {proof_not_repeated.code}: expected a proof that `apply` can make again for every "
             f"position that is called proven, found {many(len(missing), 'position')} without. "
@@ -138,13 +138,13 @@ def _unproven(
     before, after = (None, None) if proof is None else (proof.before, proof.after)
     if before is None and after is None:
         empty = offset_or_none(old) is None or (end_of_log is not None and old is not None and end_of_log <= old)
-        return None if empty else f"{name}: the plan has no records that prove {new}."
+        return None if empty else f"{name}: the plan has no records that prove {new:,}."
     below, above = None if before is None else before.new_offset, None if after is None else after.new_offset
     if not _encloses(below, new, above):
-        return f"{name}: the plan's neighbours on the new cluster do not enclose {new}."
+        return f"{name}: the plan's neighbours on the new cluster do not enclose {new:,}."
     below, above = None if before is None else before.old_offset, None if after is None else after.old_offset
     if not _encloses(below, old, above):
-        return f"{name}: the plan's neighbours on the old cluster do not enclose {old}."
+        return f"{name}: the plan's neighbours on the old cluster do not enclose {old:,}."
     return None
 
 

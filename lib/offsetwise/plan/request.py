@@ -152,7 +152,7 @@ def refuse(reasons: tuple[Problem, ...], terms: Mapping[str, str] = _KAFKAS) -> 
         grouped.setdefault(reason.code, []).append(worded(reason, terms))
     told = [f"{code}: {_together(found)}" for code, found in grouped.items()]
     fixes = dict.fromkeys(found[0].fix for found in grouped.values())
-    kinds = "1 reason" if len(grouped) == 1 else f"{len(grouped)} kinds of reasons"
+    kinds = "1 reason" if len(grouped) == 1 else f"{len(grouped):,} kinds of reasons"
     raise PlanError(
         f"The plan may not be drafted as asked for, {kinds}. {' '.join(told)} Nothing was written.",
         fix=" ".join(fixes),

@@ -172,8 +172,8 @@ def _against_stream(target: str, comparison: Comparison) -> Iterator[Problem]:
     moved = next((row for row in comparison.partitions if not of_one_stream(row.old_offset, row.place_there)), None)
     if moved is not None and (kind.role is TargetRole.STATE or OFFSETS not in kind.streams):
         told = (
-            f"It holds positions of the stream that the job reads now, such as {moved.old_offset}, and the new cluster "
-            "is of another stream: the job there begins with a source and a state of its own."
+            f"It holds positions of the stream that the job reads now, such as {moved.old_offset:,}, and the new "
+            "cluster is of another stream: the job there begins with a source and a state of its own."
         )
         at_offsets = "" if moving_of(comparison.engine).starting_offsets is None else ", or --target starting-offsets"
         fix = f"Write where the new job begins: --target consumer-group:NAME{at_offsets}."

@@ -199,7 +199,7 @@ def check(connection: Connection, noted: Noted | None = None) -> Chain:
         count, head, at_ms = found.seq, found.hash, found.at_ms
     cut = None
     if noted is not None and noted.seq > count:
-        cut = f"Row {noted.seq} was noted, and the chain ends at {count}: its end was cut off."
+        cut = f"Row {noted.seq:,} was noted, and the chain ends at {count:,}: its end was cut off."
     return Chain(rows=count, head=head, broken=cut or _without_row(connection, count), at_ms=at_ms)
 
 

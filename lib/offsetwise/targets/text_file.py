@@ -71,7 +71,7 @@ class TextFileWriter(Writer):
         return Preview(
             target=target,
             place=place,
-            told=f"A {self.called} file with {len(plan.positions)} {self.parts} would be written to {place}.",
+            told=f"A {self.called} file with {len(plan.positions):,} {self.parts} would be written to {place}.",
             files=(FileChange(path=os.path.basename(place), what="made", numbers=numbers),),
         )
 
@@ -93,7 +93,7 @@ class TextFileWriter(Writer):
             target=target,
             place=place,
             state=StepState.DONE,
-            told=f"{place} gives {self.called} for {len(plan.positions)} {self.parts}.",
+            told=f"{place} gives {self.called} for {len(plan.positions):,} {self.parts}.",
             files=(WrittenFile(path=os.path.basename(place), sha256=sha256(data)),),
         )
         with told(f"{place} is as it was, or holds the whole file."):

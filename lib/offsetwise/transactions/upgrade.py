@@ -280,10 +280,10 @@ def _timeouts(checkpoint: Checkpoint, every: Sequence[TransactionFacts], timeout
 
 def _some(brokers: Sequence[Broker], facts: TransactionFacts) -> str:
     if len(brokers) == len(facts.brokers) > 1:
-        return f"all {len(brokers)} brokers"
+        return f"all {len(brokers):,} brokers"
     return _ids([broker.id for broker in brokers])
 
 
 def _ids(ids: Sequence[int]) -> str:
-    shown = ", ".join(map(str, sorted(ids)[:5])) + (f" and {len(ids) - 5} more" if len(ids) > 5 else "")
+    shown = ", ".join(map(str, sorted(ids)[:5])) + (f" and {len(ids) - 5:,} more" if len(ids) > 5 else "")
     return f"broker {shown}" if len(ids) == 1 else f"brokers {shown}" if ids else "its brokers"

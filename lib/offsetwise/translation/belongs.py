@@ -96,4 +96,4 @@ def _against(standings: tuple[PositionStanding, ...], cluster: Cluster, planned_
 
 def _some(reasons: list[str]) -> str:
     more = len(reasons) - SHOWN
-    return "; ".join(reasons[:SHOWN]) + (f"; and {more} more" if more > 0 else "")
+    return "; ".join(reasons[:SHOWN]) + (f"; and {more:,} more" if more > 0 else "")

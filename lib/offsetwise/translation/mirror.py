@@ -15,6 +15,7 @@ from offsetwise.model import Candidate, LogRange, Method, MirrorCheckpoint, Mirr
 from offsetwise.position import offset_or_none
 from offsetwise.translation.mirror_store import Mm2Store, NoAnswer
 from offsetwise.translation.sync_index import Bracket, Brackets, SyncIndex
+from offsetwise.wording import number
 
 __all__ = [
     "Bracket",
@@ -122,21 +123,21 @@ def mirror_candidates(  # noqa: PLR0917 - one position, its logs and the claims 
 
 def _of_bracket(position: int, bracket: Bracket, age: int) -> list[Candidate]:
     run = "" if age == 0 else " of an earlier run, before MirrorMaker went back,"
-    kept = f"{bracket.survived} syncs of the partition are kept"
+    kept = f"{bracket.survived:,} syncs of the partition are kept"
     floor, ceiling = bracket.floor, bracket.ceiling
     if floor is not None and floor.upstream == position:
         said = f"MirrorMaker's sync{run} {_pair(floor)} stands at the position itself ({kept})."
         if bracket.lo != floor.downstream:
-            said += f" That is below the new log start {bracket.lo}."
+            said += f" That is below the new log start {number(bracket.lo)}."
         return [Candidate(method=Method.MIRROR_SYNC, lo=bracket.lo, hi=bracket.hi, said_by=said, guess=age > 0)]
     if floor is not None and ceiling is not None:
-        said = f"MirrorMaker's syncs{run} {_pair(floor)} and {_pair(ceiling)} stand around {position} ({kept})."
+        said = f"MirrorMaker's syncs{run} {_pair(floor)} and {_pair(ceiling)} stand around {position:,} ({kept})."
     elif floor is not None:
-        said = f"MirrorMaker's last sync{run} {_pair(floor)} stands before {position}, none after it ({kept})."
+        said = f"MirrorMaker's last sync{run} {_pair(floor)} stands before {position:,}, none after it ({kept})."
     elif ceiling is not None:
-        said = f"MirrorMaker's first usable sync{run} {_pair(ceiling)} stands after {position} ({kept})."
+        said = f"MirrorMaker's first usable sync{run} {_pair(ceiling)} stands after {position:,} ({kept})."
     else:
-        said = f"No sync of MirrorMaker's bounds {position}: its record would lie beyond the new log end ({kept})."
+        said = f"No sync of MirrorMaker's bounds {position:,}: its record would lie beyond the new log end ({kept})."
     # An earlier run may be about records of a topic that was recreated since: a place to look, not even a claim.
     wide = Candidate(method=Method.MIRROR_SYNC, lo=bracket.lo, hi=bracket.hi, said_by=said, guess=age > 0)
     if bracket.linear is None or floor is None or bracket.width == 0:
@@ -170,11 +171,13 @@ def _of_checkpoints(
     start = offset_or_none(new_range.log_start)
     lo = best.downstream if start is None else max(best.downstream, start)
     relation = (
-        "the job's own position" if best.upstream == position else f"{position - best.upstream} offsets before the job"
+        "the job's own position"
+        if best.upstream == position
+        else f"{position - best.upstream:,} offsets before the job"
     )
     said = (
-        f"MirrorMaker's checkpoint of group {best.group!r} translates {best.upstream}, {relation}, "
-        f"to {best.downstream}, which is never past it."
+        f"MirrorMaker's checkpoint of group {best.group!r} translates {best.upstream:,}, {relation}, "
+        f"to {best.downstream:,}, which is never past it."
     )
     return [Candidate(method=Method.MIRROR_CHECKPOINT, lo=lo, hi=new_range.hw, said_by=said)]
 
@@ -186,7 +189,7 @@ def _width(candidate: Candidate) -> float:
 
 
 def _pair(sync: OffsetSync) -> str:
-    return f"{sync.upstream} → {sync.downstream}"
+    return f"{sync.upstream:,} → {sync.downstream:,}"
 
 
 def _has_checkpoints(state: MirrorState, alias: str) -> bool:
@@ -208,7 +211,7 @@ def _choose(
         cluster, topic, _, taken = next((entry for entry in matching if entry[3]), matching[0])
         return (
             taken,
-            f"MirrorMaker's {kind} are read from {topic.name!r} on the {cluster} cluster, {len(taken)} records.",
+            f"MirrorMaker's {kind} are read from {topic.name!r} on the {cluster} cluster, {len(taken):,} records.",
         )
     if len(found) == 1:
         cluster, topic, _, taken = found[0]

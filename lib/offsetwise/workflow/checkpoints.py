@@ -54,8 +54,8 @@ def inspect(
     found = tuple(part for uri in plain for part in (parts_of(uri, roots=roots) if uri in named else (uri,)))
     if (uids or committer is not None) and len(found) != 1:
         raise UsageError(
-            f"inspect: expected one path where uids or a committer's table are named, found {len(found)}. Nothing was "
-            "read.",
+            f"inspect: expected one path where uids or a committer's table are named, found {len(found):,}. Nothing "
+            "was read.",
             fix="Give the one checkpoint that they are of.",
         )
     if len(found) <= INSPECT_IN_PROCESS:

@@ -101,8 +101,8 @@ def _check_not_passed(migration: Migration, side: Cluster, log: TopicLog) -> Non
             told = "but the broker did not say. Retention may have passed"
         elif now < each.start or end < each.end:
             told = (
-                f"and two looks differ: the log lay in [{each.start}, {each.end}), then in [{now}, {end}), and no log "
-                "start goes back nor does a log become shorter"
+                f"and two looks differ: the log lay in [{each.start:,}, {each.end:,}), then in [{now:,}, {end:,}), and "
+                "no log start goes back nor does a log become shorter"
             )
         if now is None or told is not None:
             raise ClusterError(
@@ -112,7 +112,7 @@ def _check_not_passed(migration: Migration, side: Cluster, log: TopicLog) -> Non
             )
         if now > each.start:
             raise ClusterError(
-                f"{where}: retention moved the log start from {each.start} to {now} while the records were read, so "
-                "the counts cannot be relied on.",
+                f"{where}: retention moved the log start from {each.start:,} to {now:,} while the records were read, "
+                "so the counts cannot be relied on.",
                 fix="Run it again; extend the topic's retention until the migration is over.",
             )

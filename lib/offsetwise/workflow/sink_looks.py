@@ -135,7 +135,7 @@ def _stated(migration: Migration, checkpoint: str) -> CheckpointConfig:
     if not same:
         raise ConfigError(
             f"{checkpoint}: expected a checkpoint beside one that migration {migration.name!r} names, or one cluster "
-            f"that all its sinks write to, found {len(clusters)} such clusters, so nobody could be asked.",
+            f"that all its sinks write to, found {len(clusters):,} such clusters, so nobody could be asked.",
             fix="Add the checkpoint under `checkpoints` of the migration file, with `job.sink_cluster`.",
         )
     return same[0]

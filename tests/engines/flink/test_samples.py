@@ -17,14 +17,14 @@ from tests.engines.spark.folders import FLINK_NAMES, SAMPLES
 from tests.with_cases import with_cases
 
 GOLDEN = SAMPLES.parent / "golden-checkpoints"
-FK = "the job continues with fk-0 at 1000, fk-1 at 50, fk-2 at 7."
+FK = "the job continues with fk-0 at 1,000, fk-1 at 50, fk-2 at 7."
 RESTARTS = {
-    "flink-1.20": "Savepoint 1: the job continues with orders-0 at 2115, orders-1 at 2115.",
+    "flink-1.20": "Savepoint 1: the job continues with orders-0 at 2,115, orders-1 at 2,115.",
     "flink-1.20-inline": f"Savepoint 4: {FK}",
     "flink-1.20-legacy-consumer": f"Savepoint 4: {FK}",
     "flink-1.20-snappy": f"Savepoint 4: {FK}",
     "flink-2.2-enumerator-v3": f"Savepoint 4: {FK}",
-    "flink-2.3-pending-transaction": "Savepoint 2: the job continues with orders-0 at 1638, orders-1 at 1637.",
+    "flink-2.3-pending-transaction": "Savepoint 2: the job continues with orders-0 at 1,638, orders-1 at 1,637.",
 }
 TRANSACTIONS = {"flink-1.20": ("flinktx-0-1", 2, 10), "flink-2.3-pending-transaction": ("flinktx-0-2", 4, 4)}
 SPLIT = re.compile(rb"(?s)\0\0\0(.)\0\0\0\0\0\0\0(.)\0(.)([a-z]{2,6})(\0\0\0.)(.{8})\x80\0\0\0\0\0\0\0")

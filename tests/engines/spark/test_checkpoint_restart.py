@@ -70,8 +70,8 @@ class TestARestart:
 
         assert read.details.reruns_batch == 1
         assert _offsets(read) == [(1050, 1100), (20, 20)]
-        assert "1050" in _said(read, "PENDING_BATCH")
-        assert "1100" in _said(read, "PENDING_BATCH")
+        assert "1,050" in _said(read, "PENDING_BATCH")
+        assert "1,100" in _said(read, "PENDING_BATCH")
 
     def test_of_a_pending_first_batch_starts_at_the_initial_offsets(self) -> None:
         read = _read(checkpoint({0: orders(1100)}))
@@ -197,7 +197,7 @@ class TestAStepBack:
         read = _read(checkpoint({0: orders(1050), 1: orders(950)}, (0,)))
 
         assert _codes(read) == ["CHECKPOINT_POLLUTED"]
-        assert "orders-0 goes back from 1050 to 950 in batch 1" in _said(read, "CHECKPOINT_POLLUTED")
+        assert "orders-0 goes back from 1,050 to 950 in batch 1" in _said(read, "CHECKPOINT_POLLUTED")
         assert _offsets(read) == [(1050, 950), (20, 20)]
 
     def test_in_a_committed_batch_is_said_as_well(self) -> None:

@@ -25,17 +25,17 @@ GOLDEN = SAMPLES.parent / "golden-checkpoints"
 RESTARTS = {
     "spark-3.5.1-planned": "Batch 3 is planned and not committed: it runs again, orders-1 from 509 to 662, "
     "orders-0 from 538 to 684.",
-    "spark-4.0.0-agg-rocksdb": "Batch 6 is committed: batch 7 starts at payments-0 at 176, orders-0 at 1170, "
-    "orders-1 at 1170.",
-    "spark-4.0.0-multi": "Batch 6 is planned and not committed: it runs again, orders-0 from 976 to 1122, "
-    "orders-1 from 968 to 1121, payments-0 from 176 to 176. Where source 2 starts is not known from this checkpoint's "
+    "spark-4.0.0-agg-rocksdb": "Batch 6 is committed: batch 7 starts at payments-0 at 176, orders-0 at 1,170, "
+    "orders-1 at 1,170.",
+    "spark-4.0.0-multi": "Batch 6 is planned and not committed: it runs again, orders-0 from 976 to 1,122, "
+    "orders-1 from 968 to 1,121, payments-0 from 176 to 176. Where source 2 starts is not known from this checkpoint's "
     "lines: sources of its kind are not read.",
-    "spark-4.2.0-agg-rocksdb": "Batch 6 is committed: batch 7 starts at payments-0 at 176, orders-0 at 1170, "
-    "orders-1 at 1170.",
+    "spark-4.2.0-agg-rocksdb": "Batch 6 is committed: batch 7 starts at payments-0 at 176, orders-0 at 1,170, "
+    "orders-1 at 1,170.",
     "spark-4.2.0-async": "Batch 8 is committed: batch 9 starts at orders-0 at 533, orders-1 at 508.",
-    "spark-4.2.0-offset-log-v2": "Batch 0 is committed: batch 1 starts at orders-0 at 1200, orders-1 at 20.",
+    "spark-4.2.0-offset-log-v2": "Batch 0 is committed: batch 1 starts at orders-0 at 1,200, orders-1 at 20.",
     "spark-4.2.0-polluted-after-failed-start": "Batch 2 is planned and not committed: it runs again, "
-    "orders-0 from 1050 to 950, orders-1 from 20 to 20.",
+    "orders-0 from 1,050 to 950, orders-1 from 20 to 20.",
 }
 PROBLEMS = {
     "spark-3.5.1-planned": ["PENDING_BATCH"],

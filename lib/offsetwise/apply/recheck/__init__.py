@@ -167,5 +167,5 @@ def _count(held: Sequence[RecheckResult]) -> str:
 
 
 def _some(held: Sequence[RecheckResult]) -> str:
-    more = f" And {len(held) - NAMED} more." if len(held) > NAMED else ""
+    more = f" And {len(held) - NAMED:,} more." if len(held) > NAMED else ""
     return " ".join(each.told for each in held[:NAMED]) + more

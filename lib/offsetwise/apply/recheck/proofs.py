@@ -185,8 +185,8 @@ def _outside(one: _Single, logs: Mapping[TopicPartition, PartitionState]) -> Rec
     if log is None or log.log_start is None or log.hw is None:
         return _gone(one, f"{at} on the {one.side} cluster: its log cannot be read, so no record can be.", known=False)
     if not log.log_start <= offset < log.hw:
-        told = f"{at} on the {one.side} cluster: the record at {offset} proves the position, and is not in "
-        told += f"the log any more: [{log.log_start}, {log.hw})."
+        told = f"{at} on the {one.side} cluster: the record at {offset:,} proves the position, and is not in "
+        told += f"the log any more: [{log.log_start:,}, {log.hw:,})."
         return _gone(one, told)
     return None
 
@@ -256,7 +256,7 @@ def _identity(proof: Proof, side: Cluster, records: Records) -> str:
 
 def _compared(one: _Single, found: Mapping[tuple[Cluster, str, RecordPlace], Records]) -> RecheckResult:
     at, offset = one.place
-    subject = f"{at} on the {one.side} cluster: the record at {offset}"
+    subject = f"{at} on the {one.side} cluster: the record at {offset:,}"
     records = found.get((one.side, one.end.proof.salt, one.place))
     if records is None:
         return _gone(one, f"{subject} cannot be read any more.")
@@ -281,13 +281,13 @@ def _counted(between: _Between, found: Mapping[tuple[Cluster, str, RecordPlace],
     if skipped:
         told = (
             f"{end.called}: {many(skipped, 'record')} that the job has not read {'lie' if skipped > 1 else 'lies'} "
-            f"below {end.new} on the new cluster, between the two records of its proof."
+            f"below {end.new:,} on the new cluster, between the two records of its proof."
         )
         return held_of(end.position, Outcome.FAILED, told)
     if end.position.replay is not None and again > end.position.replay:
         told = (
             f"{end.called}: {many(again, 'record')} that the job has read {'lie' if again > 1 else 'lies'} above "
-            f"{end.new} on the new cluster, and the plan says that {end.position.replay:,} would be read twice."
+            f"{end.new:,} on the new cluster, and the plan says that {end.position.replay:,} would be read twice."
         )
         return held_of(end.position, Outcome.FAILED, told)
     told = f"{end.called}: the {many(count, 'record')} between its proof and the position say the same as it."

@@ -179,16 +179,16 @@ def _counted(parts: Sequence[_ProvenPart], found: _Read) -> RecheckResult:
         if skipped:
             told = (
                 f"{part.told}: {many(skipped, 'record')} that the job has not read {'lie' if skipped > 1 else 'lies'} "
-                f"below {new} on the new cluster."
+                f"below {new:,} on the new cluster."
             )
             return held_of(position, Outcome.FAILED, told)
         if unread - above and not there.whole_below:
-            told = f"{part.told}: more than {MOST:,} records lie below {new}, and at most as many are read."
+            told = f"{part.told}: more than {MOST:,} records lie below {new:,}, and at most as many are read."
             return held_of(position, Outcome.UNKNOWN, told, unproven=True)
         again += displaced(read, below, above, all_unread)
     if position.replay is not None and again > position.replay:
         told = (
-            f"{name}: {many(again, 'record')} that the job has read {'lie' if again > 1 else 'lies'} above {new} on "
+            f"{name}: {many(again, 'record')} that the job has read {'lie' if again > 1 else 'lies'} above {new:,} on "
             f"the new cluster, and the plan says that {position.replay:,} would be read twice."
         )
         return held_of(position, Outcome.FAILED, told)

@@ -271,7 +271,7 @@ def _lanes(held: Held[Comparison], topic: str | None, colours: Palette) -> None:
     if topic is not None:
         rows, of = of_topic(held, topic), filtered(held, Filters(topics=(topic,)))
     blocks.section(_LOGS, shown=f"Where each partition{f' of {markdown(topic)}' if topic else ''} resumes")
-    more = "" if len(of) == len(rows) else f" The {len(rows)} of {len(of):,} partitions that most need a look."
+    more = "" if len(of) == len(rows) else f" The {len(rows):,} of {len(of):,} partitions that most need a look."
     st.markdown(
         ":gray[Left: both logs, aligned at the next record to read. Bars are what each cluster holds; ✖ is where the "
         f"old number would land on the new one. Right: the lag on both. Signed log scale.{more}]"

@@ -156,7 +156,7 @@ def _samples(migration: Offered, view: LagView, claimed: LagView) -> None:
         st.warning(f"{lag_tables.missing(each)}  \n**What to do:** {markdown(each.fix)}", icon=":material/cloud_off:")
     _cards(view, claimed)
     if view.alerts:
-        with st.expander(f"What the samples show ({len(view.alerts)})", expanded=len(view.alerts) == 1):
+        with st.expander(f"What the samples show ({len(view.alerts):,})", expanded=len(view.alerts) == 1):
             findings([each.finding for each in view.alerts])
 
 

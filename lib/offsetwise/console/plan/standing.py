@@ -138,7 +138,7 @@ def votes(standing: VersionStanding) -> str:
     >>> votes(VersionStanding(state=State.SUBMITTED, submission=None, counted=(), required=2, expired=False))
     '0 of 2 approvals'
     """
-    return f"{len(standing.counted)} of {many(standing.required, 'approval')}"
+    return f"{len(standing.counted):,} of {many(standing.required, 'approval')}"
 
 
 def closed(sheet: Sheet) -> tuple[str, str] | None:

@@ -150,7 +150,7 @@ def _commands(chosen: Strategy) -> None:
 
 
 def _side_by_side(strategies: tuple[Strategy, ...]) -> None:
-    with st.expander(f"All {len(strategies)} ways side by side"):
+    with st.expander(f"All {len(strategies):,} ways side by side"):
         table.show(
             _WAYS,
             strategies,

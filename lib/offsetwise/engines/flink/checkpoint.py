@@ -273,7 +273,7 @@ def _restart(saved: Saved, sources: Sequence[CheckpointSource], problems: Sequen
     """Say in one sentence where the job continues, with its numbers."""
     what = f"{(saved.kind or 'checkpoint').capitalize()} {saved.id}"
     shown = [
-        f"{at.topic_partition} at {at.offset}" for source in sources for at in source.positions[:SHOWN_PARTITIONS]
+        f"{at.topic_partition} at {at.offset:,}" for source in sources for at in source.positions[:SHOWN_PARTITIONS]
     ][:SHOWN_PARTITIONS]
     more = sum(len(source.positions) for source in sources) - len(shown)
     if more:

@@ -60,7 +60,7 @@ def job_folder(folder: FolderReader, entries: Sequence[Entry]) -> tuple[str, str
     names = [one.uri.rpartition("/")[2] for one in retained]
     shown = ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
     return (
-        f"the folder of a Flink job with {len(names)} retained ones ({shown})",
+        f"the folder of a Flink job with {len(names):,} retained ones ({shown})",
         f"Give one of them, such as the newest: {retained[0].uri}",
     )
 

@@ -98,7 +98,7 @@ def parse_offsets(data: bytes) -> OffsetFile:
     lines = _lines(data)
     version = _version(lines[0], OFFSET_LOG_VERSIONS, "offset")
     if len(lines) < 3:
-        raise GarbledError(f"expected a version, a metadata and one line per source, found {len(lines)} line(s)")
+        raise GarbledError(f"expected a version, a metadata and one line per source, found {len(lines):,} line(s)")
     if len(lines) - 2 > MAX_SOURCES:
         raise GarbledError(f"expected at most {MAX_SOURCES} sources, found {len(lines) - 2:,} lines of them")
     timestamp_ms, watermark_ms, configuration = _metadata(lines[1])

@@ -61,4 +61,4 @@ def _gone(before: tuple[TopicOffsets, ...] | None, kept: tuple[TopicOffsets, ...
 
 
 def _named(gone: tuple[_Partition, ...]) -> tuple[list[str], list[str]]:
-    return [f"{topic}-{partition} (at {offset})" for topic, partition, offset in gone], [topic for topic, *_ in gone]
+    return [f"{topic}-{partition} (at {offset:,})" for topic, partition, offset in gone], [topic for topic, *_ in gone]

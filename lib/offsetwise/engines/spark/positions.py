@@ -182,8 +182,8 @@ def _shape_problems(last: OffsetFile | None, start: OffsetFile | None, initial: 
         if (last.version == 1 or last.version != start.version) and ids != before:
             problems.append(
                 damaged(
-                    f"The last two offset files name {len(before)} and {len(ids)} source(s), or name them differently: "
-                    "a line was lost or added, and Spark fails on restart."
+                    f"The last two offset files name {len(before):,} and {len(ids):,} source(s), or name them "
+                    "differently: a line was lost or added, and Spark fails on restart."
                 )
             )
     reference = last or start
@@ -192,7 +192,7 @@ def _shape_problems(last: OffsetFile | None, start: OffsetFile | None, initial: 
         if numbered and max(numbered) >= len(reference.sources):
             problems.append(
                 damaged(
-                    f"sources/{max(numbered)} exists, but the newest offset file has {len(reference.sources)} source "
+                    f"sources/{max(numbered)} exists, but the newest offset file has {len(reference.sources):,} source "
                     "line(s): lines were lost."
                 )
             )
@@ -254,7 +254,7 @@ def _backwards(source: CheckpointSource, before: SourceOffset | None, restart: R
     more = f" (and {many(len(back) - 1, 'more partition')})" if len(back) > 1 else ""
     return [
         checkpoint_polluted.problem(
-            f"{one.topic_partition} goes back from {start} to {end} in batch {batch}, {state}{more}: "
+            f"{one.topic_partition} goes back from {start:,} to {end:,} in batch {batch}, {state}{more}: "
             "the query was started against another log, such as the new cluster's.",
             fix=f"If batch {batch} is not meant, drop offsets/{batch} in a copy before anything else."
             if restart.reruns is not None
@@ -310,8 +310,8 @@ def _unread(sources: Sequence[CheckpointSource]) -> str:
 def _place(position: SourcePosition) -> str:
     name = str(position.topic_partition)
     if position.planned_offset is None:
-        return f"{name} at {position.offset}"
-    return f"{name} from {position.offset} to {position.planned_offset}"
+        return f"{name} at {position.offset:,}"
+    return f"{name} from {position.offset:,} to {position.planned_offset:,}"
 
 
 def _shard(at: ShardPosition) -> str:
@@ -331,7 +331,7 @@ def _pending(batch: int, sources: tuple[CheckpointSource, ...]) -> Problem:
 
 def _new_partition(at: TopicPartition, end: int, *, may_commit: bool) -> Problem:
     return new_partition.problem(
-        f"{at} is planned up to {end} and has no start in the batch before: Spark starts it at "
+        f"{at} is planned up to {end:,} and has no start in the batch before: Spark starts it at "
         "the earliest record there is, and the checkpoint does not say which.",
         fix="Let the batch commit on the old cluster first, then inspect again."
         if may_commit
@@ -341,7 +341,7 @@ def _new_partition(at: TopicPartition, end: int, *, may_commit: bool) -> Problem
 
 def _negative(where: str, line: SourceOffset) -> Problem:
     topic, partition, number = line.negative[0]
-    more = f", and {len(line.negative) - 1} more like it" if len(line.negative) > 1 else ""
+    more = f", and {len(line.negative) - 1:,} more like it" if len(line.negative) > 1 else ""
     meaning = {-1: " (latest)", -2: " (earliest)"}.get(number, "")
     at = TopicPartition(topic, partition)
     return damaged(f"{where} has {number}{meaning} for {at}{more}: that is no position, and it is left out.")

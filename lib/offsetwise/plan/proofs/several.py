@@ -55,8 +55,8 @@ def moves_without_records(position: PlannedPosition, *, on_one_topic: bool) -> s
     ):
         return None
     return (
-        f"{position.new_topic_partition}: the plan has no records that prove {position.new_offset}, and the job is at "
-        f"{old} of {position.topic!r}."
+        f"{position.new_topic_partition}: the plan has no records that prove {position.new_offset:,}, and the job is "
+        f"at {old} of {position.topic!r}."
     )
 
 

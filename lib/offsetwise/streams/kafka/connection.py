@@ -212,7 +212,7 @@ class _Trial:
                 else "Check the broker that leads the partition, and that its advertised address can be reached.",
             )
         start, end = answers["start"].offset, answers["end"].offset
-        return _StepAnswer(f"{topic}-{number} begins at {start} and ends at {end}.")
+        return _StepAnswer(f"{topic}-{number} begins at {start:,} and ends at {end:,}.")
 
     def _groups(self) -> _StepAnswer:
         assert self.client is not None  # noqa: S101 - the step before made it

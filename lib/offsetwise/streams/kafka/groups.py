@@ -219,7 +219,7 @@ def _answer(client: Client, future: Future[Any]) -> tuple[tuple[Any, ...], Failu
     if not failed:
         return entries, None
     first = failure(KafkaException(failed[0].error))
-    return entries, replace(first, why=f"{first.why} for {len(failed)} of its partitions")
+    return entries, replace(first, why=f"{first.why} for {len(failed):,} of its partitions")
 
 
 def _has_metadata(entry: Any) -> bool:

@@ -93,7 +93,7 @@ def _read(client: Client, readings: dict[str, _MirrorReading]) -> None:
     for reading in readings.values():
         if not reading.done:
             missing = reading.end - reading.start - len(reading.records)
-            reading.error = Failure(f"the broker did not answer in time, up to {missing} records are missing")
+            reading.error = Failure(f"the broker did not answer in time, up to {missing:,} records are missing")
 
 
 def _take(message: Any, reading: _MirrorReading) -> None:

@@ -133,7 +133,7 @@ class ClusterReading:
 
     def _not_authorised(self, topics: Collection[str]) -> ClusterAuthError:
         return ClusterAuthError(
-            f"Cluster {self.config.name!r}: expected to read {len(topics)} topics, but the user is authorised for "
+            f"Cluster {self.config.name!r}: expected to read {len(topics):,} topics, but the user is authorised for "
             f"none of them: {', '.join([*topics][:5])}. Nothing was read from it.",
             fix="Grant DESCRIBE and DESCRIBE_CONFIGS on the topics to the user in the properties.",
         )

@@ -178,7 +178,7 @@ def require_editable(before: Checkpoint, uri: str) -> None:
 def _moves_of(source: CheckpointSource, moves: Mapping[str, tuple[Move, ...]], uri: str) -> Moves:
     found = [given for each, given in moves.items() if is_of(source, each)]
     if len(found) != 1:
-        raise refused(uri, f"the positions of source {source.id!r} once in the plan, found them {len(found)} times")
+        raise refused(uri, f"the positions of source {source.id!r} once in the plan, found them {len(found):,} times")
     return by_place(found[0], uri)
 
 

@@ -124,7 +124,7 @@ def _move(split: Split, moves: Moves) -> Move:
     if move is None:
         raise NotEditableError(f"{name}, for which the plan has no position")
     if split.start >= 0 and move.old != split.start:
-        raise NotEditableError(f"{name} at {split.start}, where the plan has {move.old}")
+        raise NotEditableError(f"{name} at {split.start:,}, where the plan has {move.old:,}")
     return move
 
 

@@ -80,12 +80,12 @@ def as_planned(plan: Plan, step: ReceiptStep, read: Checkpoint) -> list[Seen]:
 def _as_planned(position: PlannedPosition, stands: _Stands, step: ReceiptStep) -> Seen:
     name, found = str(position.new_topic_partition), stands.of(position)
     if found == position.new_offset:
-        told = f"{name}: {found} is in {step.place}, as planned."
+        told = f"{name}: {found:,} is in {step.place}, as planned."
         return Seen(found=found, turnout=Turnout.CONFIRMED, told=told)
     if found is None and position.old_offset is None and position.start is Start.EARLIEST:
         told = f"{name} is new: Flink begins it at its earliest record, which no savepoint shows."
         return Seen(found=None, turnout=Turnout.UNKNOWN, told=told)
-    told = f"{name}: expected {position.new_offset} in {step.place}, found {number(found)}."
+    told = f"{name}: expected {position.new_offset:,} in {step.place}, found {number(found)}."
     return Seen(found=found, turnout=Turnout.DIFFERENT, told=told)
 
 
@@ -122,13 +122,13 @@ def _gone_on(
         told = f"{key}: {own.uri} leaves this partition out, so the job does not read it from there."
         return Seen(found=None, turnout=Turnout.DIFFERENT, told=told)
     if found < planned:
-        told = f"{key}: expected {planned} or more in {own.uri}, found {found}: the job did not begin as planned."
+        told = f"{key}: expected {planned:,} or more in {own.uri}, found {found:,}: the job did not begin as planned."
         return Seen(found=found, turnout=Turnout.DIFFERENT, told=told)
     if end is None:
-        told = f"{key}: {found} is in {own.uri}, and the log cannot be read to tell whether that can be."
+        told = f"{key}: {found:,} is in {own.uri}, and the log cannot be read to tell whether that can be."
         return Seen(found=found, turnout=Turnout.UNKNOWN, told=told)
     if found > end:
-        told = f"{key}: {found} is in {own.uri}, past the end of the log {end}: it reads another cluster."
+        told = f"{key}: {found:,} is in {own.uri}, past the end of the log {end:,}: it reads another cluster."
         return Seen(found=found, turnout=Turnout.DIFFERENT, told=told)
     if found == planned:
         told = f"{key}: the job is at {found}, as planned, in {own.uri}."

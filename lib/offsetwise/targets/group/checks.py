@@ -140,7 +140,7 @@ def lost(name: str, why: str) -> LostReplyError:
 def nothing_committed(name: str, count: int, why: str) -> ApplyError:
     """Return the error of a commit that was refused as a whole."""
     return ApplyError(
-        f"Group {name!r}: expected to commit {count} partitions, but {why}. Nothing was committed.",
+        f"Group {name!r}: expected to commit {count:,} partitions, but {why}. Nothing was committed.",
         fix="Grant READ on the group and its topics, and stop every member, then give the same command again.",
     )
 

@@ -73,7 +73,7 @@ def refuse_foreign(name: str, now: GroupState, offsets: tuple[WrittenOffset, ...
         stands = found[one.topic_partition].offset if one.topic_partition in found else None
         if stands not in (one.offset, one.before):
             others.append(
-                f"{one.topic_partition}: {offset_or_none(stands)}, neither {one.offset} nor "
+                f"{one.topic_partition}: {offset_or_none(stands)}, neither {one.offset:,} nor "
                 f"{offset_or_none(one.before)}"
             )
     if others:
@@ -123,7 +123,7 @@ def named(offsets: list[WrittenOffset]) -> str:
 
 def some_of(rows: list[str]) -> str:
     """Name the first few, and how many more there are."""
-    more = f" and {len(rows) - NAMED} more" if len(rows) > NAMED else ""
+    more = f" and {len(rows) - NAMED:,} more" if len(rows) > NAMED else ""
     return ", ".join(rows[:NAMED]) + more
 
 

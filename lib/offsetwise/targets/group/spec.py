@@ -78,7 +78,7 @@ class ConsumerGroupTarget(TargetType):
                 yield f"it has {key} twice"
             seen.add(key)
             if one.offset != planned.get(key):
-                yield f"it has {key} at {one.offset}, and the plan says {planned.get(key, 'nothing')}"
+                yield f"it has {key} at {one.offset:,}, and the plan says {planned.get(key, 'nothing')}"
             if one.before != reviewed.get(key):
                 before, was = (_committed(each) for each in (one.before, reviewed.get(key)))
                 yield f"it says that {before} was committed for {key} before, and {was} was reviewed"

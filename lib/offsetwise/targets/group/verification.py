@@ -35,15 +35,15 @@ def _verified(plan: Plan, step: ReceiptStep, readers: Readers) -> Iterator[Seen]
 def _committed(key: TopicPartition, planned: AnyPosition, found: int | None, log: PartitionState | None) -> Seen:
     end = None if log is None else log.hw
     if found == planned:
-        return Seen(found=found, turnout=Turnout.CONFIRMED, told=f"{key}: committed at {found}, as planned.")
+        return Seen(found=found, turnout=Turnout.CONFIRMED, told=f"{key}: committed at {found:,}, as planned.")
     if found is None:
-        told = f"{key}: expected the commit {planned}, found none: it expired or was deleted."
+        told = f"{key}: expected the commit {planned:,}, found none: it expired or was deleted."
     elif found < planned:
-        told = f"{key}: expected {planned} or more, found {found} committed: somebody went back."
+        told = f"{key}: expected {planned:,} or more, found {found:,} committed: somebody went back."
     elif end is not None and found > end:
-        told = f"{key}: {found} is committed, past the end of the log {end}: nobody can have read up to there."
+        told = f"{key}: {found:,} is committed, past the end of the log {end:,}: nobody can have read up to there."
     elif end is None:
-        told = f"{key}: {found} is committed, and its log cannot be read to tell whether that can be."
+        told = f"{key}: {found:,} is committed, and its log cannot be read to tell whether that can be."
         return Seen(found=found, turnout=Turnout.UNKNOWN, told=told)
     else:
         told = f"{key}: the group has gone on from {planned} to {found}."

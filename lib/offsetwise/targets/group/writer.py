@@ -212,7 +212,7 @@ class GroupWriter(Writer):
             return replace(step, state=StepState.FAILED, told=told_not_taken_away(name, kept, len(before)))
         elif none and not before:
             require_gone(name, now)
-        told = f"Group {name!r} is committed as it was before, in {len(step.offsets)} partitions."
+        told = f"Group {name!r} is committed as it was before, in {len(step.offsets):,} partitions."
         if before and record.intended is None:
             told += " Without metadata: only the journal of the application has it."
         undone = replace(step, state=StepState.UNDONE, told=told)
@@ -313,8 +313,8 @@ class GroupWriter(Writer):
             return _caused(
                 LostReplyError(
                     f"Group {name!r}: the reply to the commit was lost, and read again only "
-                    f"{len(wanted) - len(differing)} of {len(wanted)} partitions are as asked. The request may still "
-                    f"arrive, so whether it will be done is not known. {stands}",
+                    f"{len(wanted) - len(differing):,} of {len(wanted):,} partitions are as asked. The request may "
+                    f"still arrive, so whether it will be done is not known. {stands}",
                     fix="Wait a minute, then give the same command again: it reads the group first and goes on from "
                     "there.",
                 ),
@@ -325,7 +325,7 @@ class GroupWriter(Writer):
         kind = ApplyError if now.state in INACTIVE else GroupActiveError
         otherwise = "another offset was read back"
         return kind(
-            f"Group {name!r}: expected to commit {len(wanted)} partitions, found {len(differing)} not committed: "
+            f"Group {name!r}: expected to commit {len(wanted):,} partitions, found {len(differing):,} not committed: "
             f"{some_of([f'{key}: {refused.get(key, otherwise)}' for key in differing])}. {stands}",
             fix="Stop every member of the group and see to the errors, then give the same command again, or roll back.",
         )

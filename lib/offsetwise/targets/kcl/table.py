@@ -154,7 +154,7 @@ class LeaseTable(DynamoTable):
             raise self._refused(error, changes) from error
         except (self._of.EndpointConnectionError, self._of.NoCredentialsError) as error:
             raise ApplyError(
-                f"{self.uri}: expected DynamoDB to take {len(changes)} rows, but {error}. None was written.",
+                f"{self.uri}: expected DynamoDB to take {len(changes):,} rows, but {error}. None was written.",
                 fix="Check network, endpoint and credentials, then give the same command again.",
             ) from error
         except self._of.BotoCoreError as error:
@@ -171,19 +171,19 @@ class LeaseTable(DynamoTable):
         if failed:
             return StalePlanError(
                 f"{self.uri}: expected {failed[0]} as it was read, found that somebody has written to it since. None "
-                f"of {len(changes)} leases was written.",
+                f"of {len(changes):,} leases was written.",
                 fix="Stop every worker of the application, then apply the plan with another --receipt: this one keeps "
                 "the leases as they were read before.",
             )
         return ApplyError(
-            f"{self.uri}: expected DynamoDB to take {len(changes)} leases, but it says {code}: {message}. None was "
+            f"{self.uri}: expected DynamoDB to take {len(changes):,} leases, but it says {code}: {message}. None was "
             "written.",
             fix=RIGHTS if code in REFUSED else "Try again: the same command goes on from here.",
         )
 
     def _lost(self, changes: Sequence[LeaseChange], why: str) -> LostReplyError:
         return LostReplyError(
-            f"{self.uri}: the reply to a write of {len(changes)} leases was lost, because {why}. Whether it was done "
+            f"{self.uri}: the reply to a write of {len(changes):,} leases was lost, because {why}. Whether it was done "
             "is not known.",
             fix="Give the same command again: it reads the table first, and goes on from there.",
         )

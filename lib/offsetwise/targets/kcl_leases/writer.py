@@ -211,7 +211,7 @@ def _to_write(plan: Plan, table: LeaseTable, found: Leases) -> tuple[WrittenLeas
     for key, one in sorted(planned.items()):
         place, row, now = place_of(one), found.rows.get(key), found.places.get(key)
         if reviewed and now not in (one.old_offset, place):
-            raise _stale(table, f"{key} at {one.old_offset} as reviewed", f"{now}")
+            raise _stale(table, f"{key} at {one.old_offset:,} as reviewed", f"{now}")
         if pinned is not None and now not in (pinned.get(key), place):
             raise _stale(table, f"{key} at {pinned.get(key) or 'no lease'} as reviewed", f"{now or 'no lease'}")
         if elsewhere and now not in (None, place):
@@ -282,7 +282,9 @@ def _carry_out(table: LeaseTable, found: Leases, changes: Sequence[LeaseChange])
         except OffsetwiseError as error:
             if start == 0:
                 raise
-            raise type(error)(f"{error.problem} The {start} leases before them are written.", fix=error.fix) from error
+            raise type(error)(
+                f"{error.problem} The {start:,} leases before them are written.", fix=error.fix
+            ) from error
     other = next(_others(table, left), None)
     if other is not None:
         raise _written_to(table, other, "All leases were written without an error before that.")

@@ -62,7 +62,7 @@ class SavepointFromPositionsTarget(OutputTarget):
         yield from new_savepoint(plan.savepoint, tuple(sorted({one.new_topic for one in plan.positions})))
         read = {one.source for one in plan.positions}
         if len(read) > 1:
-            yield sources.problem(f"It holds one source, and the positions are of {len(read)}.")
+            yield sources.problem(f"It holds one source, and the positions are of {len(read):,}.")
         yield from against_splits(plan)
 
 

@@ -31,7 +31,7 @@ def seeded_offsets(plan: Plan) -> tuple[str, bytes]:
     sources = sorted({position.source for position in plan.positions})
     if len(sources) != 1:
         raise PlanError(
-            f"A seeded checkpoint: expected a plan for one Kafka source, found {len(sources)}. Nothing was written.",
+            f"A seeded checkpoint: expected a plan for one Kafka source, found {len(sources):,}. Nothing was written.",
             fix="Copy the checkpoint: --target spark-checkpoint.",
         )
     # A group's positions come from no source of Spark's, which numbers its only one 0.

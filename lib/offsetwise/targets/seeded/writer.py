@@ -44,7 +44,7 @@ class SeededWriter(Writer):
         return Preview(
             target=target,
             place=place,
-            told=f"A fresh checkpoint would be made at {place} that starts at {len(numbers.numbers)} given "
+            told=f"A fresh checkpoint would be made at {place} that starts at {len(numbers.numbers):,} given "
             "position(s).",
             files=(FileChange(path="metadata", what="made"), numbers),
         )
@@ -62,7 +62,7 @@ class SeededWriter(Writer):
             target=target,
             place=place,
             state=StepState.DONE,
-            told=f"A fresh checkpoint stands at {place} that starts at {len(numbers.numbers)} given position(s).",
+            told=f"A fresh checkpoint stands at {place} that starts at {len(numbers.numbers):,} given position(s).",
             files=tuple(WrittenFile(path=name, sha256=sha256(data)) for name, data in files.items()),
         )
 

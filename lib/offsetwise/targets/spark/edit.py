@@ -125,7 +125,7 @@ def _edit_line(
             if move is None:
                 raise refused(subject, f"only partitions of the plan, found {at}")
             if move.old is not None and move.old != number:
-                raise refused(subject, f"{at} at {move.old} as in the plan, found {number}")
+                raise refused(subject, f"{at} at {move.old:,} as in the plan, found {number:,}")
             partitions.append(partition)
             numbers.append(move.new)
             changes.append(_change(one.id, move, number))

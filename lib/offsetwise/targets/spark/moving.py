@@ -86,8 +86,8 @@ def _option(plan: Plan) -> str:
     sources = {position.source for position in plan.positions}
     if len(sources) != 1:
         raise PlanError(
-            f"startingOffsets: expected a plan for one Kafka source, found {len(sources)}: Spark takes the option for "
-            "each source of its own. Nothing was printed.",
+            f"startingOffsets: expected a plan for one Kafka source, found {len(sources):,}: Spark takes the option "
+            "for each source of its own. Nothing was printed.",
             fix="Copy the checkpoint, or give every source its offsets by hand from the plan.",
         )
     topics = whole_topics(plan, by_partition(plan), otherwise="Spark refuses such a list")

@@ -83,7 +83,7 @@ def began_as_told(plan: Plan, step: ReceiptStep, data: bytes, readers: Readers, 
             Seen(
                 found=stands,
                 turnout=Turnout.CONFIRMED if same else Turnout.DIFFERENT,
-                told=f"{told}, as planned." if same else f"{told}, expected {position.new_offset}.",
+                told=f"{told}, as planned." if same else f"{told}, expected {position.new_offset:,}.",
             )
         )
     if checkpoint is None or any(each.turnout is Turnout.DIFFERENT for each in made):
@@ -141,7 +141,7 @@ def _position(position: PlannedPosition, history: _History) -> Seen:
     if start != position.new_offset:
         if start is None and history.problems:
             return Seen(found=None, turnout=Turnout.UNKNOWN, told=f"{name}: {history.problems[0]}")
-        told = f"{name}: expected {position.new_offset} in {history.where}, found {number(start)}."
+        told = f"{name}: expected {position.new_offset:,} in {history.where}, found {number(start)}."
         return Seen(found=start, turnout=Turnout.DIFFERENT, told=told)
     return _gone_on(position, key, history)
 
@@ -160,17 +160,17 @@ def _gone_on(position: PlannedPosition, key: TopicPartition, history: _History) 
             told = f"{name}: offsets/{batch.id} leaves this partition out, so the job does not read it from there."
             return Seen(found=None, turnout=Turnout.DIFFERENT, told=told)
         if end < at:
-            told = f"{name}: expected offsets/{batch.id} to end at or after {at}, found {end}."
+            told = f"{name}: expected offsets/{batch.id} to end at or after {at:,}, found {end:,}."
             return Seen(found=end, turnout=Turnout.DIFFERENT, told=told)
         if batch.committed:
             at, committed = end, batch.id
     if committed is None:
-        told = f"{name}: {position.new_offset} is there as planned; the job has not committed a batch since."
+        told = f"{name}: {position.new_offset:,} is there as planned; the job has not committed a batch since."
         return Seen(found=at, turnout=Turnout.CONFIRMED, told=told)
     if at == position.new_offset:
-        told = f"{name}: the job began at {at} as planned and had nothing to read up to batch {committed}."
+        told = f"{name}: the job began at {at:,} as planned and had nothing to read up to batch {committed}."
         return Seen(found=at, turnout=Turnout.CONFIRMED, told=told, started=True)
-    told = f"{name}: the job began at exactly {position.new_offset} and has read up to {at} in batch {committed}."
+    told = f"{name}: the job began at exactly {position.new_offset:,} and has read up to {at:,} in batch {committed}."
     return Seen(found=at, turnout=Turnout.MOVED_ON, told=told, started=True)
 
 

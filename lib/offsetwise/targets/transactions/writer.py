@@ -284,15 +284,15 @@ def _rest(plan: Plan, number: int, port: SinkPort | None) -> str:
     # A request can be answered without an error and change nothing: what came of those before is looked up.
     found = [] if port is None else _settled(plan.transactions[:number], port)
     other = [told for turnout, told in found if turnout is not Turnout.CONFIRMED]
-    before = f"The {number} before it are ended as planned."
+    before = f"The {number:,} before it are ended as planned."
     if number == 0:
         before = "None was ended before it."
     elif port is None:
-        before = f"The requests to end the {number} before it were answered without an error."
+        before = f"The requests to end the {number:,} before it were answered without an error."
     elif other:
-        before = f"Of the {number} before it {number - len(other)} are ended as planned. {_some(other)}"
-    after = "" if not left else f" The {left} after it, to number {total}, did not begin."
-    return f" It is number {number + 1} of {total}. {before}{after}"
+        before = f"Of the {number:,} before it {number - len(other):,} are ended as planned. {_some(other)}"
+    after = "" if not left else f" The {left:,} after it, to number {total:,}, did not begin."
+    return f" It is number {number + 1:,} of {total:,}. {before}{after}"
 
 
 def _counted(plan: Plan) -> str:

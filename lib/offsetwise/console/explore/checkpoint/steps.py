@@ -68,7 +68,7 @@ def draw(held: sources.Reading) -> None:
         figure = step_chart(held, moment, scope, palette.current())
         if len(places) < scope.count:
             st.markdown(
-                f":gray[{len(places)} of {scope.count:,} partitions are drawn, chosen by what they would read again. "
+                f":gray[{len(places):,} of {scope.count:,} partitions are drawn, chosen by what they would read again. "
                 "Choose a topic to see others.]"
             )
         said = taken(found, moment, standing_at(held, moment, scope), scope.lanes)

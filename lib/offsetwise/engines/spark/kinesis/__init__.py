@@ -273,7 +273,7 @@ def _runs_again(batch: int, line: OffsetLine, shards: Sequence[Shard], ends: _En
         told = "No end of it is recorded, so it reads to wherever the shards end then."
     else:
         without = [each.id for each in shards if each.planned is None]
-        told = f"{len(ends.places)} of {len(shards)} shards have an end of it, which it keeps to" + (
+        told = f"{len(ends.places):,} of {len(shards):,} shards have an end of it, which it keeps to" + (
             f"; {', '.join(without)} have none and are left to the batch behind it." if without else "."
         )
     return pending_batch.problem(

@@ -128,10 +128,10 @@ class _Editing:
         moved = held is not None and (in_several(one.old_offset) or held.offset == one.old_offset)
         if held is None or not isinstance(held.offset, ShardPlace) or not moved:
             found = "no such shard" if held is None else held.offset
-            raise refused(self.uri, f"{one.topic_partition} at {one.old_offset} as in the plan, found {found}")
+            raise refused(self.uri, f"{one.topic_partition} at {one.old_offset:,} as in the plan, found {found}")
         if place is None:
             wanted = f"a place of {one.topic_partition} that Flink can begin at"
-            raise refused(self.uri, f"{wanted}, found {one.new_offset} in the plan")
+            raise refused(self.uri, f"{wanted}, found {one.new_offset:,} in the plan")
         return ShardMove(topic=one.topic, partition=one.partition, old=held.offset, new_topic=one.new_topic, new=place)
 
 

@@ -78,7 +78,7 @@ def _closed(plan: Plan) -> Iterator[Problem]:
     }
     for one in plan.positions:
         if one.new_topic_partition in closed and _goes_elsewhere(one):
-            told = f"{shard_id(one.partition)} is closed, and would not be read from {one.new_offset}: {_NEVER_READ}."
+            told = f"{shard_id(one.partition)} is closed, and would not be read from {one.new_offset:,}: {_NEVER_READ}."
             yield parent_unread.problem(told, fix=_READ_IT)
 
 
