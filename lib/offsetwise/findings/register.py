@@ -118,7 +118,8 @@ class DeclaredFinding(FindingKind, Generic[P]):
 
     decide: Callable[P, Iterator[Said]]
     amount: Callable[[MigrationCase], str] | None = None
-    """What both clusters tell of how many records, or how much time, it is about; see `finding`."""
+    """For `Stage.READER`: what is added to the reader's sentence once the clusters were read, as a sentence of its own
+    that says how many records, or how much time, it is about; "" where they tell nothing."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Iterator[Problem]:
         """Decide it: a problem for each sentence, in the order of the function."""
@@ -160,8 +161,7 @@ def finding(
         overridable: See `FindingKind`.
         continuing: See `FindingKind`.
         of_sink: See `FindingKind`.
-        amount: For `Stage.READER`: what is added to the reader's sentence once the clusters were read, as a sentence of
-            its own that says how many records, or how much time, it is about; "" where they tell nothing.
+        amount: See `DeclaredFinding`.
 
     Raises:
         RuntimeError: The code is declared twice, or after the register was closed.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
@@ -25,6 +25,7 @@ from offsetwise.store.audit import Details, Record
 from offsetwise.store.looks import StoreLook
 from offsetwise.store.review_rows import PlanRow, State, VersionRow
 from offsetwise.store.reviews import Change
+from offsetwise.wording import clock
 
 PARSED_PLANS: Final = 8
 """Plans kept parsed."""
@@ -228,9 +229,5 @@ def written(
 
 def decided(row: PlanRow, told: VersionStanding) -> AlreadyDecided:
     """Answer somebody who comes after the decision."""
-    by = ", ".join(f"{each.by.subject} of {each.by.issuer} at {_time(each.at_ms)}" for each in told.counted)
+    by = ", ".join(f"{each.by.subject} of {each.by.issuer} at {clock(each.at_ms)}" for each in told.counted)
     return AlreadyDecided(state=row.state, told=f"Plan {row.id} is {row.state}{f', approved by {by}' if by else ''}.")
-
-
-def _time(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -160,13 +160,15 @@ def moment(timestamp_ms: int | None) -> str:
     return f"{read:%Y-%m-%dT%H:%M:%S}.{timestamp_ms % 1000:03d}Z"
 
 
-def clock(timestamp_ms: int | None, *, milliseconds: bool = False) -> str:
-    """Return a time as a page writes it in a sentence; `?` where there is none usable.
+def clock(time: int | datetime | None, *, milliseconds: bool = False) -> str:
+    """Return a time, or one in epoch milliseconds, as a page writes it in a sentence; `?` where there is none usable.
 
     >>> clock(1_700_000_000_123), clock(1_700_000_000_123, milliseconds=True), clock(-1)
     ('2023-11-14 22:13:20 UTC', '2023-11-14 22:13:20.123 UTC', '?')
+    >>> clock(datetime(2026, 1, 2, 14, 2, 11, tzinfo=UTC))
+    '2026-01-02 14:02:11 UTC'
     """
-    exact = moment(timestamp_ms)
+    exact = moment(int(time.timestamp() * 1000) if isinstance(time, datetime) else time)
     if exact == "?":
         return exact
     return f"{exact.replace('T', ' ')[: -1 if milliseconds else -5]} UTC"
@@ -194,4 +196,4 @@ def read_at(taken_at: str, now: datetime) -> str:
     except ValueError:
         return f"read {taken_at}"
     then = then.replace(tzinfo=UTC) if then.tzinfo is None else then.astimezone(UTC)
-    return f"read {then:%Y-%m-%d %H:%M:%S} UTC, {duration(max(0, int((now - then).total_seconds()) * 1000))} ago"
+    return f"read {clock(then)}, {duration(max(0, int((now - then).total_seconds()) * 1000))} ago"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from typing import Final
 
@@ -21,7 +21,7 @@ from offsetwise.lag.series import GAP_INTERVALS
 from offsetwise.lag.times import TimeLag, TimeMethod
 from offsetwise.lag.view import LagSide, LagView, PartitionView
 from offsetwise.model import AnyPosition, Cluster, LagPart, LagPartition, LagSample, MissingPart
-from offsetwise.wording import duration, many, number, utc, verdicts
+from offsetwise.wording import clock, duration, many, number, utc, verdicts
 from offsetwise.wording.behind import behind
 from offsetwise.wording.verdicts import Tone
 
@@ -323,11 +323,11 @@ def takeaway(points: tuple[StoredTotals, ...]) -> str:
 
 def newest(shown: LagView, now: datetime) -> str:
     """Say when the newest sample was taken, by whom, and where it is kept. Markdown."""
-    at = datetime.fromtimestamp(shown.newest.sample.taken_at_ms / 1000, UTC)
-    ago = int((now - at).total_seconds() * 1000)
+    at_ms = shown.newest.sample.taken_at_ms
+    ago = int(now.timestamp() * 1000) - at_ms
     by = shown.newest.sample.sampled_by
     kept = "" if by == shown.archive else f", kept in {markdown(shown.archive)}"
-    return f"Newest sample {at:%Y-%m-%d %H:%M:%S} UTC, {duration(max(0, ago))} ago, by {markdown(by)}{kept}."
+    return f"Newest sample {clock(at_ms)}, {duration(max(0, ago))} ago, by {markdown(by)}{kept}."
 
 
 def overdue(sample: LagSample, now: datetime) -> bool:

@@ -16,7 +16,7 @@ from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.model import Cluster, Reconciliation
 from offsetwise.model.reconciliation import PartitionReconciliation, RangeDifference
-from offsetwise.wording import number
+from offsetwise.wording import clock, number
 from offsetwise.wording.verdicts import Tone
 
 MAX_RANGES: Final = 250
@@ -51,7 +51,7 @@ def draw(answers: Answers, migration: Offered, topics: tuple[str, ...]) -> None:
     )
     held = asked(answers, question, offer)
     if held is not None:
-        _counted(held, "when the sample was recorded" if migration.recorded else f"at {held.at:%Y-%m-%d %H:%M:%S} UTC")
+        _counted(held, "when the sample was recorded" if migration.recorded else f"at {clock(held.at)}")
 
 
 def _counted(held: Held[Reconciliation], when: str) -> None:

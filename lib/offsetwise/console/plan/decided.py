@@ -18,7 +18,7 @@ from offsetwise.model import epoch_ms, time_of
 from offsetwise.transactions.decisions import CLOSED, Decision, SinkTransaction
 from offsetwise.transactions.report import LogEnds, SinkTransactions
 from offsetwise.transactions.upgrade import Upgrade
-from offsetwise.wording import duration, many
+from offsetwise.wording import clock, duration, many
 from offsetwise.wording.verdicts import Tone, Verdict
 
 TITLE: Final = "Transactions of the sink"
@@ -67,7 +67,7 @@ def draw(found: Held[SinkTransactions], *, recorded: bool) -> None:
         _why(made.open)
     for one in made.findings:
         blocks.box(Tone.CAREFUL, f"**{one.code}** {markdown(one.message)} {markdown(one.remedy)}")
-    when = f"when the sample was recorded, {made.taken_at}" if recorded else f"at {found.at:%Y-%m-%d %H:%M:%S} UTC"
+    when = f"when the sample was recorded, {made.taken_at}" if recorded else f"at {clock(found.at)}"
     said = f"{many(len(made.transactions), 'transaction')}, as looked at {when}."
     st.markdown(f":gray[{said}]")
     if made.transactions:

@@ -31,6 +31,7 @@ from offsetwise.review.allowing import Verb
 from offsetwise.review.answers import Approved, Done, NotAllowed, Rejected
 from offsetwise.review.sheet import Sheet
 from offsetwise.store.review_rows import State
+from offsetwise.wording import clock
 from offsetwise.wording.verdicts import Tone
 
 
@@ -90,7 +91,7 @@ def before_approving(sheet: Sheet) -> Observed:
         looked = None
         if found is not None:
             drifts = found.value
-            looked = Looked(drifts=drifts, at=f"{found.at:%Y-%m-%d %H:%M:%S} UTC")
+            looked = Looked(drifts=drifts, at=clock(found.at))
         found_checks = checklist.checked(sheet, looked)
         asked = "" if looked is None else checklist.FRESH
         with checks:

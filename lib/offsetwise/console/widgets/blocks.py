@@ -18,7 +18,7 @@ from offsetwise.console.answers import Answer, Answers, Held, Question, Reading
 from offsetwise.console.widgets import terms
 from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.errors import AccessError, ClusterAuthError, ClusterUnreachableError, OffsetwiseError, PlanError
-from offsetwise.wording import duration, number
+from offsetwise.wording import clock, duration, number
 from offsetwise.wording.verdicts import Tone
 
 CHART_OPTIONS: Final = {"showSendToCloud": False, "displaylogo": False, "displayModeBar": False}
@@ -98,7 +98,7 @@ def ended(
     """Draw what there is to do while nothing is being read: after a failure, before the first reading, or again."""
     start = partial(_start, answers, question)
     if isinstance(error, Exception):
-        kept = f"What was read at {held.at:%Y-%m-%d %H:%M:%S} UTC is still shown." if held else ""
+        kept = f"What was read at {clock(held.at)} is still shown." if held else ""
         failed(error, retry=start, key=offer.key, kept=kept)
     elif held is not None:
         with actions or nullcontext():

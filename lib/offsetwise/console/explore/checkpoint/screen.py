@@ -20,6 +20,7 @@ from offsetwise.findings import describe, worded
 from offsetwise.findings.migration import checkpoint_polluted, pending_batch, reader_suspected
 from offsetwise.findings.reading import checkpoint_damaged, gap
 from offsetwise.model import Checkpoint, Problem, Subject
+from offsetwise.wording import clock
 
 _COMPARE: Final = Path("pages/explore/compare.py")
 _TITLES: Final = {
@@ -61,7 +62,7 @@ def reading(answers: Answers, migration: Offered, subject: Subject, head: guard.
         if held is None:
             return None
     shown = held.value.checkpoint
-    head.context(f"{clusters} · read {held.at:%Y-%m-%d %H:%M:%S} UTC")
+    head.context(f"{clusters} · read {clock(held.at)}")
     if shown.job_id:
         head.says(f"{engine_of(shown.engine).job} id **{markdown(shown.job_id)}**")
     return held

@@ -236,7 +236,7 @@ def _state_stores(answers: Answers, migration: str, name: str, held: sources.Rea
         question = Question.of(Reader.state_rows, migration, name)
         counted = asked(answers, question, _OFFER)
         if counted is not None:
-            _rows(counted.value, f"{counted.at:%Y-%m-%d %H:%M:%S} UTC")
+            _rows(counted.value, clock(counted.at))
             newest = held.value.checkpoint.details.last_committed_batch
             if newest != counted.value.batch:
                 st.markdown(

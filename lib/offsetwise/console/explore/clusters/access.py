@@ -16,7 +16,7 @@ from offsetwise.console.widgets.blocks import Offer, asked, busy
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.model import Cluster
 from offsetwise.streams.access import Granted, Permissions, Resource, Step, StepResult
-from offsetwise.wording import many, number
+from offsetwise.wording import clock, many, number
 from offsetwise.wording.verdicts import Tone
 
 _ICON: Final = {
@@ -76,7 +76,7 @@ def _connection(answers: Answers, migration: str, side: Cluster) -> None:
         blocks.box(Tone.RIGHT, f"**Every step succeeded** in {number(total)} ms.")
     else:
         blocks.box(Tone.WRONG, f"**The step “{failed.name}” failed** after {number(total)} ms.")
-    st.markdown(f":gray[tested {held.at:%Y-%m-%d %H:%M:%S} UTC]")
+    st.markdown(f":gray[tested {clock(held.at)}]")
     for step in held.value:
         _step(step)
 
@@ -131,7 +131,7 @@ def _permissions(answers: Answers, migration: str, side: Cluster) -> None:
         st.markdown("**Not answered:**")
         _lines([f"{_named(each)}: {markdown(each.error or '')}" for each in unread])
     st.markdown(
-        f":gray[asked {held.at:%Y-%m-%d %H:%M:%S} UTC about the cluster, "
+        f":gray[asked {clock(held.at)} about the cluster, "
         f"{many(_count(shown, Resource.TOPIC), 'topic')} and {many(_count(shown, Resource.GROUP), 'group')}. "
         "The broker was asked; nothing was tried.]"
     )
