@@ -71,8 +71,8 @@ def test_unsafe_stands_before_changed_before_inexact_before_proven() -> None:
 
 def test_what_is_not_known_is_never_a_number() -> None:
     known, unknown = rows_of(plan_of(replace(FIRST, skip=2, replay=5), replace(FIRST, partition=1, skip=None)), None)
-    assert cost((known,)) == ("≤ 2", "≤ 5", "")
-    assert cost((known, unknown)) == ("?", "≤ 5", "of 1 partition it is not known")
+    assert cost((known,)) == (2, 5, 0)
+    assert cost((known, unknown)) == (None, 5, 1)
     assert at_most(FIRST, None) == "?"
     assert at_most(replace(FIRST, exactness=Exactness.BOUNDED), 60) == "≤ 60"
     assert at_most(FIRST, 60) == "60"

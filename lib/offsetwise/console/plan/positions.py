@@ -132,7 +132,7 @@ class Shown:
     key: str
     rows: Rows
     headline: str
-    cost: tuple[str, str, str]
+    cost: tuple[int | None, int | None, int]
     topics: tuple[str, ...]
 
 
@@ -295,21 +295,17 @@ def headline(rows: Sequence[Row]) -> str:
     return f"{told}; {of}"
 
 
-def cost(rows: Sequence[Row]) -> tuple[str, str, str]:
-    """Give what is skipped and replayed in all, and what is not known of it. A sum over unknown parts is a bound below.
+def cost(rows: Sequence[Row]) -> tuple[int | None, int | None, int]:
+    """Return the most that is skipped and replayed, None where a part is unknown, and of how many partitions one is.
 
     >>> cost(())
-    ('0', '0', '')
+    (0, 0, 0)
     """
-    made = []
-    unknown = 0
-    for counts in ([row.position.skip for row in rows], [row.position.replay for row in rows]):
-        missing = counts.count(None)
-        unknown = max(unknown, missing)
-        total = sum(count for count in counts if count is not None)
-        made.append("?" if missing else wording.at_most(total))
-    told = "" if not unknown else f"of {many(unknown, 'partition')} it is not known"
-    return made[0], made[1], told
+    skips, replays = [row.position.skip for row in rows], [row.position.replay for row in rows]
+    skipped, replayed = (
+        None if None in counts else sum(count for count in counts if count is not None) for counts in (skips, replays)
+    )
+    return skipped, replayed, max(skips.count(None), replays.count(None))
 
 
 def title(row: Row) -> str:

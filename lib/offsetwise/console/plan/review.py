@@ -24,7 +24,7 @@ from offsetwise.ports.stream import terms_of
 from offsetwise.review.access import Role
 from offsetwise.review.sheet import Sheet
 from offsetwise.store.review_rows import State
-from offsetwise.wording import many, number
+from offsetwise.wording import at_most, many, number
 from offsetwise.wording.verdicts import Tone
 
 _BESIDE: Final = (5, 3)
@@ -149,10 +149,11 @@ def _drifted(sheet: Sheet, drifts: tuple[Drift, ...]) -> None:
     )
 
 
-def _cost_tone(cost: str, tone: Tone) -> Tone | None:
-    if cost == "?":
-        return Tone.UNKNOWN
-    return None if cost == number(0) else tone
+def _cost(label: str, most: int | None, meaning: str, tone: Tone) -> Card:
+    """Return the card of what the plan costs at most."""
+    if most is None:
+        return Card(label, number(None), meaning, Tone.UNKNOWN)
+    return Card(label, at_most(most), meaning, tone if most else None)
 
 
 def _job(sheet: Sheet, shown: positions.Shown) -> None:
@@ -162,14 +163,15 @@ def _job(sheet: Sheet, shown: positions.Shown) -> None:
     if plan.positions:
         blocks.cards(
             (
-                Card("Skipped", skipped, "Records never read, at most.", _cost_tone(skipped, Tone.WRONG)),
-                Card("Replayed", replayed, "Records read twice, at most.", _cost_tone(replayed, Tone.CAREFUL)),
+                _cost("Skipped", skipped, "Records never read, at most.", Tone.WRONG),
+                _cost("Replayed", replayed, "Records read twice, at most.", Tone.CAREFUL),
                 Card("Partitions", number(plan.totals.partitions), "Positions in the plan."),
                 counted("Decided by people", plan.totals.overridden, "Positions that a person chose.", Tone.CAREFUL),
             )
         )
     if unknown:
-        st.markdown(f":orange[? What is skipped or replayed is a sum over a part only: {markdown(unknown)}.]")
+        parts = terms.said(many(unknown, "partition"))
+        st.markdown(f":orange[? What is skipped or replayed is a sum over a part only: of {parts} it is not known.]")
     rewind = "" if plan.rewind_to is None else f" It goes back to batch {number(plan.rewind_to)}."
     st.markdown(f"**How:** {markdown(plan.strategy)}.{rewind}")
     for word, lines in (("Keeps", plan.keeps), ("Gives up", plan.gives_up)):
