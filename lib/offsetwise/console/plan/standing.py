@@ -6,6 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
+from offsetwise.console import answers
+from offsetwise.console.plan.panel.naming import job_name
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.model import MAX_TIME_MS, Plan, Target
 from offsetwise.plan.target import target_type
@@ -68,7 +70,7 @@ def caption(sheet: Sheet, now: datetime) -> str:
     """Say what is shown, by whom and from when. Markdown."""
     first = sheet.versions[0]
     parts = [
-        f"**{markdown(sheet.row.moves)}**",
+        f"**{markdown(job_name(sheet.row, answers.current().offered))}** of {markdown(sheet.row.migration)}",
         markdown(", ".join(map(target, sheet.plan.targets))),
         f"drafted by **{markdown(first.by.name)}**, {many(len(sheet.versions), 'version')}, "
         f"{markdown(ago(sheet.version.at_ms, now))}",

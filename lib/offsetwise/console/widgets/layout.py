@@ -30,6 +30,7 @@ CSS: Final = """
 [data-testid="stMetricValue"] { font-size: 1.5rem; line-height: 1.3 }
 [data-testid="stMetricLabel"] p { font-size: 0.875rem }
 [data-testid="stDataFrame"] .dvn-scroller { scrollbar-color: rgba(128, 128, 128, 0.75) transparent }
+[data-testid="stColumn"] [data-testid="stMetric"] { height: auto !important }
 @media (max-width: 1200px) {
     [data-testid="stMetric"] { height: auto !important }
     [class*="st-key-beside-"] > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"] {
