@@ -369,8 +369,8 @@ def _metric(card: Card, *, border: bool) -> None:
     if card.tone is not None:
         value, icon = f":{card.tone.colour}[{card.value}]", _BOX[card.tone][1]
     meaning = None if card.meaning is None else terms.said(card.meaning)
-    height: Literal["stretch", "content"] = "stretch" if border else "content"
-    st.metric(terms.said(card.label), value, border=border, help=meaning, icon=icon, height=height)
+    # Not "stretch": where cards take two rows in a column, each would be as tall as both, and lie on what follows.
+    st.metric(terms.said(card.label), value, border=border, help=meaning, icon=icon, height="content")
 
 
 def counted(

@@ -30,9 +30,7 @@ CSS: Final = """
 [data-testid="stMetricValue"] { font-size: 1.5rem; line-height: 1.3 }
 [data-testid="stMetricLabel"] p { font-size: 0.875rem }
 [data-testid="stDataFrame"] .dvn-scroller { scrollbar-color: rgba(128, 128, 128, 0.75) transparent }
-[data-testid="stColumn"] [data-testid="stMetric"] { height: auto !important }
 @media (max-width: 1200px) {
-    [data-testid="stMetric"] { height: auto !important }
     [class*="st-key-beside-"] > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"] {
         flex-direction: column
     }
@@ -45,8 +43,7 @@ CSS: Final = """
 """
 """Streamlit leaves 96 pixels of nothing above every title, and 80 on either side. Its own Stop ends the drawing of
 a page, not a reading: the one on the page does. It shows the bar by which a table scrolls only while the mouse is over
-it, so that nobody sees that there are more columns. It makes the number in a card as tall as all rows of cards: where
-they take two, each lies on what follows."""
+it, so that nobody sees that there are more columns."""
 
 PART: Final = "part"
 """Names a tab in the address."""
