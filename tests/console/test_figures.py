@@ -101,7 +101,7 @@ def test_the_heat_map_shows_the_worst_topics_of_many() -> None:
 
 def test_every_chart_says_its_point_in_words() -> None:
     rows = builders.reference_rows()
-    assert "orders-0: 1,050 on old is 950 on new" in compare_charts.lanes_in_words(rows)
-    assert "unknown in 3" in compare_charts.lanes_in_words(rows)
+    assert "orders-0: 1,050 on old is 950 on new" in compare_charts.logs_in_words(rows)
+    assert "unknown in 3" in compare_charts.lags_in_words(rows)
     assert compare_map.heat_in_words(rows).startswith("The old number goes wrong in 5 of 8 partitions of 5 topics")
     assert "No old number is known to be wrong" in compare_charts.logs_in_words(rows[2:3])

@@ -82,7 +82,7 @@ def compare_each(
     content: bool = True,
     progress: Progress = unheard,
     groups: tuple[str, ...] = (),
-    known: Known = lambda _one, _scene: None,
+    known: Known | None = None,
     spark_beside: bool = True,
 ) -> Iterator[tuple[WantedJob, Comparison | OffsetwiseError]]:
     """Compare many jobs: each cluster is read once, and records in one search, whatever the number of jobs.
@@ -94,7 +94,7 @@ def compare_each(
         content: Whether to read records.
         progress: Told each step.
         groups: Groups to read beside those of the migration.
-        known: Gives the comparison of a job where one is known that still holds; it is not made again then.
+        known: Returns the comparison of a job where one is known that still holds; it is not made again then.
         spark_beside: Whether to start Spark while checkpoints and clusters are read.
 
     Yields:
@@ -129,12 +129,12 @@ def compare_each(
         yield one, made
 
 
-def _known(known: Known, one: WantedJob, scene: Scene | OffsetwiseError) -> Comparison | OffsetwiseError | None:
+def _known(known: Known | None, one: WantedJob, scene: Scene | OffsetwiseError) -> Comparison | OffsetwiseError | None:
     """Give what is known of a job before any record is read: its comparison, or why it cannot be compared."""
     if isinstance(scene, OffsetwiseError):
         return scene
     try:
-        comparison = known(one, scene)
+        comparison = None if known is None else known(one, scene)
     except FileError as error:
         return error
     return None if comparison is None else replace(comparison, read_from=(scene.old, scene.new))

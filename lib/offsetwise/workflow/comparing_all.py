@@ -117,7 +117,7 @@ def compare_all(
         snapshots=snapshots,
         content=content,
         progress=progress,
-        known=(lambda *_: None) if kept is None else kept.known,
+        known=None if kept is None else kept.known,
         spark_beside=kept is None or not all(map(kept.has, jobs)),
     )
     for one, outcome in outcomes:

@@ -370,7 +370,9 @@ def _rulers(held: Held[Comparison], rows: Rows, colours: Palette) -> Any:  # noq
 @cached(64)
 def lanes(held: Held[Comparison], rows: Rows, colours: Palette, *, lag: bool = True) -> tuple[Any, str]:  # noqa: ARG001 - the key
     """Give the chart of lanes and what it shows in words."""
-    said = compare_charts.lanes_in_words(rows) if lag else compare_charts.logs_in_words(rows)
+    said = compare_charts.logs_in_words(rows)
+    if lag:
+        said += f" {compare_charts.lags_in_words(rows)}"
     return Drawn(compare_charts.lanes(rows, colours, lag=lag)), said
 
 

@@ -304,11 +304,6 @@ def _notes(rows: Sequence[PartitionComparison], colours: Palette) -> list[dict[s
     return [*unknown, *new]
 
 
-def lanes_in_words(rows: Sequence[PartitionComparison]) -> str:
-    """Say in words what the chart of lanes shows: the logs, then the lags."""
-    return f"{logs_in_words(rows)} {lags_in_words(rows)}"
-
-
 def logs_in_words(rows: Sequence[PartitionComparison]) -> str:
     """Say in words how the two logs compare."""
     wrong = [row for row in rows if verdicts.rank(row) == 0]
