@@ -195,8 +195,7 @@ def _skew(
 
 
 def _retention(comparison: Comparison, now_ms: int, cutover_ms: int | None) -> GateCheck:
-    _, new = comparison.snapshots
-    configs = {topic.name: dict(topic.config) for topic in new.topics}
+    configs = {topic.name: dict(topic.config) for topic in comparison.snapshots[1].topics}
     deadline: tuple[int, PartitionComparison] | None = None
     unknown: list[PartitionComparison] = []
     for row in comparison.partitions:
