@@ -25,6 +25,7 @@ from offsetwise.errors import (
 from offsetwise.model import Checkpoint
 from offsetwise.storage.dynamodb import Table, tables_at
 from offsetwise.storage.folders import Entry, FolderReader, Tree, open_tree
+from offsetwise.storage.single_file import read_file, without_part
 
 SHOWN: Final = 5
 
@@ -96,15 +97,15 @@ def parts_of(uri: str, *, roots: Sequence[str] | None = None) -> tuple[str, ...]
 
     Of what cannot be read it is the URI too: its reader says why.
     """
-    engine = _of_tables()
-    if engine is None or ("://" in uri and uri.partition("://")[0].lower() in engine.schemes):
+    if "://" in uri and any(uri.partition("://")[0].lower() in engine.schemes for engine in engines()):
         return (uri,)
     try:
         open_tree(uri, roots=roots).entries()
     except NotAFolderError:
         if _by_name(uri) is None:
             with suppress(OffsetwiseError):
-                return engine.parts(uri, roots=roots)
+                engine = _of_file(uri, roots)
+                return (uri,) if engine is None else engine.parts(uri, roots=roots)
     except StorageError:
         pass
     return (uri,)
@@ -138,9 +139,8 @@ def _at(uri: str, roots: Sequence[str] | None) -> tuple[CheckpointEngine, Tree |
     """Give the engine whose checkpoint a URI names; the folder where it is a path, and its entries if listed."""
     scheme = uri.partition("://")[0].lower() if "://" in uri else ""
     live = next((each for each in engines() if scheme in each.schemes), None)
-    tables = _of_tables()
-    # Bound to roots, no folder has such a name.
-    live = live or (tables if roots is not None and "#" in uri else None)
+    if live is None and roots is not None and "#" in uri:  # bound to roots, no folder has such a name
+        live = _of_file(uri, roots)
     if live is not None:
         return live, None, None
     folder, named = open_tree(uri, roots=roots), _by_name(uri)
@@ -149,9 +149,10 @@ def _at(uri: str, roots: Sequence[str] | None) -> tuple[CheckpointEngine, Tree |
     try:
         entries = folder.entries(details=True)
     except MissingError as error:
-        if tables is None or not (isinstance(error, NotAFolderError) or "#" in uri):
+        engine = _of_file(uri, roots) if isinstance(error, NotAFolderError) or "#" in uri else None
+        if engine is None:
             raise
-        return tables, None, None
+        return engine, None, None
     return _engine(folder, entries), folder, entries
 
 
@@ -161,7 +162,7 @@ def _by_name(uri: str) -> CheckpointEngine | None:
 
 
 def is_of_rows(uri: str, *, roots: Sequence[str] | None = None) -> bool:
-    """Say whether a checkpoint's positions are rows of a table, and in no files of a folder.
+    """Return whether a checkpoint is no folder: its positions are rows of a table, or stand in a file of any name.
 
     Raises:
         OutsideRootsError: The path leaves the roots.
@@ -171,8 +172,21 @@ def is_of_rows(uri: str, *, roots: Sequence[str] | None = None) -> bool:
     return _at(uri, roots)[0].reads_files
 
 
-def _of_tables() -> CheckpointEngine | None:
-    return next((each for each in engines() if each.reads_files), None)
+def _of_file(uri: str, roots: Sequence[str] | None) -> CheckpointEngine | None:
+    """Return the engine that reads a file: the one that recognises it, else the first, which says what is wrong."""
+    file, part = without_part(uri)
+    readers = [engine for engine in engines() if engine.reads_files]
+    data = b""
+    with suppress(StorageError):
+        data = read_file(file, roots=roots)
+    matches = [engine for engine in readers if engine.recognises_file(part, data)]
+    if len(matches) > 1:
+        both = " and ".join(engine.what for engine in matches)
+        raise NotACheckpointError(
+            f"{uri}: expected the checkpoint of one engine, found what is {both} at once. No position was read.",
+            fix=f"Name the part of the file that is meant behind a #, such as {file}#PART.",
+        )
+    return next(iter((*matches, *readers)), None)
 
 
 def _committer(uri: str, engine: CheckpointEngine, committer: str, roots: Sequence[str] | None) -> Table:

@@ -64,6 +64,10 @@ def _one_part(uri: str, *, roots: Sequence[str] | None = None) -> tuple[str, ...
     return (uri,)
 
 
+def _no_file(part: str, data: bytes) -> bool:  # noqa: ARG001 - as of most
+    return False
+
+
 def _nothing_else(folder: FolderReader, entries: Sequence[Entry]) -> None:  # noqa: ARG001 - told by others
     return None
 
@@ -169,6 +173,10 @@ class CheckpointEngine(Engine):
     """Schemes of URIs that are no paths and name one of its checkpoints."""
     reads_files: bool = False
     """Whether its checkpoints may be files of any name. What is pinned of one is not a file in a folder then."""
+    recognises_file: Callable[[str, bytes], bool] = _no_file
+    """Whether a file is one of its checkpoints, of an engine that reads files: by the part that its URI names behind
+    `#`, empty for none, and by its bytes, empty where it cannot be read. A file that no engine recognises goes to the
+    first of them, which says what is wrong with it."""
     parts: Parts = _one_part
     """Which of its checkpoints a file or such a URI holds."""
     instead: Callable[[FolderReader, Sequence[Entry]], tuple[str, str] | None] = _nothing_else

@@ -219,11 +219,16 @@ def no_checkpoint(comparison: Comparison) -> Iterator[str]:
     rank=242,
     stage=Stage.PLAN,
 )
-def no_state_to_copy(checkpoint: Checkpoint, target: str) -> Iterator[str]:
-    """A copy keeps the state of a job, and a table of leases has none."""
+def no_state_to_copy(checkpoint: Checkpoint, target: str) -> Iterator[str | tuple[str, str]]:
+    """A copy keeps the state of a job, and a table of leases or a file of offsets has none."""
     engine = engine_of(checkpoint.engine)
-    if engine.reads_files:
-        yield f"The positions are those of {engine.what}, which has no state: there is no {target} to copy."
+    if not engine.reads_files:
+        return
+    told = f"The positions are those of {engine.what}, which has no state: there is no {target} to copy."
+    if any(source.positions for source in checkpoint.sources):
+        yield told, "Write to a consumer group: --target consumer-group:NAME."
+    else:
+        yield told
 
 
 def instead_of_copy(checkpoint: Checkpoint, otherwise: str) -> str:

@@ -22,6 +22,7 @@ from offsetwise.errors import LibraryMissingError, MissingError, NotACheckpointE
 from offsetwise.storage.dynamodb_files import MANIFESTS, export_of, lines_of, plain, read_export, rows_of_csv
 from offsetwise.storage.folders import open_tree
 from offsetwise.storage.location import is_live
+from offsetwise.storage.single_file import roots_of_file
 from offsetwise.strict_json import parse
 
 MAX_ITEMS: Final = 1_000_000
@@ -133,8 +134,7 @@ def tables_at(uri: str, *, roots: Sequence[str] | None = None) -> tuple[Table, .
             )
         return (_scanned(uri),)
     above, slash, name = uri.rpartition("/")
-    if roots is not None and uri in {each.partition("#")[0] for each in roots}:
-        roots = (above,)  # of a root that is the dump itself, nothing else is read
+    roots = roots_of_file(uri, roots)
     export = above or slash or "." if name in MANIFESTS else export_of(above, name, roots)
     if export is not None:
         return (_exported(export, roots),)

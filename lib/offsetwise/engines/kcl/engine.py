@@ -14,6 +14,14 @@ from offsetwise.storage.dynamodb_files import is_export
 from offsetwise.storage.folders import Entry, Tree
 from offsetwise.storage.location import TABLE_SCHEME
 
+_DUMP: Final = re.compile(rb'"Items"\s*:\s*\[|"Item"\s*:\s*\{|"leaseKey"\s*:\s*\{|^\W{0,4}leaseKey\b')
+"""What the dump of a lease table has in it, whichever tool took it."""
+_GZIP: Final = b"\x1f\x8b"
+
+
+def _is_dump(part: str, data: bytes) -> bool:
+    return data.startswith(_GZIP) or (_DUMP.search(data) is not None and part.encode() in data)
+
 
 def _is_export(entries: Sequence[Entry]) -> bool:
     return is_export(entry.name for entry in entries)
@@ -54,5 +62,6 @@ KCL: Final = CheckpointEngine(
     details=KclDetails,
     schemes=frozenset({TABLE_SCHEME}),
     reads_files=True,
+    recognises_file=_is_dump,
     parts=_parts,
 )

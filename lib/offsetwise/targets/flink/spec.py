@@ -49,7 +49,8 @@ def against_savepoint(
     if checkpoint is None:
         return
     for problem in no_state_to_copy(checkpoint, "savepoint of Flink"):
-        yield no_state_to_copy.problem(problem.message, fix=_FROM_POSITIONS)
+        has_offsets = any(source.positions for source in checkpoint.sources)
+        yield problem if has_offsets else no_state_to_copy.problem(problem.message, fix=_FROM_POSITIONS)
         return
     for problem in no_savepoint(checkpoint):
         yield no_savepoint.problem(problem.message, fix=instead_of_copy(checkpoint, problem.fix))

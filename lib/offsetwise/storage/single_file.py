@@ -1,0 +1,42 @@
+"""One file, of any file system that folders are read from, which may be a root itself.
+
+This module needs the standard library and fsspec only, because it is shipped to Spark's workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from offsetwise.storage.folders import open_tree
+
+
+def without_part(uri: str) -> tuple[str, str]:
+    """Split `FILE#PART` into the file and the part of it that is meant, which is empty where none is named.
+
+    >>> without_part("dump.json#orders-app")
+    ('dump.json', 'orders-app')
+    """
+    file, _, part = uri.partition("#")
+    return file, part
+
+
+def roots_of_file(file: str, roots: Sequence[str] | None) -> Sequence[str] | None:
+    """Return the roots that a file is read in: of a root that is the file itself the folder above, else as they are."""
+    if roots is not None and file in {without_part(root)[0] for root in roots}:
+        return (file.rpartition("/")[0],)
+    return roots
+
+
+def read_file(file: str, *, roots: Sequence[str] | None = None) -> bytes:
+    """Read one whole file.
+
+    Args:
+        file: A path, or a URI with one of `location.SCHEMES`.
+        roots: The folders and files that may be read; None when a person named the path.
+
+    Raises:
+        OutsideRootsError: The file leaves the roots.
+        StorageError: It is missing, cannot be read, or is larger than the limit.
+    """
+    folder, slash, name = file.rpartition("/")
+    return open_tree(folder or slash or ".", roots=roots_of_file(file, roots)).read(name)
