@@ -59,6 +59,7 @@ REGISTERS = {
         allowed={
             ("config.sections", "kafka"): "what files of format version 1 hold, which name no stream",
             ("engines.spark.offset_log", "kafka"): "the lines of Spark's own Kafka source",
+            ("engines.positions.json_shapes", "kafka"): "the type that Druid's metadata of a data source names",
             ("pipeline.client_windows", "kafka"): "Spark as what computes: it reads records of Kafka",
             ("pipeline.client_windows", "dynamic-kafka"): "as above: the same folder",
             ("pipeline.windows", "kafka"): "as above: what its workers do",
@@ -102,6 +103,11 @@ REGISTERS = {
             ("model.planned_positions", "group"): "a start of format version 1: the offsets that a group has committed",
             ("console.plan.draft", "group"): "the key of a widget of the page",
             ("streams.access", "group"): "Kafka's own word for a kind of resource in its ACLs",
+            ("files", "positions"): "a key of files of format version 1",
+            ("model.lag", "positions"): "as above",
+            ("plan.target", "positions"): "what a target is to the job, whichever engine's it is",
+            ("review.difference", "positions"): "a field of plans",
+            ("watch.metrics", "positions"): "a label of a metric",
         },
     ),
 }

@@ -184,6 +184,7 @@ TARGETS: Final = Registry(
         "starting-position": "offsetwise.targets.starting_position",
         "at-timestamp": "offsetwise.targets.at_timestamp",
         "consumer-group": "offsetwise.targets.group",
+        "positions-file": "offsetwise.targets.positions",
         "kcl-leases": "offsetwise.targets.kcl_leases",
         "sink-transactions": "offsetwise.targets.sink_transactions",
         "hanging-transactions": "offsetwise.targets.hanging_transactions",

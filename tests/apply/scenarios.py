@@ -91,6 +91,12 @@ SCENARIOS = {
     "seeded": Scenario(seeded, SEEDED, SAMPLES / POLLUTED),
     "Flink savepoint": Scenario(flink_savepoint, SAVEPOINT, SAMPLES / "flink-2.2-enumerator-v3"),
     "startingOffsets": Scenario(starting_offsets, STARTING, SAMPLES / PENDING),
+    "positions file": Scenario(
+        WRITERS["positions-file"],
+        Target(kind="positions-file"),
+        SAMPLES.parent / "positions" / "group",
+        draft=lambda uri: drafted(f"{uri}/offsets.csv"),
+    ),
     "copy of Kinesis": Scenario(
         spark_checkpoint, COPY, AWSLABS, draft=lambda uri: with_child(shard_plan(uri, COPY, move=back), 2)
     ),

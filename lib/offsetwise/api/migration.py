@@ -70,6 +70,20 @@ class Migration:
         self.settings.checkpoint(name)
         return Job(self, Subject(kind=SubjectKind.CHECKPOINT, name=name))
 
+    def positions(self, file: str | Path, *, shape: str | None = None) -> Job:
+        """Return the job whose positions stand in a file, to compare them.
+
+        Args:
+            file: The positions file. To draft a plan from it, name it under `positions` in the migration file, where
+                it is read again before anything is written.
+            shape: `SHAPE` or `SHAPE:WORD`; recognised where none is given.
+
+        Raises:
+            ConfigError: A checkpoint of the migration file has that name.
+        """
+        named = config.PositionsConfig(name=str(file), file=str(file), shape=shape)
+        return Migration(self.settings.with_positions(named)).checkpoint(named.name)
+
     def group(self, name: str) -> Job:
         """Give the job of a consumer group of the old cluster."""
         return Job(self, Subject(kind=SubjectKind.GROUP, name=name))

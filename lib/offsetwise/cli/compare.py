@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -17,8 +20,9 @@ from offsetwise.errors import UsageError
 from offsetwise.model import Cluster
 
 if TYPE_CHECKING:
-    from offsetwise import Compared, Comparison
+    from offsetwise import Compared, Comparison, Job
 
+_MOST_BYTES: Final = 64 * 1024 * 1024
 Uris = Annotated[
     list[str],
     typer.Argument(metavar="URI...", help="Checkpoint or savepoint folders, or globs; lease tables, or dumps."),
@@ -34,6 +38,12 @@ TwoIfBlocked = Annotated[
 Checkpoints = Annotated[list[str] | None, typer.Option(help="A checkpoint named in the migration file.")]
 Groups = Annotated[list[str] | None, typer.Option(help="A consumer group of the old cluster.")]
 AllJobs = Annotated[bool, typer.Option("--all", help="All checkpoints and groups of the migration file.")]
+PositionsFile = Annotated[
+    str | None, typer.Option(metavar="FILE", help="A file with the positions instead; - is standard input.")
+]
+ShapeName = Annotated[
+    str | None, typer.Option(metavar="NAME", help="The shape of that file, where it is not to be recognised.")
+]
 ResultFolder = Annotated[
     Path | None, typer.Option(help="A folder for one file per job and summary.json; valid results are reused.")
 ]
@@ -117,6 +127,8 @@ def compare(
     checkpoint: Checkpoints = None,
     group: Groups = None,
     every: AllJobs = False,
+    positions: PositionsFile = None,
+    shape: ShapeName = None,
     out: ResultFolder = None,
     max_age: MaxAge = "1h",
     snapshots: SnapshotFiles = None,
@@ -133,6 +145,14 @@ def compare(
     of = Migration.load(migration)
     loaded = load_snapshots(*snapshots) if snapshots else None
     jobs = [of.checkpoint(name) for name in checkpoint or ()] + [of.group(name) for name in group or ()]
+    if positions is not None or shape is not None:
+        _require_alone(positions, jobs, every=every, out=out)
+        with _named(positions or "") as file:
+            job = of.positions(file, shape=shape)
+            comparison = _print_one(partial(job.compare, snapshots=loaded, records=content), as_json=as_json)
+        if detailed_exitcode and (comparison.summary.raw_wrong or comparison.summary.blocked):
+            raise typer.Exit(2)
+        return
     if every and jobs:
         raise UsageError(
             "compare: expected --all, or jobs by name, found both. Nothing was read.", fix="Leave one of them out."
@@ -150,6 +170,28 @@ def compare(
     differ = any(summary.raw_wrong or summary.blocked for summary in summaries)
     if unread or (detailed_exitcode and differ):
         raise typer.Exit(1 if unread else 2)
+
+
+def _require_alone(positions: str | None, jobs: Sequence[Job], *, every: bool, out: Path | None) -> None:
+    if positions is None or jobs or every or out is not None:
+        found = "no --positions" if positions is None else "--out" if out is not None else "other jobs beside it"
+        raise UsageError(
+            f"compare: expected --positions FILE alone, with or without --shape NAME, found {found}. Nothing was read.",
+            fix="Give --positions FILE and no other job and no --out; several files are named under `positions` in the "
+            "migration file.",
+        )
+
+
+@contextmanager
+def _named(positions: str) -> Iterator[str]:
+    """Yield the name of a file with the positions, which is there while they are compared."""
+    if positions != "-":
+        yield positions
+        return
+    with TemporaryDirectory(prefix="offsetwise-") as folder:
+        file = Path(folder, "stdin")
+        file.write_bytes(sys.stdin.buffer.read(_MOST_BYTES + 1))  # one more than is read of a file, which is refused
+        yield str(file)
 
 
 def _print_many(compare_jobs: Callable[..., tuple[Compared, ...]], *, as_json: bool) -> tuple[Compared, ...]:

@@ -28,6 +28,7 @@ from offsetwise.config.sections import (
     ContentSettings,
     GroupConfig,
     JobTraits,
+    PositionsConfig,
     SparkSettings,
     TopicSettings,
 )
@@ -62,6 +63,8 @@ class Migration(Section):
     checkpoint_roots: tuple[Location, ...] = ()
     """Where checkpoints may be read from; the listed checkpoints themselves where nothing is given."""
     checkpoints: tuple[CheckpointConfig, ...] = ()
+    """After loading, the positions files too."""
+    positions: tuple[PositionsConfig, ...] = ()
     sinks: tuple[ClusterConfig, ...] = ()
     """Clusters that jobs write to, beside these two."""
     writers: Writers = Writers.UNKNOWN
@@ -85,6 +88,8 @@ class Migration(Section):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
+        files = tuple(file.checkpoint for file in self.positions)
+        object.__setattr__(self, "checkpoints", (*self.checkpoints, *files))
         entries = [("source", self.source), ("target", self.target)]
         entries += [(f"sinks.{index}", sink) for index, sink in enumerate(self.sinks)]
         for where, cluster in entries:
@@ -186,6 +191,26 @@ class Migration(Section):
         raise ConfigError(
             f"Migration {self.name!r}: expected a checkpoint named {name!r}, the file has: {known}.",
             fix="Use one of these names, or add the checkpoint under `checkpoints`.",
+        )
+
+    def with_positions(self, positions: PositionsConfig) -> Migration:
+        """Return the migration with a positions file that a person named, under a name that none of its others has.
+
+        Raises:
+            ConfigError: A checkpoint has the name.
+        """
+        added = positions.checkpoint
+        if any(checkpoint.name == added.name for checkpoint in self.checkpoints):
+            raise ConfigError(
+                f"Migration {self.name!r}: expected a positions file that it does not name, found a checkpoint named "
+                f"{added.name!r}. Nothing was compared.",
+                fix=f"Compare it by its name: --checkpoint {added.name}",
+            )
+        return self.model_copy(
+            update={
+                "checkpoints": (*self.checkpoints, added),
+                "checkpoint_roots": (*self.checkpoint_roots, added.uri),
+            }
         )
 
     def new_topic(self, old_topic: str) -> str:

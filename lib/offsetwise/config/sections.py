@@ -186,6 +186,24 @@ class CheckpointConfig(Section):
     """Which cluster its offsets belong to, where the operator states it."""
 
 
+class PositionsConfig(Section):
+    """One positions file of the migration, which is moved as a checkpoint of that name."""
+
+    name: Label
+    file: Location
+    shape: Label | None = None
+    """`SHAPE` or `SHAPE:WORD`; recognised where none is given."""
+    job: JobTraits = JobTraits()
+    belongs_to: Cluster | None = None
+    """As of a checkpoint."""
+
+    @property
+    def checkpoint(self) -> CheckpointConfig:
+        """What stands for it among the checkpoints."""
+        part = "positions" if self.shape is None else f"positions:{self.shape}"
+        return CheckpointConfig(name=self.name, uri=f"{self.file}#{part}", job=self.job, belongs_to=self.belongs_to)
+
+
 class GroupConfig(Section):
     """One consumer group of the migration: its name, or the name with what is stated about its job."""
 

@@ -12,6 +12,7 @@ from offsetwise.engines.engine import CheckpointEngine, Engine
 from offsetwise.engines.flink.engine import FLINK
 from offsetwise.engines.group.engine import GROUP
 from offsetwise.engines.kcl.engine import KCL
+from offsetwise.engines.positions.engine import POSITIONS
 from offsetwise.engines.spark.engine import SPARK
 from offsetwise.errors import VersionError
 from offsetwise.registry import ENGINES
@@ -81,7 +82,7 @@ def labels(word: str = "or") -> str:
     """Name the engines for a sentence.
 
     >>> labels()
-    'Spark, Flink or KCL'
+    'Spark, Flink, KCL or positions file'
     """
     *first, last = (each.label for each in engines())
     return f"{', '.join(first)} {word} {last}" if first else last
@@ -90,4 +91,5 @@ def labels(word: str = "or") -> str:
 register(SPARK)
 register(FLINK)
 register(KCL)
+register(POSITIONS)
 register(GROUP)

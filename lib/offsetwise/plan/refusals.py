@@ -226,7 +226,7 @@ def no_state_to_copy(checkpoint: Checkpoint, target: str) -> Iterator[str | tupl
         return
     told = f"The positions are those of {engine.what}, which has no state: there is no {target} to copy."
     if any(source.positions for source in checkpoint.sources):
-        yield told, "Write to a consumer group: --target consumer-group:NAME."
+        yield told, "Write to positions-file, or to a consumer group: --target consumer-group:NAME."
     else:
         yield told
 

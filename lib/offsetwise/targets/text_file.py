@@ -42,6 +42,10 @@ def verify_start(plan: Plan, step: ReceiptStep, readers: Readers, text: str) -> 
     return changed(plan, step, readers, text) or as_written(plan, step, since)
 
 
+def _known(plan: Plan, name: str) -> str:  # noqa: ARG001 - as of a text that an option of the job takes
+    return ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextFileWriter(Writer):
     """Writes one kind of file."""
@@ -58,6 +62,8 @@ class TextFileWriter(Writer):
     """What it gives that of."""
     fix: str
     """What to do where it cannot be written to a place."""
+    use: Callable[[Plan, str], str] = _known
+    """Returns the command that takes a file of that name; empty where its users know."""
 
     def prepare(self, plan: Plan, target: Target, context: Context) -> Preview:
         """Say what the file would hold. Nothing is written.
@@ -71,7 +77,8 @@ class TextFileWriter(Writer):
         return Preview(
             target=target,
             place=place,
-            told=f"A {self.called} file with {len(plan.positions):,} {self.parts} would be written to {place}.",
+            told=f"A {self.called} file with {len(plan.positions):,} {self.parts} would be written to {place}."
+            + self._taken(plan, place),
             files=(FileChange(path=os.path.basename(place), what="made", numbers=numbers),),
         )
 
@@ -93,7 +100,7 @@ class TextFileWriter(Writer):
             target=target,
             place=place,
             state=StepState.DONE,
-            told=f"{place} gives {self.called} for {len(plan.positions):,} {self.parts}.",
+            told=f"{place} gives {self.called} for {len(plan.positions):,} {self.parts}.{self._taken(plan, place)}",
             files=(WrittenFile(path=os.path.basename(place), sha256=sha256(data)),),
         )
         with told(f"{place} is as it was, or holds the whole file."):
@@ -152,6 +159,10 @@ class TextFileWriter(Writer):
         if found != sha256(self.content(plan)[0].encode()):
             return SeenPlace(standing=StepStanding.CHANGED, told=f"{place} is not as it was written.")
         return SeenPlace(standing=StepStanding.AS_WRITTEN, told=f"{place} is as it was written.")
+
+    def _taken(self, plan: Plan, place: str) -> str:
+        taken = self.use(plan, place)
+        return f" Its system takes it by: {taken}" if taken else ""
 
     def _place(self, uri: str | None, context: Context) -> str:
         return local_place(uri, context.write_roots, what=f"file for {self.called}", fix=self.fix)

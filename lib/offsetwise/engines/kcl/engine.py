@@ -16,11 +16,11 @@ from offsetwise.storage.location import TABLE_SCHEME
 
 _DUMP: Final = re.compile(rb'"Items"\s*:\s*\[|"Item"\s*:\s*\{|"leaseKey"\s*:\s*\{|^\W{0,4}leaseKey\b')
 """What the dump of a lease table has in it, whichever tool took it."""
-_GZIP: Final = b"\x1f\x8b"
+_HEAD_BYTES: Final = 65_536
 
 
 def _is_dump(part: str, data: bytes) -> bool:
-    return data.startswith(_GZIP) or (_DUMP.search(data) is not None and part.encode() in data)
+    return _DUMP.search(data[:_HEAD_BYTES]) is not None and part.encode() in data
 
 
 def _is_export(entries: Sequence[Entry]) -> bool:

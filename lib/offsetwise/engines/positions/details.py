@@ -1,0 +1,17 @@
+"""What is said of a positions file beside its positions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from offsetwise.model import Details
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PositionsDetails(Details):
+    """A file keeps nothing but positions."""
+
+    @property
+    def kind(self) -> str:
+        """What people call it."""
+        return "positions file"

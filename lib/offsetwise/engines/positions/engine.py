@@ -1,0 +1,56 @@
+"""Positions in a file: what the other stages ask of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from offsetwise.engines.engine import CheckpointEngine
+from offsetwise.engines.positions.details import PositionsDetails
+from offsetwise.model import Checkpoint
+from offsetwise.storage.dynamodb import Table
+from offsetwise.storage.folders import Entry, Tree
+
+NAME: Final = "positions"
+
+
+def _no_folder(entries: Sequence[Entry]) -> bool:  # noqa: ARG001 - it is a file
+    return False
+
+
+def _is_positions_file(part: str, data: bytes) -> bool:
+    from offsetwise.engines.positions.reading import is_positions_file  # noqa: PLC0415 - for those who have such files
+
+    return is_positions_file(part, data)
+
+
+def _read(
+    uri: str,
+    folder: Tree | None,  # noqa: ARG001 - it is opened by its URI
+    entries: tuple[Entry, ...] | None,  # noqa: ARG001 - as above
+    *,
+    roots: Sequence[str] | None,
+    batches: int,  # noqa: ARG001 - a file has none
+    uids: Sequence[str],  # noqa: ARG001 - as above
+    committer: Table | None,  # noqa: ARG001 - as above
+) -> Checkpoint:
+    from offsetwise.engines.positions.reading import read_positions  # noqa: PLC0415 - as above
+
+    return read_positions(uri, NAME, roots=roots)
+
+
+POSITIONS: Final = CheckpointEngine(
+    name=NAME,
+    label="positions file",
+    moving="offsetwise.targets.positions.moving",
+    what="a positions file",
+    holds="no folder, but offsets of Kafka in a file",
+    job="group",
+    source_name=re.compile(r"[a-z-]{1,40}(:[^/\\\x00-\x1f\x7f]{1,255})?"),  # a shape, and a group
+    recognises=_no_folder,
+    read=_read,
+    details=PositionsDetails,
+    reads_files=True,
+    recognises_file=_is_positions_file,
+)

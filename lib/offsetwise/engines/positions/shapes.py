@@ -1,0 +1,37 @@
+"""The shapes that are known, and which of them a file has.
+
+This module needs the standard library only, because it is shipped to Spark's workers.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from offsetwise.engines.positions.json_shapes import CONNECT, DRUID, OFFSETS, PINOT, SPARK
+from offsetwise.engines.positions.shape import Shape
+from offsetwise.engines.positions.text_shapes import FLINK, GROUPS, HUDI, MIRROR
+
+ANY: Final = "positions"
+"""What a URI names behind `#` for a positions file of whatever shape; a shape may follow: `positions:hudi`."""
+_HEAD_BYTES: Final = 65_536
+SHAPES: Final = {shape.name: shape for shape in (OFFSETS, GROUPS, CONNECT, DRUID, PINOT, HUDI, SPARK, FLINK, MIRROR)}
+
+
+def named(part: str) -> tuple[str, str]:
+    """Return shape and WORD that a URI names behind `#`; empty where it names none.
+
+    >>> named("positions:pinot-segments:orders")
+    ('pinot-segments', 'orders')
+    >>> named("hudi")
+    ('hudi', '')
+    """
+    if part == ANY:
+        return "", ""
+    shape, _, word = part.removeprefix(f"{ANY}:").partition(":")
+    return shape, word
+
+
+def fitting(data: bytes) -> tuple[Shape, ...]:
+    """Return the shapes that a file looks like."""
+    head = data[:_HEAD_BYTES]
+    return tuple(shape for shape in SHAPES.values() if shape.fits(head))

@@ -1,0 +1,1 @@
+"""The positions file printed back: the same shape, with the new offsets."""

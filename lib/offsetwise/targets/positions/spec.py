@@ -1,0 +1,115 @@
+"""The positions file printed back: the same shape, with the new offsets.
+
+What it says follows from the plan alone: a plan names the source of each position by its shape and, where the file has
+several groups, by the group. The lines stand in the order of group, topic and partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from offsetwise.config import JobTraits
+from offsetwise.engines.positions.engine import NAME as ENGINE
+from offsetwise.engines.positions.shape import Row, Shape
+from offsetwise.engines.positions.shapes import SHAPES, named
+from offsetwise.errors import ApplyError
+from offsetwise.model import Comparison, Plan, Problem, ReceiptStep
+from offsetwise.plan.recorded import made_text
+from offsetwise.plan.refusals import no_checkpoint, sources
+from offsetwise.plan.target import OutputTarget, TargetRole
+from offsetwise.plan.ways import Way
+from offsetwise.position import offset_of
+from offsetwise.targets.moves import refused
+
+_NAME: Final = "positions-file"
+
+
+def shape_of(plan: Plan) -> Shape:
+    """Return the shape of the file that the positions of a plan were read from.
+
+    Raises:
+        ApplyError: They are not those of one such file.
+    """
+    names = {named(one.source)[0] for one in plan.positions}
+    shape = SHAPES.get(min(names)) if len(names) == 1 else None
+    if shape is None:
+        raise refused(
+            "positions file", f"positions of one shape in the plan, it names {', '.join(sorted(names))[:200]}"
+        )
+    return shape
+
+
+def rows_of(plan: Plan) -> list[Row]:
+    """Return the new positions of a plan, by group, topic and partition."""
+    return sorted(
+        Row(named(one.source)[1], one.new_topic, one.partition, offset_of(one.new_offset)) for one in plan.positions
+    )
+
+
+def positions_text(plan: Plan) -> str:
+    """Return what the file says.
+
+    Raises:
+        ApplyError: The plan is none of a positions file, or its system takes no offsets in that shape.
+    """
+    shape = shape_of(plan)
+    if shape.text is None:
+        raise refused("positions file", f"a shape that its system takes offsets in, the plan has {shape.name}")
+    try:
+        return shape.text(rows_of(plan))
+    except ValueError as error:
+        raise refused("positions file", f"positions that {shape.name} can say: {error}") from error
+
+
+def command(plan: Plan, name: str) -> str:
+    """Return the command by which the system of the shape takes the file; empty where it takes none."""
+    shape = shape_of(plan)
+    groups = sorted({row.group for row in rows_of(plan)} - {""})
+    return "" if shape.use is None else shape.use(name, groups)
+
+
+class PositionsFileTarget(OutputTarget):
+    """The positions file printed back: the same shape, with the new offsets."""
+
+    name = _NAME
+    label = "positions file"
+    role = TargetRole.POSITIONS
+    ways = (
+        Way(
+            name=_NAME,
+            engine=ENGINE,
+            order=10,
+            target=_NAME,
+            title="the positions file with the new offsets",
+            keeps=("the positions", "the shape of the file, for the system that takes it"),
+            gives_up=("what the system keeps beside its positions, where it is set up anew",),
+            needs=("a job that is stopped", "the system's own command, which the receipt names"),
+        ),
+    )
+
+    def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
+        """Yield that the positions were read from no such file; see `TargetType`."""
+        if comparison.engine != ENGINE:
+            yield no_checkpoint.problem("The positions were read from no positions file, whose shape could be kept.")
+            return
+        for shape in sorted({named(row.source)[0] for row in comparison.partitions}):
+            if shape in SHAPES and SHAPES[shape].text is None:
+                yield sources.problem(
+                    f"The positions have the shape {shape}, in which its system takes no offsets.",
+                    fix="Write to a consumer group: --target consumer-group:NAME.",
+                )
+
+    def unfit(self, plan: Plan) -> Iterator[Problem]:
+        """Yield what of a plan the shape cannot say."""
+        try:
+            positions_text(plan)
+        except ApplyError as error:
+            yield sources.problem(error.problem, fix=error.fix)
+
+    def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
+        """Yield where a step is none that its writer records."""
+        yield from made_text(step, positions_text(plan))
+
+
+TYPE: Final = PositionsFileTarget()

@@ -1,0 +1,49 @@
+"""Writes the positions file, and says by which command its system takes it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from offsetwise.apply.readers import Readers
+from offsetwise.apply.verification.seen import Seen
+from offsetwise.apply.writing import NumberChange, Writer
+from offsetwise.config import Migration
+from offsetwise.model import Plan, ReceiptStep
+from offsetwise.position import offset_of, offset_or_none
+from offsetwise.targets.positions.spec import command, positions_text
+from offsetwise.targets.text_file import TextFileWriter, as_written, changed
+
+
+def _content(plan: Plan) -> tuple[str, tuple[NumberChange, ...]]:
+    numbers = tuple(
+        NumberChange(
+            source=one.source,
+            topic=one.topic,
+            partition=one.partition,
+            before=offset_or_none(one.old_offset),
+            new_topic=one.new_topic,
+            after=offset_of(one.new_offset),
+        )
+        for one in sorted(plan.positions, key=lambda one: (one.source, one.new_topic_partition))
+    )
+    return positions_text(plan), numbers
+
+
+_FILES: Final = TextFileWriter(
+    content=_content,
+    called="positions",
+    parts="partition(s)",
+    fix="Write it locally: --output FILE.",
+    use=command,
+)
+
+
+def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's
+    """Return the writer; see `WriterModule`."""
+    return _FILES
+
+
+def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[Seen]:  # noqa: ARG001 - as every target's
+    """Compare the file with the plan; where the job began, its own system knows."""
+    since = "where the job began, its own system tells"
+    return changed(plan, step, readers, positions_text(plan)) or as_written(plan, step, since)
