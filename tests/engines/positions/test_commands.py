@@ -70,7 +70,7 @@ def test_two_shapes_that_fit_are_named_until_one_is_chosen(migration: Path) -> N
 
 
 def test_positions_are_compared_from_standard_input(migration: Path) -> None:
-    arguments = ["compare", "--migration", migration, "--positions", "-", *SNAPSHOTS, "--json"]
+    arguments = [str(each) for each in ("compare", "--migration", migration, "--positions", "-", *SNAPSHOTS, "--json")]
     done = subprocess.run([COMMAND, *arguments], input=HUDI.encode(), capture_output=True, check=False)
 
     assert done.returncode == 0, done.stderr
