@@ -150,3 +150,23 @@ def test_starting_offsets_of_spark_are_moved_and_a_query_begins_there(filled: La
     )
 
     assert read == UNREAD, "every record that was not read, once, in order"
+
+
+def test_mirrormakers_own_checkpoints_are_read_as_its_formatter_prints_them(sample: Path, lab: Lab) -> None:
+    text = run(
+        lab,
+        "org.apache.kafka.tools.consumer.ConsoleConsumer",
+        *("--bootstrap-server", lab.new_bootstrap, "--topic", "old.checkpoints.internal", "--from-beginning"),
+        *("--timeout-ms", "15000"),
+        *("--formatter", "org.apache.kafka.connect.mirror.formatters.CheckpointFormatter"),
+    )
+    lines = [line for line in text.splitlines() if line.startswith("Checkpoint")]  # the lab's tools log there too
+    (sample.parent / "checkpoints.txt").write_text("\n".join(lines))
+
+    read = json.loads(call("inspect", sample.parent / "checkpoints.txt", "--json").out)
+
+    upstream = {source["id"]: source["positions"] for source in read["sources"]}
+    assert "mirror-checkpoints:orders-etl" in upstream
+    group = committed(lab.old_bootstrap, "orders-etl")
+    for at in upstream["mirror-checkpoints:orders-etl"]:
+        assert int(at["offset"]) <= group[at["topic"]][0], "a checkpoint is never ahead of the commit"

@@ -70,7 +70,7 @@ def snapshots(path: Path) -> tuple[str | Path, ...]:
 
 # What the command line cannot understand.
 instead(
-    "cli/compare.py::compare",
+    "cli/compare.py::_require_one_way",
     "Leave one of them out",
     "all_and_a_name",
     lambda scene: (

@@ -98,7 +98,7 @@ def _compare(scene: Scene, *arguments: str) -> OffsetwiseError | None:
     return None
 
 
-@walk("cli/compare.py::_require_alone", "Give --positions FILE and no other job")
+@walk("cli/compare.py::_require_one_way", "Give --positions FILE and no other job")
 def positions_beside_a_group(scene: Scene) -> Steps:
     file = str(scene.write("offsets", "orders,0:1050"))
     scene.write("m.yaml", CLUSTERS)

@@ -20,7 +20,7 @@ from offsetwise.errors import UsageError
 from offsetwise.model import Cluster
 
 if TYPE_CHECKING:
-    from offsetwise import Compared, Comparison, Job
+    from offsetwise import Compared, Comparison, Job, Migration
 
 _MOST_BYTES: Final = 64 * 1024 * 1024
 Uris = Annotated[
@@ -145,53 +145,55 @@ def compare(
     of = Migration.load(migration)
     loaded = load_snapshots(*snapshots) if snapshots else None
     jobs = [of.checkpoint(name) for name in checkpoint or ()] + [of.group(name) for name in group or ()]
-    if positions is not None or shape is not None:
-        _require_alone(positions, jobs, every=every, out=out)
-        with _named(positions or "") as file:
-            job = of.positions(file, shape=shape)
-            comparison = _print_one(partial(job.compare, snapshots=loaded, records=content), as_json=as_json)
-        if detailed_exitcode and (comparison.summary.raw_wrong or comparison.summary.blocked):
-            raise typer.Exit(2)
-        return
-    if every and jobs:
-        raise UsageError(
-            "compare: expected --all, or jobs by name, found both. Nothing was read.", fix="Leave one of them out."
-        )
+    _require_one_way(jobs, positions, shape, every=every, out=out)
     max_age_s = seconds(max_age, option="--max-age")
-    if every or out is not None or len(jobs) > 1:
-        compare_jobs = partial(of.compare_all, jobs or None, out=out, max_age_s=max_age_s)
-        compared = _print_many(partial(compare_jobs, snapshots=loaded, records=content), as_json=as_json)
-        unread = any(job.error is not None for job in compared)
-        summaries = [job.comparison.summary for job in compared if job.comparison is not None]
-    else:
-        (job,) = jobs or [of.job()]
-        comparison = _print_one(partial(job.compare, snapshots=loaded, records=content), as_json=as_json)
-        unread, summaries = False, [comparison.summary]
+    with _job_of_file(of, positions, shape) as filed:
+        jobs += filed
+        if every or out is not None or len(jobs) > 1:
+            compare_jobs = partial(of.compare_all, jobs or None, out=out, max_age_s=max_age_s)
+            compared = _print_many(partial(compare_jobs, snapshots=loaded, records=content), as_json=as_json)
+            unread = any(job.error is not None for job in compared)
+            summaries = [job.comparison.summary for job in compared if job.comparison is not None]
+        else:
+            (job,) = jobs or [of.job()]
+            comparison = _print_one(partial(job.compare, snapshots=loaded, records=content), as_json=as_json)
+            unread, summaries = False, [comparison.summary]
     differ = any(summary.raw_wrong or summary.blocked for summary in summaries)
     if unread or (detailed_exitcode and differ):
         raise typer.Exit(1 if unread else 2)
 
 
-def _require_alone(positions: str | None, jobs: Sequence[Job], *, every: bool, out: Path | None) -> None:
-    if positions is None or jobs or every or out is not None:
-        found = "no --positions" if positions is None else "--out" if out is not None else "other jobs beside it"
+def _require_one_way(
+    jobs: Sequence[Job], positions: str | None, shape: str | None, *, every: bool, out: Path | None
+) -> None:
+    """Go on only where the jobs are named in one way."""
+    if every and jobs:
         raise UsageError(
-            f"compare: expected --positions FILE alone, with or without --shape NAME, found {found}. Nothing was read.",
-            fix="Give --positions FILE and no other job and no --out; several files are named under `positions` in the "
-            "migration file.",
+            "compare: expected --all, or jobs by name, found both. Nothing was read.", fix="Leave one of them out."
         )
+    if positions is None and shape is not None:
+        found = "no --positions"
+    elif positions is not None and (jobs or every or out is not None):
+        found = "--out" if out is not None else "other jobs beside it"
+    else:
+        return
+    raise UsageError(
+        f"compare: expected --positions FILE alone, with or without --shape NAME, found {found}. Nothing was read.",
+        fix="Give --positions FILE and no other job and no --out; several files are named under `positions` in the "
+        "migration file.",
+    )
 
 
 @contextmanager
-def _named(positions: str) -> Iterator[str]:
-    """Yield the name of a file with the positions, which is there while they are compared."""
-    if positions != "-":
-        yield positions
-        return
+def _job_of_file(of: Migration, positions: str | None, shape: str | None) -> Iterator[list[Job]]:
+    """Yield the job whose positions are in a file, which is there while they are compared; none without a file."""
     with TemporaryDirectory(prefix="offsetwise-") as folder:
-        file = Path(folder, "stdin")
-        file.write_bytes(sys.stdin.buffer.read(_MOST_BYTES + 1))  # one more than is read of a file, which is refused
-        yield str(file)
+        if positions == "-":
+            file = Path(folder, "stdin")
+            # One byte more than is read of a file, which is refused then.
+            file.write_bytes(sys.stdin.buffer.read(_MOST_BYTES + 1))
+            positions = str(file)
+        yield [] if positions is None else [of.positions(positions, shape=shape)]
 
 
 def _print_many(compare_jobs: Callable[..., tuple[Compared, ...]], *, as_json: bool) -> tuple[Compared, ...]:
