@@ -161,17 +161,6 @@ def _by_name(uri: str) -> CheckpointEngine | None:
     return next((each for each in engines() if each.file == name), None)
 
 
-def is_of_rows(uri: str, *, roots: Sequence[str] | None = None) -> bool:
-    """Return whether a checkpoint is no folder: its positions are rows of a table, or stand in a file of any name.
-
-    Raises:
-        OutsideRootsError: The path leaves the roots.
-        StorageError: The folder is missing or cannot be read.
-        NotACheckpointError: It is something else.
-    """
-    return _at(uri, roots)[0].reads_files
-
-
 def _of_file(uri: str, roots: Sequence[str] | None) -> CheckpointEngine | None:
     """Return the engine that reads a file: the one that recognises it, else the first, which says what is wrong."""
     file, part = without_part(uri)
