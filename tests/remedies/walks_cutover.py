@@ -103,7 +103,7 @@ def no_topic_at_all(scene: Scene) -> Steps:
     return Steps(lambda: watched(path), lambda: None, lambda: watched(path, "walk-named"))
 
 
-@walk(WORKFLOW + "cutover", "Give the longest pause that a producer makes", proof=True)
+@walk(WORKFLOW + "_CutoverWatch.__init__", "Give the longest pause that a producer makes", proof=True)
 def a_time_that_two_looks_do_not_show(scene: Scene) -> Steps:
     lab = lab_of(scene)
     create(lab.old_bootstrap, "walk-short")

@@ -78,21 +78,12 @@ def cutover(
         heard: Told what is known after each look.
         progress: Told each step.
 
-    Returns:
-        What is known after the last look.
-
     Raises:
         ClusterError: A cluster gives no answer, has none of the topics, or is another one than before.
         ConfigError: No topic is named anywhere.
         SparkError: Spark cannot read the records.
         UsageError: The time is shorter than two looks show.
     """
-    if still_for_s < LEAST_STILL_S:
-        raise UsageError(
-            f"cutover: expected at least {LEAST_STILL_S:g} s for which the logs stand still, found {still_for_s:g} s. "
-            "Nothing was read.",
-            fix="Give the longest pause that a producer makes, as in --still-for 60s.",
-        )
     watch = _CutoverWatch(migration, topics, plan, still_for_s=still_for_s, records=records, progress=progress)
     while True:
         judged = watch.look(again=until_copied)
@@ -116,6 +107,12 @@ class _CutoverWatch:
         records: bool,
         progress: Progress,
     ) -> None:
+        if still_for_s < LEAST_STILL_S:
+            raise UsageError(
+                f"cutover: expected at least {LEAST_STILL_S:g} s for which the logs stand still, found {still_for_s:g} s. "
+                "Nothing was read.",
+                fix="Give the longest pause that a producer makes, as in --still-for 60s.",
+            )
         self.migration = migration
         self.plan = None if plan is None else plan[0]
         self.digest = None if plan is None else plan[1]
