@@ -83,6 +83,7 @@ REGISTERS = {
         registration="offsetwise.registry",
         packages=TARGETS,
         allowed={
+            ("plan.moving", "starting-offsets"): "what a plan's file for a new job is called, behind the plan's name",
             ("review.exports", "starting-offsets"): "the name of a form that a plan is exported in, and its file's",
             ("targets.kcl.moving", "kcl-leases"): "an application of the KCL is moved by its own leases",
             ("cli.plans", "starting-offsets"): "a value of `export --as`, which names a form and no target",

@@ -221,10 +221,7 @@ class Migration:
         heard: Callable[[Cutover], None] = lambda _: None,
         progress: Progress = unheard,
     ) -> Cutover:
-        """Look whether the old cluster's logs stand still and are on the new cluster; see `workflow.cutover`.
-
-        The topics are by default those of the plan, or of every job in the migration file.
-        """
+        """Look whether the old cluster's logs stand still and are on the new cluster; see `workflow.cutover`."""
         return workflow.cutover(
             self.settings,
             topics=tuple(topics),

@@ -109,8 +109,8 @@ class _CutoverWatch:
     ) -> None:
         if still_for_s < LEAST_STILL_S:
             raise UsageError(
-                f"cutover: expected at least {LEAST_STILL_S:g} s for which the logs stand still, found {still_for_s:g} s. "
-                "Nothing was read.",
+                f"cutover: expected at least {LEAST_STILL_S:g} s for which the logs stand still, found "
+                f"{still_for_s:g} s. Nothing was read.",
                 fix="Give the longest pause that a producer makes, as in --still-for 60s.",
             )
         self.migration = migration

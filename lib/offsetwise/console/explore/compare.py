@@ -377,11 +377,7 @@ def lanes(held: Held[Comparison], rows: Rows, colours: Palette, *, lag: bool = T
 
 
 @cached(16)
-def tree(
-    held: Held[Comparison],
-    _seen: Comparison,
-    colours: Palette,
-) -> tuple[tuple[shard_chart.Shard, ...], Any, str]:
+def tree(held: Held[Comparison], _seen: Comparison, colours: Palette) -> tuple[tuple[shard_chart.Shard, ...], Any, str]:
     """Give the shards of the streams compared, their chart with the positions, and what it shows in words."""
     rows = held.value.partitions
     topics = [{each.name: each for each in one.topics} for one in _seen.snapshots]

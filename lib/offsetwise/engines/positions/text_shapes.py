@@ -55,7 +55,7 @@ def _columns(data: bytes, word: str) -> Iterator[Row]:
                 continue
             width = width or len(cells)
             if len(cells) != width or width not in (3, 4):
-                raise ValueError(f"expected topic,partition,offset or the group in front, found {len(cells)} cells")
+                raise ValueError(f"expected topic,partition,offset or the group in front, found {len(cells):,} cells")
             *of_group, topic, partition, offset = cells
             if topic not in topics:
                 topics[topic] = topic_name(topic)
@@ -123,7 +123,7 @@ def _flink(data: bytes, word: str) -> Iterator[Row]:
     if len(topics) != 1 or len(offsets) != 1:
         raise ValueError(
             "expected one 'topic' beside one 'scan.startup.specific-offsets', or flink-specific-offsets:TOPIC, found "
-            f"{len(topics)} topics and {len(offsets)} lists of offsets"
+            f"{len(topics):,} topics and {len(offsets):,} lists of offsets"
         )
     (name,), (listed,) = topics, offsets
     topic = topic_name(name)

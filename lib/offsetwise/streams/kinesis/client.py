@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from offsetwise.config import ClusterConfig
 from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachableError, ConfigError
-from offsetwise.streams.kinesis.spec import Place, ShardPlace, cluster_id
+from offsetwise.streams.kinesis.spec import Place, ShardPlace
 
 _DENIED: Final = frozenset(
     {
@@ -291,3 +291,14 @@ def assumed(sts: Any, arn: str) -> dict[str, str]:
         "aws_secret_access_key": given["SecretAccessKey"],
         "aws_session_token": given["SessionToken"],
     }
+
+
+def cluster_id(properties: Mapping[str, str]) -> str:
+    """Give what tells one account and region from others, whether or not they answer.
+
+    >>> cluster_id({"region": "us-east-1", "endpoint": "http://127.0.0.1:4567"})
+    'us-east-1 at http://127.0.0.1:4567'
+    """
+    at, role, profile = (properties.get(name) for name in ("endpoint", "role_arn", "profile"))
+    told = (properties["region"], at and f"at {at}", role and f"as {role}", profile and f"by profile {profile}")
+    return " ".join(each for each in told if each)

@@ -27,7 +27,7 @@ from offsetwise.model import (
 from offsetwise.streams.abilities import Place as AtPlace
 from offsetwise.streams.kinesis.aggregates import is_packed
 from offsetwise.streams.kinesis.at_positions import read_at
-from offsetwise.streams.kinesis.client import Asking, NoAnswerError, NotThereError, asking
+from offsetwise.streams.kinesis.client import Asking, NoAnswerError, NotThereError, asking, cluster_id
 from offsetwise.streams.kinesis.findings import aggregated, stream_not_asked
 from offsetwise.streams.kinesis.spec import (
     LATEST,
@@ -37,7 +37,6 @@ from offsetwise.streams.kinesis.spec import (
     ShardPlace,
     at,
     at_time,
-    cluster_id,
     sequence_number,
     shard_id,
     shard_number,

@@ -280,17 +280,6 @@ def _addresses(properties: Mapping[str, str]) -> frozenset[str]:  # noqa: ARG001
     return frozenset()
 
 
-def cluster_id(properties: Mapping[str, str]) -> str:
-    """Give what tells one account and region from others, whether or not they answer.
-
-    >>> cluster_id({"region": "us-east-1", "endpoint": "http://127.0.0.1:4567"})
-    'us-east-1 at http://127.0.0.1:4567'
-    """
-    at, role, profile = (properties.get(name) for name in ("endpoint", "role_arn", "profile"))
-    told = (properties["region"], at and f"at {at}", role and f"as {role}", profile and f"by profile {profile}")
-    return " ".join(each for each in told if each)
-
-
 def saves_none(position: AnyPosition) -> str:
     """Return why `LATEST`, or a time that only the job's code knows, is no place, as a sentence."""
     begins = "when the job starts" if position == LATEST else "the time in the job's code"
