@@ -436,7 +436,7 @@ class TestTakingBack:
         key = keys(run)[0]
         del run.staged.groups.offsets[GROUP][key]
 
-        with pytest.raises(ApplyError, match=f"{key}: no commit, neither {run.planned[key][0]} nor {BEFORE}"):
+        with pytest.raises(ApplyError, match=f"{key}: no commit, neither {run.planned[key][0]:,} nor {BEFORE:,}"):
             run.undo(step)
         assert len(run.staged.groups.commits) == 1
 

@@ -294,7 +294,7 @@ def test_a_record_at_the_end_of_a_log_is_not_there(tmp_path: Path) -> None:
     last = max(p.old_offset or 0 for p in staged.plan.positions)
     staged.world.change_logs(Cluster.OLD, hw=last, lso=last)
 
-    assert any(f"the record at {last} proves the position, and is not in" in told for _, told in not_passed(staged))
+    assert any(f"the record at {last:,} proves the position, and is not in" in told for _, told in not_passed(staged))
 
 
 def test_a_target_that_has_begun_is_left_to_its_writer(tmp_path: Path) -> None:
