@@ -561,6 +561,7 @@ OPENS: Final = {
     "approval/key_files.py": "makes new files, O_EXCL",
     "apply/disk.py": "writes, relative to folders that `regular_files` opened",
     "apply/journal.py": "no link, no wait; owner, mode and kind of what was opened are looked at before it is read",
+    "cli/compare.py": "standard input, into a folder of its own that nobody else can write to",
     "clusters/reading.py": "a sample of our own package",
     "console/server/headers.py": "a page of Streamlit's own package",
     "console/help.py": "a document of our own package",

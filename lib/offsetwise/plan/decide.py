@@ -40,7 +40,7 @@ from offsetwise.plan.moving import rewinding_of
 from offsetwise.plan.refusals import DECIDE, ONLY_ITS_END, skip
 from offsetwise.plan.request import DraftRequest, StartChoice, Unset
 from offsetwise.position import needs_log, of_one_stream, offset_of, offset_or_none
-from offsetwise.wording import many
+from offsetwise.wording import many, number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,8 +154,8 @@ def _check_stream(row: PartitionComparison, offset: AnyPosition) -> None:
     known = row.place_there
     if not of_one_stream(known, offset):
         raise PlanError(
-            f"The decision about {row.topic_partition}: expected a position as its stream has them, such as {known:,}, "
-            f"found {offset:,}. Nothing was written.",
+            f"The decision about {row.topic_partition}: expected a position as its stream has them, such as "
+            f"{number(known)}, found {number(offset)}. Nothing was written.",
             fix="Write the position as `inspect` and `compare` show those of the partition.",
         )
 

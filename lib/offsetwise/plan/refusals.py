@@ -25,7 +25,7 @@ from offsetwise.model import (
 )
 from offsetwise.plan.proofs.several import moves_without_records, stays, without_parts
 from offsetwise.position import OpaquePosition, offset_or_none
-from offsetwise.wording import many
+from offsetwise.wording import many, number
 
 DECIDE: Final = "Compare again when it can be proven, or decide it: --override topic:partition=offset --reason TEXT."
 ONLY_ITS_END: Final = (
@@ -138,13 +138,13 @@ def _unproven(
     before, after = (None, None) if proof is None else (proof.before, proof.after)
     if before is None and after is None:
         empty = offset_or_none(old) is None or (end_of_log is not None and old is not None and end_of_log <= old)
-        return None if empty else f"{name}: the plan has no records that prove {new:,}."
+        return None if empty else f"{name}: the plan has no records that prove {number(new)}."
     below, above = None if before is None else before.new_offset, None if after is None else after.new_offset
     if not _encloses(below, new, above):
-        return f"{name}: the plan's neighbours on the new cluster do not enclose {new:,}."
+        return f"{name}: the plan's neighbours on the new cluster do not enclose {number(new)}."
     below, above = None if before is None else before.old_offset, None if after is None else after.old_offset
     if not _encloses(below, old, above):
-        return f"{name}: the plan's neighbours on the old cluster do not enclose {old:,}."
+        return f"{name}: the plan's neighbours on the old cluster do not enclose {number(old)}."
     return None
 
 

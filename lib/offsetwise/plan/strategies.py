@@ -18,6 +18,7 @@ from offsetwise.plan.target import OFFSETS, TargetRole, TargetType, Where, targe
 from offsetwise.plan.ways import Way, pending, unproven
 from offsetwise.ports.stream import of_position
 from offsetwise.position import OpaquePosition, of_one_stream
+from offsetwise.wording import number
 from offsetwise.wording.terms import in_words
 
 
@@ -172,7 +173,7 @@ def _against_stream(target: str, comparison: Comparison) -> Iterator[Problem]:
     moved = next((row for row in comparison.partitions if not of_one_stream(row.old_offset, row.place_there)), None)
     if moved is not None and (kind.role is TargetRole.STATE or OFFSETS not in kind.streams):
         told = (
-            f"It holds positions of the stream that the job reads now, such as {moved.old_offset:,}, and the new "
+            f"It holds positions of the stream that the job reads now, such as {number(moved.old_offset)}, and the new "
             "cluster is of another stream: the job there begins with a source and a state of its own."
         )
         at_offsets = "" if moving_of(comparison.engine).starting_offsets is None else ", or --target starting-offsets"

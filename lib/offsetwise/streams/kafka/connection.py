@@ -21,7 +21,7 @@ from offsetwise.streams.kafka.client import Client, Deadline, is_authorisation, 
 from offsetwise.streams.kafka.groups import read_groups
 from offsetwise.streams.kafka.logs import EARLIEST, LATEST, list_offsets, take_logs
 from offsetwise.streams.kafka.sockets import BrokerAddress, connect, handshake, resolve
-from offsetwise.wording import many
+from offsetwise.wording import many, number
 
 TIME_LIMIT_S: Final = 30.0
 """For all steps together: longer than a slow broker takes, shorter than a person waits."""
@@ -197,22 +197,22 @@ class _Trial:
 
     def _offsets(self) -> _StepAnswer:
         assert self.client is not None  # noqa: S101 - the step before made it
-        topic, number = self._partition()
+        topic, partition = self._partition()
         asked = {
-            kind: list_offsets(self.client, {(topic, number): spec})
+            kind: list_offsets(self.client, {(topic, partition): spec})
             for kind, spec in (("start", EARLIEST), ("end", LATEST))
         }
-        answers = {kind: found[topic, number] for kind, found in take_logs(self.client, asked).items()}
+        answers = {kind: found[topic, partition] for kind, found in take_logs(self.client, asked).items()}
         error = next((answer.error for answer in answers.values() if answer.error), None)
         if error is not None:
             raise _FailedError(
-                f"Where {topic}-{number} begins and ends was not answered: {error.why}.",
+                f"Where {topic}-{partition} begins and ends was not answered: {error.why}.",
                 f"Grant DESCRIBE on topic {topic!r}."
                 if error.denied
                 else "Check the broker that leads the partition, and that its advertised address can be reached.",
             )
         start, end = answers["start"].offset, answers["end"].offset
-        return _StepAnswer(f"{topic}-{number} begins at {start:,} and ends at {end:,}.")
+        return _StepAnswer(f"{topic}-{partition} begins at {number(start)} and ends at {number(end)}.")
 
     def _groups(self) -> _StepAnswer:
         assert self.client is not None  # noqa: S101 - the step before made it

@@ -15,6 +15,7 @@ from offsetwise.engines.flink.snappy import PLAIN, STREAM_HEADER, masked_crc32c,
 from offsetwise.model import TopicPartition
 from offsetwise.targets.flink.spec import KEEP_NAME, WRITE_ELSEWHERE
 from offsetwise.targets.moves import Move
+from offsetwise.wording import number
 
 UNCOMPRESSED: Final = (
     "Set execution.checkpointing.snapshot-compression to false, take a savepoint, compare again and draft the plan "
@@ -124,7 +125,7 @@ def _move(split: Split, moves: Moves) -> Move:
     if move is None:
         raise NotEditableError(f"{name}, for which the plan has no position")
     if split.start >= 0 and move.old != split.start:
-        raise NotEditableError(f"{name} at {split.start:,}, where the plan has {move.old:,}")
+        raise NotEditableError(f"{name} at {split.start:,}, where the plan has {number(move.old)}")
     return move
 
 

@@ -38,7 +38,7 @@ from offsetwise.targets.kcl_leases.spec import (
 )
 from offsetwise.targets.kcl_leases.verification import verify
 from offsetwise.targets.kinesis.spec import is_to_another_stream
-from offsetwise.wording import many
+from offsetwise.wording import many, number
 
 __all__ = ["LeaseWriter", "verify", "writer"]
 
@@ -211,7 +211,7 @@ def _to_write(plan: Plan, table: LeaseTable, found: Leases) -> tuple[WrittenLeas
     for key, one in sorted(planned.items()):
         place, row, now = place_of(one), found.rows.get(key), found.places.get(key)
         if reviewed and now not in (one.old_offset, place):
-            raise _stale(table, f"{key} at {one.old_offset:,} as reviewed", f"{now}")
+            raise _stale(table, f"{key} at {number(one.old_offset)} as reviewed", f"{now}")
         if pinned is not None and now not in (pinned.get(key), place):
             raise _stale(table, f"{key} at {pinned.get(key) or 'no lease'} as reviewed", f"{now or 'no lease'}")
         if elsewhere and now not in (None, place):

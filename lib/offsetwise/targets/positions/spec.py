@@ -20,7 +20,6 @@ from offsetwise.plan.refusals import no_checkpoint, sources
 from offsetwise.plan.target import OutputTarget, TargetRole
 from offsetwise.plan.ways import Way
 from offsetwise.position import offset_of
-from offsetwise.targets.moves import refused
 
 _NAME: Final = "positions-file"
 
@@ -31,6 +30,8 @@ def shape_of(plan: Plan) -> Shape:
     Raises:
         ApplyError: They are not those of one such file.
     """
+    from offsetwise.targets.moves import refused  # noqa: PLC0415 - the console loads this module, and nothing that writes
+
     names = {named(one.source)[0] for one in plan.positions}
     shape = SHAPES.get(min(names)) if len(names) == 1 else None
     if shape is None:
@@ -53,6 +54,8 @@ def positions_text(plan: Plan) -> str:
     Raises:
         ApplyError: The plan is none of a positions file, or its system takes no offsets in that shape.
     """
+    from offsetwise.targets.moves import refused  # noqa: PLC0415 - as above
+
     shape = shape_of(plan)
     if shape.text is None:
         raise refused("positions file", f"a shape that its system takes offsets in, the plan has {shape.name}")

@@ -40,6 +40,7 @@ from offsetwise.targets.flink.kinesis.proving import prove
 from offsetwise.targets.flink.kinesis.savepoint import Splits
 from offsetwise.targets.flink.kinesis.spec import arn_of, begin_of, splits_of
 from offsetwise.targets.kinesis.spec import is_to_another_stream, stands_elsewhere
+from offsetwise.wording import number
 
 
 def edited_savepoint(plan: Plan, held: Mapping[str, bytes], *, uri: str) -> EditedSavepoint:
@@ -128,7 +129,7 @@ class _Editing:
         moved = held is not None and (in_several(one.old_offset) or held.offset == one.old_offset)
         if held is None or not isinstance(held.offset, ShardPlace) or not moved:
             found = "no such shard" if held is None else held.offset
-            raise refused(self.uri, f"{one.topic_partition} at {one.old_offset:,} as in the plan, found {found}")
+            raise refused(self.uri, f"{one.topic_partition} at {number(one.old_offset)} as in the plan, found {found}")
         if place is None:
             wanted = f"a place of {one.topic_partition} that Flink can begin at"
             raise refused(self.uri, f"{wanted}, found {one.new_offset:,} in the plan")
