@@ -31,7 +31,9 @@ from offsetwise.engines.positions.shape import (
 )
 from offsetwise.strict_json import parse
 
-_BY_TOPIC: Final = re.compile(rb'\s*\{\s*"[^"\\]{1,249}"\s*:\s*\{\s*"[^"]{0,20}"\s*:\s*["0-9-]')
+_TYPES: Final = rb"(?!(?:[SNBML]|[SNB]S|NULL|BOOL)\")"
+"""Not the type of a value in DynamoDB's JSON, which an item has where the partition stands here."""
+_BY_TOPIC: Final = re.compile(rb'\s*\{\s*"[^"\\]{1,249}"\s*:\s*\{\s*"' + _TYPES + rb'[^"]{0,20}"\s*:\s*["0-9-]')
 _CONNECT: Final = re.compile(rb'\s*\{\s*"offsets"\s*:\s*\[')
 _DRUID: Final = re.compile(rb'"(partitionOffsetMap|partitionSequenceNumberMap|latestOffsets)"\s*:')
 _PINOT: Final = re.compile(rb'"(segment\.realtime\.(start|end)Offset|_segmentToConsumingInfoMap)"\s*:')

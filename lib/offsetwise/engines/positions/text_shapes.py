@@ -30,7 +30,10 @@ from offsetwise.engines.positions.shape import (
     topic_name,
 )
 
-_CSV: Final = re.compile(rb'\s*("[^"\r\n]*"|[^",={}\r\n]+)(,("[^"\r\n]*"|[^",:\r\n]*)){2,3}\s*(\r?\n|\Z)')
+_CSV: Final = re.compile(
+    rb'\s*("[^"\r\n]*"|[^",={}\r\n]+)(,("[^"\r\n]*"|[^",:\r\n]*))?(,"?[-+]?[0-9][0-9.eE+_]*"?){2}\s*(\r?\n|\Z)'
+)
+"""A first line that ends with two numbers; the names of columns do not."""
 _HUDI: Final = re.compile(rb"\s*[a-zA-Z0-9._-]+,[^,:\s]*:[^,:\s]*\s*(,|\Z)")
 _FLINK: Final = re.compile(rb"scan\.startup\.specific-offsets|\s*partition:")
 _OPTION: Final = re.compile(r"'(topic|scan\.startup\.specific-offsets)'\s*=\s*'([^']*)'")

@@ -264,9 +264,9 @@ class _Trial:
             raise _SkippedError("The cluster shows no topic to ask about.")
         wanted = [self.topic] if self.topic in topics else sorted(topics, key=_internal_last)
         for name in wanted:
-            for number, partition in sorted(topics[name].partitions.items()):
+            for index, partition in sorted(topics[name].partitions.items()):
                 if partition.leader >= 0:
-                    return str(name), int(number)
+                    return str(name), int(index)
         raise _FailedError(
             "No partition has a leader at the moment.", "Check the brokers that hold the partitions, then try again."
         )
