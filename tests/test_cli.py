@@ -153,7 +153,7 @@ class TestInspect:
     def test_shows_a_person_the_restart_first(self) -> None:
         ran = call("inspect", MULTI)
 
-        assert ran.out.startswith("Batch 6 is planned and not committed: it runs again, orders-0 from 976 to 1122")
+        assert ran.out.startswith("Batch 6 is planned and not committed: it runs again, orders-0 from 976 to 1,122")
         assert ["0", "orders-0", "976", "1,122"] in [line.split() for line in ran.out.splitlines()]
         assert "→ Let it commit on the old cluster first" in ran.out
 

@@ -61,7 +61,7 @@ def test_a_job_that_had_nothing_to_read_stands_as_planned_and_has_begun(restored
 @with_cases(
     ("offsets", "told"),
     [
-        ({0: 3, 1: 24}, "expected 1053 or more"),
+        ({0: 3, 1: 24}, "expected 1,053 or more"),
         ({0: 10**9, 1: 24}, "past the end of the log"),
         ({1: 24}, "leaves this partition out"),
     ],

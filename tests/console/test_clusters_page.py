@@ -129,7 +129,7 @@ def test_the_sample_shows_its_recorded_snapshots_and_the_acls_it_would_take(open
     page = open_page(Reader(()), CLUSTERS)
     assert not page.exception
     assert "payments" in topic_rows(page)["old topic"].tolist()
-    assert "there is no connection to test" in words(page)
+    assert "no connection can be tested" in words(page)
     commands = "\n".join(code.value for code in page.code)
     assert "kafka-acls.sh --bootstrap-server 127.0.0.1:19092" in commands
     assert "--topic=orders" in commands

@@ -209,7 +209,7 @@ def test_the_overview_opens_it_with_one_click(open_page: OpenPage, bundled: Read
     ("path", "told"),
     {
         "explore/checkpoint": "shardId-000000000001",
-        "explore/compare": "is the position on the old cluster",
+        "explore/compare": "is the position on the old stream",
         "explore/lag": "as the stream says at its position",
         "explore/clusters": "A shard lies below those it was made of",
         "operate/fleet": "orders-query",

@@ -46,7 +46,7 @@ def test_from_checkpoint_to_review(console: Console) -> None:
     page = press(console.open("pages/explore/compare.py", migration="chain", of=APP), "compare-now")
     settle(page)
     assert not page.exception
-    shown = ("is the position on the old cluster", "The lag took", "CLOSED_SHARD_UNREAD", "Both are one")
+    shown = ("is the position on the old stream", "The lag took", "CLOSED_SHARD_UNREAD", "Both are one")
     for told in (*shown, "**Why TRIM_HORIZON**", "right for all 4 shards"):
         assert told in said(page)
 
@@ -63,7 +63,7 @@ def test_from_checkpoint_to_review(console: Console) -> None:
     assert "Plan 1 waits for a decision about exactly" in said(page)
 
     page = console.open("pages/plan/review.py", RITA, plan="1")
-    for told in ("seq:5", "dumps/app.json"):
+    for told in ("seq:5", "**app** of chain"):
         assert told in said(page)
 
 
@@ -86,7 +86,7 @@ def test_the_clusters_are_one_stream_and_agree(console: Console) -> None:
     settle(page)
 
     assert not page.exception
-    assert "**The topic agrees**" in said(page)
+    assert "**The stream agrees**" in said(page)
     assert "expected two clusters" not in said(page)
     assert "A shard lies below those it was made of." in said(page)
     (keys,) = (one.value for one in page.dataframe if "first hash key" in one.value.columns)

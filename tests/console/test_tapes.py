@@ -82,7 +82,7 @@ def test_from_checkpoint_to_export(folder: Path) -> None:
     assert "Plan 1 waits for a decision about exactly" in said(page)
 
     page = console.open("pages/plan/review.py", RITA, plan="1")
-    for told in ("CSV of positions", "toys/train", "s-0940"):
+    for told in ("CSV of positions", "**train** of tapes", "s-0940"):
         assert told in said(page)
     page.text_input(key="typed-1").set_value("orders")
     page = press(page, "approve-1")

@@ -114,7 +114,7 @@ def test_from_overview_to_export(console: Console) -> None:
     assert "Plan 1 waits for a decision about exactly" in said(page)
 
     page = console.open("pages/plan/review.py", RITA, plan="1")
-    for told in ("CSV of positions", "checkpoint ", "toys/train"):
+    for told in ("CSV of positions", "**train** of orders-to-new"):
         assert told in said(page)
     page = press(page, "approve-1")
     assert "**Approved: version" in said(page)

@@ -246,7 +246,9 @@ def findings_of(rows: Iterable[CutoverPartition], group: str | None, late: Seque
     """Give what is wrong, one finding of a kind: it names the worst partition, and counts the others."""
     rows = tuple(rows)
     growing = sorted((row for row in rows if any(old_log_grows(row))), key=lambda row: -row.grown)
-    committed = sorted(late, key=lambda each: abs(each.committed - (each.planned or 0)), reverse=True)
+    committed = sorted(
+        late, key=lambda each: abs(each.committed - (0 if each.planned is None else each.planned)), reverse=True
+    )
     made = []
     if growing:
         (worst,) = old_log_grows.decide(growing[0])

@@ -9,6 +9,7 @@ from typing import Final
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from offsetwise.config import JobTraits
 from offsetwise.console.answers import Answers
 from offsetwise.console.plan.work import Frozen, plan_of
 from offsetwise.console.widgets import blocks, selectors, table, terms
@@ -168,6 +169,7 @@ def _targets(way: Way, seen: Comparison, shown: Collection[str]) -> tuple[Target
         kind
         for kind in target_types()
         if kind.role in (TargetRole.START, TargetRole.POSITIONS) and (OFFSETS in kind.streams or kind.name in shown)
+        if not any(kind.objections(seen, JobTraits(), sink_rewound=False))
     ]
     others = {str(each): each for kind in besides for each in _each(kind, seen) if each not in main}
     also = st.multiselect(
