@@ -86,7 +86,7 @@ def test_a_plan_is_drafted_approved_and_exported_in_nine_clicks(
     with zipfile.ZipFile(tmp_path / "kit.zip") as kit:
         (plan,) = [name for name in kit.namelist() if re.fullmatch(r"plan-[0-9a-f]{8}\.json", name)]
         assert target in kit.read(plan).decode()
-        assert f"Plan 1 · {job}" in kit.read("README.md").decode()
+        assert re.search(rf"# Plan [0-9a-f]{{8}} · {job}\n", kit.read("README.md").decode())
     page.context.close()
 
 
