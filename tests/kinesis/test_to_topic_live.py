@@ -157,7 +157,7 @@ def test_shards_that_were_read_unevenly_are_bounded_and_no_state_is_copied(
     for target, told in (
         (f"consumer-group:{GROUP}", "REPLAY_NOT_TOLERATED"),
         ("kcl-leases:other-app", "the job there begins with a source and a state of its own"),
-        ("starting-offsets", "cannot be told to begin at offsets"),
+        ("starting-offsets", "cannot be told to begin at positions"),
     ):
         refused = moved.draft(target)
         assert refused.code == 1
