@@ -17,7 +17,7 @@ from offsetwise.findings.place import below_log_start, not_yet_mirrored
 from offsetwise.lag.amounts import drift, lag
 from offsetwise.lag.moments import Moment
 from offsetwise.lag.rates import start_reaches
-from offsetwise.model import Cluster, Finding, LagPartition, LagSample, Severity
+from offsetwise.model import Cluster, Finding, LagPartition, LagSample, Severity, TopicPartition
 from offsetwise.position import offset_or_none
 from offsetwise.wording import duration, many, utc
 
@@ -163,7 +163,11 @@ def _worst(kind: FindingKind, cases: Iterable[_AlertCase]) -> Iterator[Alert]:
         return
     worst = max(found, key=lambda case: case.amount)
     concerned = {case.row.key for case in found}
-    others = len(concerned) - 1
-    more = "" if not others else f"; so in {many(others, 'more partition')}"
-    made = kind.finding(f"{worst.message}{more}.", topic=worst.row.topic, partition=worst.row.partition)
+    made = of_worst(kind, worst.message, worst.row.topic_partition, others=len(concerned) - 1)
     yield Alert(finding=made, partitions=len(concerned))
+
+
+def of_worst(kind: FindingKind, told: str, at: TopicPartition, *, others: int) -> Finding:
+    """Return a finding that names the partition where it is worst, and says in how many others it is so."""
+    more = f"; so in {many(others, 'more partition')}" if others else ""
+    return kind.finding(f"{told}{more}.", topic=at.topic, partition=at.partition)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from offsetwise.findings import FindingKind, Stage, finding
+from offsetwise.findings import Stage, finding
+from offsetwise.lag.alerts import of_worst
 from offsetwise.model import (
     CutoverPartition,
     CutoverState,
@@ -126,10 +127,8 @@ class LogWatch:
             new_topic: Says what a topic is called on the new cluster.
             copies: What was found of the copies; of an end that a log no longer has, it says nothing.
         """
-        return tuple(self._partition(at, log, new_topic(at.topic), copies.get(at)) for at, log in self._sorted())
-
-    def _sorted(self) -> Sequence[tuple[TopicPartition, _Log]]:
-        return sorted(self._logs.items())
+        logs = sorted(self._logs.items())
+        return tuple(self._partition(at, log, new_topic(at.topic), copies.get(at)) for at, log in logs)
 
     def _partition(self, at: TopicPartition, log: _Log, new_topic: str, copies: CopiesFound | None) -> CutoverPartition:
         state, told = self._state(log)
@@ -252,16 +251,11 @@ def findings_of(rows: Iterable[CutoverPartition], group: str | None, late: Seque
     made = []
     if growing:
         (worst,) = old_log_grows.decide(growing[0])
-        made.append(_finding(old_log_grows, str(worst), growing[0].topic_partition, len(growing) - 1))
+        made.append(of_worst(old_log_grows, str(worst), growing[0].topic_partition, others=len(growing) - 1))
     if group is not None and committed:
         (worst,) = late_commit.decide(group, committed[0])
-        made.append(_finding(late_commit, str(worst), committed[0].topic_partition, len(committed) - 1))
+        made.append(of_worst(late_commit, str(worst), committed[0].topic_partition, others=len(committed) - 1))
     return tuple(made)
-
-
-def _finding(kind: FindingKind, told: str, at: TopicPartition, others: int) -> Finding:
-    more = f"; so in {many(others, 'more partition')}" if others else ""
-    return kind.finding(f"{told}{more}.", topic=at.topic, partition=at.partition)
 
 
 def state_of(rows: Iterable[CutoverPartition]) -> CutoverState:
