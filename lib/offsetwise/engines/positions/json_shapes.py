@@ -19,6 +19,7 @@ from shlex import quote
 from typing import Any, Final
 
 from offsetwise.engines.positions.shape import (
+    MAX_OFFSET,
     MAX_PARTITION,
     Row,
     Shape,
@@ -39,6 +40,8 @@ _DRUID: Final = re.compile(rb'"(partitionOffsetMap|partitionSequenceNumberMap|la
 _PINOT: Final = re.compile(rb'"(segment\.realtime\.(start|end)Offset|_segmentToConsumingInfoMap)"\s*:')
 _SEGMENT: Final = re.compile(r".+__([0-9]{1,9})__([0-9]{1,9})__[0-9TZ]+")
 """`LLCSegmentName`: table, partition group, sequence number, time of creation."""
+_FOR_OPTION: Final = {"-1": "latest", "-2": "earliest"}
+"""What Spark's option takes for no position."""
 _GROUPS_OF_A_STREAM: Final = 10_000
 """Pinot numbers the partition groups of a table's second stream from here on (`IngestionConfigUtils`)."""
 
@@ -47,13 +50,21 @@ def _dumped(value: object) -> str:
     return json.dumps(value, separators=(",", ":")) + "\n"
 
 
-def _by_topic(data: bytes, word: str) -> Iterator[Row]:
+def _topics(data: bytes, word: str) -> Iterable[tuple[str, Any]]:
     refuse_word(word)
     body = parse(data)
     if not isinstance(body, dict):
         raise ValueError("expected an object of topics")
-    for topic, offsets in body.items():
-        yield from offsets_of(offsets, topic_name(topic), f"the partitions of {topic[:60]}")
+    return body.items()
+
+
+def _of_topic(topic: str, offsets: object) -> Iterator[Row]:
+    return offsets_of(offsets, topic, f"the partitions of {topic[:60]}")
+
+
+def _by_topic(data: bytes, word: str) -> Iterator[Row]:
+    for topic, offsets in _topics(data, word):
+        yield from _of_topic(topic_name(topic), offsets)
 
 
 def _print_by_topic(rows: Sequence[Row]) -> str:
@@ -71,16 +82,15 @@ def refuse_word(word: str) -> None:
 
 
 def _starting(data: bytes, word: str) -> Iterator[Row]:
-    for_option = {"-1": "latest", "-2": "earliest"}
-    try:
-        yield from _by_topic(data, word)
-    except ValueError as error:
-        found = re.search(r"found '(-[12])'$", str(error))
-        if found is None:
-            raise
-        raise ValueError(
-            f"{str(error)[: found.start()]}found {found[1]}, which is {for_option[found[1]]} and no position"
-        ) from error
+    for topic, offsets in _topics(data, word):
+        name = topic_name(topic)
+        for partition, offset in offsets.items() if isinstance(offsets, dict) else ():
+            if str(offset) in _FOR_OPTION:
+                raise ValueError(
+                    f"expected the offset of {name}-{partition}, a whole number from 0 to {MAX_OFFSET}, found "
+                    f"{offset}, which is {_FOR_OPTION[str(offset)]} and no position"
+                )
+        yield from _of_topic(name, offsets)
 
 
 def _connect(data: bytes, word: str) -> Iterator[Row]:
