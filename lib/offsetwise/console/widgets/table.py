@@ -83,7 +83,8 @@ def partition(value: Callable[[Row], int], *, pinned: bool = False) -> Column[Ro
 class Prepared:
     """A table ready to be drawn. Shared between sessions and never changed."""
 
-    styled: Styler
+    styled: Styler | pd.DataFrame
+    """Without styles where all is text of one colour, which is drawn sooner."""
     columns: dict[str, Any]
     """How each looks, as Streamlit has it."""
     rows: int
@@ -180,16 +181,15 @@ def prepared(columns: Columns[Row], rows: Sequence[Row], colours: Palette | None
     """Print a table, colour it and lay it out, in the colours of the person's theme unless others are given."""
     shown = {column: [column.value(row) for row in rows] for column in _on_screen(columns, rows)}
     made, colours = _frame(shown, file=False), colours or palette.current()
-    styled = printed(made, {column.name: column.printed for column in shown if column.printed is not None})
-    for column, values in shown.items():
-        tones = [
-            value.tone if isinstance(value, Verdict) else column.tone(row) if column.tone else None
-            for row, value in zip(rows, values, strict=True)
-        ]
-        if any(tones):
-            styled = _coloured(styled, column.name, [_css(tone, colours) for tone in tones])
+    css = {column.name: found for column, values in shown.items() if (found := _css(column, rows, values, colours))}
+    styled: Styler | pd.DataFrame = made
+    if css or any(_integer(made[name]) for name in made):
+        styled = printed(made, {column.name: column.printed for column in shown if column.printed is not None})
+        for name, cells in css.items():
+            styled = _coloured(styled, name, cells)
+        styled = fixed(styled)
     return Prepared(
-        styled=fixed(styled),
+        styled=styled,
         columns={column.name: _layout(column, made[column.name], values) for column, values in shown.items()},
         rows=len(made),
     )
@@ -225,7 +225,16 @@ def _text(value: Cell, *, file: bool) -> str:
     return str(value) if file or isinstance(value, str | Verdict) else wording.brief(value)
 
 
-def _css(tone: Tone | None, colours: Palette) -> str:
+def _css(column: Column[Row], rows: Sequence[Row], values: Sequence[Cell], colours: Palette) -> list[str]:
+    """Return the style of each cell of a column; empty where no cell has a tone."""
+    tones = [
+        value.tone if isinstance(value, Verdict) else column.tone(row) if column.tone else None
+        for row, value in zip(rows, values, strict=True)
+    ]
+    return [_css_of(tone, colours) for tone in tones] if any(tones) else []
+
+
+def _css_of(tone: Tone | None, colours: Palette) -> str:
     if tone is None:
         return ""
     return f"color: {colours.tone(tone)}{'; font-weight: 600' if tone is Tone.WRONG else ''}"
