@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from random import Random
+from typing import Any, Final
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from offsetwise.errors import WorkerError
 from offsetwise.model import Cluster, Exactness
-from offsetwise.pipeline.client_windows import once, read_answer
+from offsetwise.pipeline.client_windows import once, read_answer, rows_of
 from offsetwise.pipeline.interrupting import ordered_results
-from offsetwise.pipeline.reconcile import range_sums
+from offsetwise.pipeline.reconcile import range_sums, traits_of
 from offsetwise.pipeline.records import OffsetRange
+from offsetwise.translation.identify import Records
 from offsetwise.translation.preserved import Probe
 from offsetwise.translation.search import Span
 from offsetwise.translation.windows import Cut, Reason
-from offsetwise.translation.worker import Answer, RecordQuestion, Task, written
+from offsetwise.translation.worker import Answer, RecordQuestion, Task, answer, written
 from tests.with_cases import with_cases
 
+SEED: Final = 20_261_127
 RANGES = {side: {0: OffsetRange(topic="orders", partition=0, start=0, end=100)} for side in Cluster}
 WHOLE = Span(start=0, end=10_000)
 NEAR = Span(start=900, end=1_000)
@@ -130,7 +135,10 @@ class Doubled:
 def shares_of(tasks: int, shares: int) -> list[dict[str, Any]]:
     """Return the rows of workers that double each number."""
     return [
-        {"number": share, "results": json.dumps([{"value": 2 * task} for task in range(share, tasks, shares)])}
+        {
+            "number": share,
+            "results": json.dumps([[f"t{task}", {"value": 2 * task}] for task in range(share, tasks, shares)]),
+        }
         for share in range(shares)
     ]
 
@@ -140,8 +148,9 @@ def test_results_come_in_the_order_of_their_tasks_and_no_other_rows_are_taken(
     tasks: int, at_once: int, data: st.DataObject
 ) -> None:
     shares = -(-tasks // at_once)
+    tokens = [f"t{task}" for task in range(tasks)]
     rows = data.draw(st.permutations(shares_of(tasks, shares)))
-    found = ordered_results(rows, tasks=tasks, shares=shares, kind=Doubled)
+    found = ordered_results(rows, tokens=tokens, shares=shares, kind=Doubled)
     assert [result.value for result in found] == [2 * task for task in range(tasks)]
 
     at = data.draw(st.integers(0, shares - 1))
@@ -159,7 +168,10 @@ def test_results_come_in_the_order_of_their_tasks_and_no_other_rows_are_taken(
                 {"results": None},
                 {"results": "{"},
                 {"results": "[]"},
-                {"results": json.dumps([*json.loads(one["results"]), {"value": 1}])},
+                {"results": json.dumps([*json.loads(one["results"]), ["t0", {"value": 1}]])},
+                {"results": one["results"].replace('"t', '"u', 1)},
+                {"number": True} if at == 1 else {"number": 1.0 * at},
+                *({"results": other["results"]} for other in rows if other is not one),
                 {"results": one["results"].replace("value", "other")},
                 {"results": one["results"].replace('": ', '": "x')},
             )
@@ -167,4 +179,164 @@ def test_results_come_in_the_order_of_their_tasks_and_no_other_rows_are_taken(
     )
     for lie in lies:
         with pytest.raises(WorkerError, match="Nothing was used from them"):
-            ordered_results(lie, tasks=tasks, shares=shares, kind=Doubled)
+            ordered_results(lie, tokens=tokens, shares=shares, kind=Doubled)
+
+
+def any_task(random: Random) -> tuple[Task, Answer]:
+    """Return a question, and its answer from generated logs."""
+    shift, count = random.randint(-20, 20), random.randint(3, 40)
+    question = random.choice(list(RecordQuestion))
+    old = Span(start=100, end=100 + count)
+    new = old if question is RecordQuestion.PROBE else Span(start=100 + shift, end=100 + shift + count)
+    position = random.randint(old.start, old.end)
+    task = Task(
+        question=question,
+        position=position,
+        old=old,
+        new=new,
+        old_whole=old,
+        new_whole=new,
+        until=random.choice([None, min(position + 3, old.end)]) if question is RecordQuestion.CUT else None,
+    )
+    return task, answer(task, numbered_records(old), numbered_records(new), Records())
+
+
+def numbered_records(span: Span) -> Records:
+    count = len(span)
+    return Records(
+        offsets=range(span.start, span.end),
+        timestamps=range(1_000, 1_000 + count),
+        log_append=[False] * count,
+        content=[bytes([number]) * 16 for number in range(count)],
+        masked=[None] * count,
+        key_schema=[None] * count,
+        value_schema=[None] * count,
+        headers=[()] * count,
+    )
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the path of everything inside a value of JSON."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in inner:
+        yield (*path, key)
+        yield from places(each, (*path, key))
+
+
+OTHER_VALUES: Final[tuple[Any, ...]] = (
+    *(True, False, -1, 2**63, -(2**63) - 1, 10**30, 0.5, 950.0, float("nan"), float("inf")),
+    *("950", "nan", "true", "x" * 50, [], {}, [1], {"a": 1}),
+)
+
+
+def damaged(random: Random, body: dict[str, Any]) -> None:
+    """Change, remove, add or repeat something anywhere in an answer."""
+    *above, last = random.choice([*places(body)])
+    holder: Any = functools.reduce(lambda inner, key: inner[key], above, body)
+    match random.choice(["other", "other", "removed", "more"]):
+        case "other":
+            holder[last] = random.choice(OTHER_VALUES)
+        case "removed":
+            del holder[last]
+        case _ if isinstance(holder, dict):
+            holder["more"] = 1
+        case _:
+            holder.append(holder[0])
+
+
+def test_what_is_taken_is_exactly_what_was_said() -> None:
+    """Whatever is damaged in an answer: it is refused in words, or read with every value as its own type."""
+    random, refused = Random(SEED), 0
+    for _ in range(600):
+        task, right = any_task(random)
+        text = written(right, "a")
+        assert read_answer(text, "a", task) == right
+        for _ in range(5):
+            body = json.loads(text)
+            damaged(random, body)
+            try:
+                read = read_answer(json.dumps(body), "a", task)
+            except WorkerError:
+                refused += 1
+                continue
+            assert json.dumps(json.loads(written(read, "a")), sort_keys=True) == json.dumps(body, sort_keys=True)
+    assert refused > 1_000
+
+
+NEIGHBOUR: Final[dict[str, Any]] = {
+    "old_offset": 950,
+    "new_offset": 950,
+    "timestamp_ms": 1,
+    "identity": "ab",
+    "side": "read",
+}
+IMPOSSIBLE: dict[str, Callable[[dict[str, Any]], object]] = {
+    "larger windows, after the last ones": lambda body: body["cut"].update(exactness=None, offset=None),
+    "a claim": lambda body: body["cut"].update(exactness="CLAIMED"),
+    "what only a second look shows": lambda body: body["cut"].update(reason="LOOKS_DIFFER"),
+    "a proof without a place": lambda body: body["cut"].update(offset=None),
+    "a place of nothing": lambda body: body["cut"].update(exactness="UNKNOWN"),
+    "bounds beside the place": lambda body: body["cut"].update(lo=949),
+    "bounds the wrong way round": lambda body: body["cut"].update(exactness="BOUNDED", hi=949),
+    "fewer records than none": lambda body: body["cut"].update(replay=-1),
+    "more records than offsets": lambda body: body["cut"].update(old_records=101),
+    "a size below nothing": lambda body: body.update(record_bytes=-5),
+    "a batch that ends before it begins": lambda body: body.update(batch={"start": 960, "end": 950, "same": True}),
+    "a record at the end of its window": lambda body: body["cut"].update(
+        neighbours=[NEIGHBOUR | {"new_offset": 1_000}]
+    ),
+    "a record at the raw number elsewhere": lambda body: body["cut"].update(at_raw=[NEIGHBOUR | {"new_offset": 5}]),
+}
+
+
+@with_cases("lie", IMPOSSIBLE)
+def test_what_no_records_show_is_refused_in_words(lie: str) -> None:
+    """The last of these would be asked again without end."""
+    body = json.loads(written(ANSWER, "a"))
+    IMPOSSIBLE[lie](body)
+
+    with pytest.raises(WorkerError, match="Nothing was used from them"):
+        read_answer(json.dumps(body), "a", TASK)
+
+
+COLUMNS: Final = {"task": int, "answer": str}
+TABLES: dict[str, pa.Table] = {
+    "a column more": pa.table({"task": [0], "answer": ["{}"], "more": [1]}),
+    "a column less": pa.table({"task": [0]}),
+    "another order": pa.table({"answer": ["{}"], "task": [0]}),
+    "a number that is a fraction": pa.table({"task": [0.0], "answer": ["{}"]}),
+    "a number that is a text": pa.table({"task": ["0"], "answer": ["{}"]}),
+    "a number that is none": pa.table({"task": pa.array([None], pa.int64()), "answer": ["{}"]}),
+    "a number that is a list": pa.table({"task": [[0]], "answer": ["{}"]}),
+    "an answer in bytes": pa.table({"task": [0], "answer": [b"{}"]}),
+}
+
+
+@with_cases("table", TABLES)
+def test_rows_of_another_shape_are_refused_in_words(table: str) -> None:
+    assert rows_of(pa.table({"task": [0], "answer": ["{}"]}), COLUMNS) == [{"task": 0, "answer": "{}"}]
+    with pytest.raises(WorkerError, match="Nothing was used from them"):
+        rows_of(TABLES[table], COLUMNS)
+
+
+TRAITS: Final = {"partition": 0, "timed": True, "header_names": ["a"]}
+
+
+@with_cases(
+    "rows",
+    [
+        [TRAITS, TRAITS],
+        [TRAITS | {"partition": -1}],
+        [TRAITS | {"partition": [0]}],
+        [TRAITS | {"partition": None}],
+        [TRAITS | {"timed": 1}],
+        [TRAITS | {"header_names": None}],
+        [TRAITS | {"header_names": [1]}],
+        [TRAITS | {"more": 1}],
+        [{"partition": 0}],
+    ],
+)
+def test_traits_of_records_that_nobody_counts_so_are_refused_in_words(rows: list[dict[str, Any]]) -> None:
+    assert [each.partition for each in traits_of([TRAITS])] == [0]
+    with pytest.raises(WorkerError, match="Nothing was used from them"):
+        traits_of(rows)

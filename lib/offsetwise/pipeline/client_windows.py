@@ -13,14 +13,15 @@ from pydantic import TypeAdapter, ValidationError
 from pyspark.sql import SparkSession
 
 from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachableError
-from offsetwise.model import Cluster, IsolationLevel
-from offsetwise.pipeline.interrupting import interruptible
+from offsetwise.model import Cluster, Exactness, IsolationLevel
+from offsetwise.pipeline.interrupting import exact_reader, interruptible
 from offsetwise.pipeline.spark_errors import foreign_answer, spark_errors
 from offsetwise.pipeline.windows import WINDOW_SCHEMA, LocatedTask, answer_windows, row
 from offsetwise.streams.kafka.client import consumer_configuration
 from offsetwise.streams.kafka.ranges import RangeFailure
 from offsetwise.translation.search import Span
-from offsetwise.translation.worker import Answer, LogSide, RecordQuestion, Task
+from offsetwise.translation.windows import Cut, Reason
+from offsetwise.translation.worker import RUN, Answer, LogSide, RecordQuestion, Task
 
 OFFSETS_PER_TASK: Final = 4_000
 """A Spark task for each so many, up to the number of tasks that Spark runs: starting one costs about as much."""
@@ -39,7 +40,7 @@ class _Written(Answer):
     token: str
 
 
-_WRITTEN: Final = TypeAdapter(_Written)
+_WRITTEN: Final = exact_reader(TypeAdapter(_Written), int64=True)
 
 
 def read_answer(text: object, token: str, task: Task) -> Answer:
@@ -64,6 +65,8 @@ def read_answer(text: object, token: str, task: Task) -> Answer:
         raise foreign_answer(f"no answer to whether the records are the same, or where: {task.question}")
     if any(not span.start <= offset <= span.end for span, offset in _offsets(read, task)):
         raise foreign_answer("an answer about offsets that were not to be read")
+    if (impossible := next(_contradictions(read, task), None)) is not None:
+        raise foreign_answer(f"an answer that contradicts itself: {impossible}")
     return Answer(**{each.name: getattr(read, each.name) for each in fields(Answer)})
 
 
@@ -73,14 +76,63 @@ def _offsets(read: Answer, task: Task) -> Iterator[tuple[Span, int]]:
     if cut is not None:
         ends = (cut.offset, cut.lo, cut.hi, cut.new_from)
         yield from ((task.new_whole, offset) for offset in ends if offset is not None)
-    for neighbour in (*read.kept, *(() if cut is None else cut.neighbours)):
+    for neighbour in (*read.kept, *(() if cut is None else (*cut.neighbours, *cut.at_raw))):
         for span, offset in ((task.old, neighbour.old_offset), (task.new, neighbour.new_offset)):
             if offset is not None:
                 yield span, offset
+                yield span, offset + 1  # a record lies below the end
     if batch is not None:
         yield task.new, batch.start
         yield task.new, batch.end
 
+
+def _contradictions(read: Answer, task: Task) -> Iterator[str]:
+    """Yield what no records give."""
+    most = len(task.old), len(task.new)
+    counts: list[int | None] = [read.record_bytes, read.times.back_ms, read.times.new_ahead]
+    if read.cut is not None:
+        yield from _in_cut(read.cut, task)
+        counts += _counts(read.cut)
+    if read.probe is not None:
+        seen = (read.probe.agree, read.probe.alike, read.probe.differ)
+        counts += seen
+        if sum(seen) > min(most):
+            yield "more probed than was read"
+    if any(count is not None and count < 0 for count in counts):
+        yield "a negative number of records"
+    if len(read.times.before) > RUN or read.times.new_ahead > most[1]:
+        yield "more times than records"
+    if read.batch is not None and (task.until is None or read.batch.start > read.batch.end):
+        yield "a batch that ends before it begins, or that nobody asked about"
+
+
+def _counts(cut: Cut) -> Iterator[int | None]:
+    yield from (cut.skip, cut.replay, cut.foreign_below, cut.missing, cut.aborted_visible, cut.raw_skip, cut.raw_replay)
+    yield from (cut.anchors_before, cut.anchors_after, cut.old_records, cut.new_records)
+    yield from (cut.ahead.missing, cut.ahead.duplicated, cut.ahead.foreign)
+
+
+def _in_cut(cut: Cut, task: Task) -> Iterator[str]:
+    proven, bounded = cut.exactness in _PROVEN, cut.exactness is Exactness.BOUNDED
+    if cut.exactness not in (*_PROVEN, Exactness.BOUNDED, Exactness.UNKNOWN, None):
+        yield f"{cut.exactness} from records"
+    if cut.exactness is None and task.last:
+        yield "larger windows, where there are none"
+    if cut.looks or cut.reason in _OF_DRIVER:
+        yield f"{cut.reason}, which no records show"
+    if (proven or bounded) is (cut.offset is None):
+        yield "a place without proof or bounds, or the other way round"
+    if proven and not cut.lo == cut.hi == cut.offset:
+        yield "a proven place with other bounds"
+    if bounded and (cut.lo != cut.offset or (cut.hi is not None and cut.lo is not None and cut.hi < cut.lo)):
+        yield "bounds that do not enclose their place"
+    if cut.old_records > len(task.old) or cut.new_records > len(task.new):
+        yield "more records than offsets"
+
+
+_PROVEN: Final = (Exactness.EXACT, Exactness.POSITION_EXACT)
+_OF_DRIVER: Final = (Reason.LOG_MOVED, Reason.LOOKS_DIFFER, Reason.EMPTY_PARTITION)
+"""What only who looks at whole logs can say."""
 
 _UNREAD: Final = {
     RangeFailure.REFUSED: (
@@ -140,8 +192,9 @@ def answer_by_clients(
         partial(answer_windows, consumers, salt), WINDOW_SCHEMA
     )
     with spark_errors():
-        given: list[dict[str, Any]] = interruptible(spark, answered.toArrow, watch).to_pylist()
-    return _read_answers(given, {task.number: task for tasks in asked for task in tasks})
+        given = interruptible(spark, answered.toArrow, watch)
+    rows = rows_of(given, {"task": int, "answer": str, "failed": str, "told": str})
+    return _read_answers(rows, {task.number: task for tasks in asked for task in tasks})
 
 
 def _consumers(
@@ -169,6 +222,8 @@ def _read_answers(
         question = questions.get(each["task"])
         if question is None:
             raise foreign_answer(f"one to a question {each['task']!r} that was not asked")
+        if each["failed"] is not None and each["answer"] is not None:
+            raise foreign_answer(f"an answer and a failure to question {question.number}")
         if each["failed"] is not None:
             if each["failed"] not in _UNREAD:
                 raise foreign_answer(f"a failure {str(each['failed'])[:60]!r} that it does not know")
@@ -177,6 +232,28 @@ def _read_answers(
         elif each["answer"] is not None:
             answers[question.number] = read_answer(each["answer"], question.token, question.task)
     return answers
+
+
+def rows_of(table: pa.Table, columns: Mapping[str, type]) -> list[dict[str, Any]]:
+    """Return the rows of a table that workers answered with.
+
+    Args:
+        table: The table.
+        columns: The type of every column; all but the first may be null.
+
+    Raises:
+        WorkerError: It has other columns, or values of another type.
+    """
+    if table.column_names != [*columns]:
+        raise foreign_answer(f"the columns {', '.join(table.column_names)[:200]}")
+    answered: list[dict[str, Any]] = table.to_pylist()
+    first = next(iter(columns))
+    for values in answered:
+        for name, kind in columns.items():
+            value = values[name]
+            if type(value) is not kind and (name == first or value is not None):
+                raise foreign_answer(f"a {type(value).__name__} in the column {name}")
+    return answered
 
 
 def once(numbers: Iterable[object]) -> None:

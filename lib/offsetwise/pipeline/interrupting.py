@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
@@ -12,9 +13,11 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeGuard, TypeVar
 from uuid import uuid4
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import SchemaValidator
 from pyspark.sql import SparkSession
 
 from offsetwise.errors import SparkError
+from offsetwise.model.offsets import IN_FILES_FIRST
 from offsetwise.pipeline.spark_errors import foreign_answer, spark_errors
 
 if TYPE_CHECKING:
@@ -197,48 +200,78 @@ def work_on_spark(
         WorkerError: The workers' rows are not those of these tasks.
     """
     count = -(-len(tasks) // at_once)
+    tokens = [secrets.token_hex(8) for _ in tasks]
 
     def done(batches: Iterable[Any]) -> Iterator[Any]:
         import pyarrow as pa  # noqa: PLC0415 - of the worker
 
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                results = json.dumps([asdict(one) for one in work(tasks[number::count])])  # type: ignore[call-overload]
-                yield pa.RecordBatch.from_pylist([{"number": number, "results": results}])
+                results: list[Any] = [*work(tasks[number::count])]
+                told = zip(tokens[number::count], [asdict(one) for one in results], strict=True)
+                yield pa.RecordBatch.from_pylist([{"number": number, "results": json.dumps([*told])}])
 
     table = spark.range(0, count, numPartitions=count).mapInArrow(done, "number long, results string")
     with spark_errors():
         found: list[dict[str, Any]] = interruptible(spark, table.toArrow, watch).to_pylist()
-    return ordered_results(found, tasks=len(tasks), shares=count, kind=kind)
+    return ordered_results(found, tokens=tokens, shares=count, kind=kind)
+
+
+def exact_reader(adapter: TypeAdapter[Any], *, int64: bool = False) -> SchemaValidator:
+    """Return what reads the JSON of workers: every field that they write, each value as its own type, and nothing else.
+
+    With `int64` every number fits 64 bits.
+    """
+    return SchemaValidator(_exactly(adapter.core_schema, int64=int64))
+
+
+def _exactly(schema: Any, *, int64: bool) -> Any:
+    if isinstance(schema, list):
+        return [_exactly(each, int64=int64) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if IN_FILES_FIRST in (schema.get("metadata") or {}):
+        return schema["choices"][-1]  # workers, which have no pydantic, write numbers as numbers
+    if schema.get("type") == "default":
+        return _exactly(schema["schema"], int64=int64)  # they leave no field out
+    made = {key: _exactly(each, int64=int64) for key, each in schema.items()}
+    match made.get("type"):
+        case "int":
+            made |= {"strict": True} | ({"ge": -(2**63), "le": 2**63 - 1} if int64 else {})
+        case "str" | "bool":
+            made["strict"] = True
+        case "dataclass-args":
+            made["extra_behavior"] = "forbid"
+    return made
 
 
 def ordered_results(
-    rows: Sequence[Mapping[str, Any]], *, tasks: int, shares: int, kind: type[_Result]
+    rows: Sequence[Mapping[str, Any]], *, tokens: Sequence[str], shares: int, kind: type[_Result]
 ) -> list[_Result]:
     """Check what Spark's workers answered, and put it into the order of the tasks.
 
     Args:
-        rows: One of each share: its `number`, and its `results` as JSON.
-        tasks: How many there are; share n has every task whose number leaves n when divided by `shares`.
+        rows: One of each share: its `number`, and its `results` as JSON, each behind the token of its task.
+        tokens: Of the tasks; share n has every task whose number leaves n when divided by `shares`.
         shares: How many rows there must be.
         kind: Of a result.
 
     Raises:
-        WorkerError: Rows are missing, repeated or damaged, or have too few or too many results.
+        WorkerError: Rows are missing, repeated or damaged, or have too few or too many results, or those of others.
     """
-    adapter = TypeAdapter(list[kind])  # type: ignore[valid-type] # known at run time only
+    reader = exact_reader(TypeAdapter(list[tuple[str, kind]]))  # type: ignore[valid-type] # known at run time only
     by_share: dict[int, list[_Result]] = {}
     for row in rows:
         number = row.get("number")
-        if not isinstance(number, int) or not 0 <= number < shares or number in by_share:
+        if type(number) is not int or not 0 <= number < shares or number in by_share:
             raise foreign_answer("rows that nobody asked for")
         try:
-            results = adapter.validate_json(row.get("results") or "")
+            results = reader.validate_json(row.get("results") or "")
         except ValidationError as error:
             raise foreign_answer(f"{error.error_count()} results of another shape") from error
-        if len(results) != len(range(number, tasks, shares)):
-            raise foreign_answer("another number of results than of tasks")
-        by_share[number] = results
+        if [token for token, _ in results] != [*tokens[number::shares]]:
+            raise foreign_answer("the results of other tasks, or another number of them")
+        by_share[number] = [result for _, result in results]
     if len(by_share) != shares:
         raise foreign_answer(f"{len(by_share):,} of {shares} rows")
-    return [by_share[task % shares][task // shares] for task in range(tasks)]
+    return [by_share[task % shares][task // shares] for task in range(len(tokens))]

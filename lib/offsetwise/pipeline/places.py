@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
+from typing import Final
 
 from pyspark.sql import SparkSession
 
 from offsetwise.model import IsolationLevel, TopicPartition
-from offsetwise.pipeline.client_windows import once
+from offsetwise.pipeline.client_windows import once, rows_of
 from offsetwise.pipeline.records import OffsetRange, read_records
 from offsetwise.pipeline.spark_errors import foreign_answer, spark_errors
 from offsetwise.translation.identify import Records
 from offsetwise.translation.worker import records_of
+
+_PLACE: Final = {"topic": str, "partition": int, "offset": int}
 
 
 def read_places(
@@ -38,11 +41,11 @@ def read_places(
         return {}
     with spark_errors():
         table = read_records(spark, properties, ranges, isolation=isolation, salt=salt).toArrow()
-    names = ("topic", "partition", "offset")
-    keys = [
-        (TopicPartition(topic, number), offset)
-        for topic, number, offset in zip(*(table.column(name).to_pylist() for name in names), strict=True)
-    ]
+    try:
+        rows = rows_of(table.select([*_PLACE]), _PLACE)
+    except KeyError as error:
+        raise foreign_answer(f"the columns {', '.join(table.column_names)[:200]}") from error
+    keys = [(TopicPartition(row["topic"], row["partition"]), row["offset"]) for row in rows]
     once(keys)
     if not set(keys) <= set(places):
         raise foreign_answer("records at offsets that were not to be read")

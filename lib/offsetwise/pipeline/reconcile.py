@@ -83,6 +83,7 @@ def reconcile(
         ).toArrow()
     read = {side: {each.partition: each for each in log.ranges} for side, log in zip(Cluster, (old, new), strict=True)}
     rows = range_sums(sums.to_pylist(), read, range_offsets=range_offsets)
+    _require_all(rows, {Cluster.OLD: old_traits, Cluster.NEW: new_traits})
     by_partition: defaultdict[int, list[_RangeSum]] = defaultdict(list)
     for row in rows:
         by_partition[row.partition].append(row)
@@ -190,14 +191,17 @@ def _placed(old: DataFrame, new: DataFrame, range_offsets: int) -> DataFrame:
     )
 
 
+_Number = Annotated[int, Field(ge=0, strict=True)]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Traits:
-    partition: int
-    timed: bool
+    partition: _Number
+    timed: Annotated[bool, Field(strict=True)]
     header_names: frozenset[str]
 
 
-_Number = Annotated[int, Field(ge=0, strict=True)]
+_TRAITS: Final = TypeAdapter(with_config(ConfigDict(extra="forbid"))(_Traits))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,10 +245,21 @@ def _traits(records: DataFrame) -> list[_Traits]:
         )
         .toArrow()
     )
-    return [
-        _Traits(partition=row["partition"], timed=row["timed"], header_names=frozenset(row["header_names"]))
-        for row in rows.to_pylist()
-    ]
+    return traits_of(rows.to_pylist())
+
+
+def traits_of(rows: Sequence[Mapping[str, Any]]) -> list[_Traits]:
+    """Check what Spark says of the records of each partition.
+
+    Raises:
+        WorkerError: A row has another shape, or a partition comes twice.
+    """
+    try:
+        traits = [_TRAITS.validate_python(row) for row in rows]
+    except ValidationError as error:
+        raise foreign_answer("traits of another shape") from error
+    once(each.partition for each in traits)
+    return traits
 
 
 def _header_names(traits: Iterable[_Traits]) -> frozenset[str]:
@@ -279,7 +294,6 @@ def range_sums(
     Raises:
         WorkerError: A row is not of what was to be read, comes twice, or has numbers that do not add up.
     """
-    once((row.get("cluster"), row.get("partition"), row.get("range")) for row in rows)
     sums = []
     for row in rows:
         try:
@@ -293,7 +307,19 @@ def range_sums(
         if found.both + found.missing + found.duplicated + found.foreign != found.records:
             raise foreign_answer("sums that do not add up")
         sums.append(found)
+    once((each.cluster, each.partition, each.range) for each in sums)
     return sums
+
+
+def _require_all(rows: Sequence[_RangeSum], traits: Mapping[Cluster, Sequence[_Traits]]) -> None:
+    """Go on only where exactly the partitions that hold a record were counted.
+
+    Raises:
+        WorkerError: One was not, or one that holds none was.
+    """
+    counted = {(row.cluster, row.partition) for row in rows}
+    if counted != {(side, each.partition) for side, some in traits.items() for each in some}:
+        raise foreign_answer("sums of other partitions than of those that hold records")
 
 
 def _differences(

@@ -28,7 +28,7 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 from offsetwise.errors import WorkerError
 from offsetwise.pipeline.interrupting import interruptible, over_connect
-from offsetwise.pipeline.spark_errors import spark_errors
+from offsetwise.pipeline.spark_errors import foreign_answer, spark_errors
 
 PACKAGE: Final = Path(__file__).parents[1]
 SHIPPED: Final = (
@@ -215,7 +215,10 @@ def _ask_workers(
     with spark_errors():
         asked = spark.range(0, PROBED_TASKS, numPartitions=PROBED_TASKS).select(answer("id").alias("it"))
         rows = interruptible(spark, asked.collect, watch)
-    return sorted({tuple(row.it) for row in rows})
+    answers = {row.it and tuple(row.it) for row in rows}
+    if not all(each and [type(value) for value in each] == [str, str, str, str, bool] for each in answers):
+        raise foreign_answer("one about its packages that it never gives")
+    return sorted(answers)
 
 
 def _question(needed: tuple[str, ...], names: tuple[str, ...]) -> Callable[[int], _Answer]:

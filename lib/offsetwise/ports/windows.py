@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 
 from offsetwise.model import AnyPosition
 
@@ -60,3 +61,11 @@ class Window:
     """Which counted against a quota."""
     failure: ReadFailure | None = None
     told: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse what no reading gives: it may come from a worker that is not ours."""
+        count = len(self.numbers)
+        if not count == len(self.identities) == len(self.keys) or not 0 <= self.read <= count or self.calls < 0:
+            raise ValueError("columns of different lengths, or more read than there is")
+        if any(first >= following for first, following in pairwise(self.numbers)):
+            raise ValueError("records that are not in their order")
