@@ -24,6 +24,7 @@ from offsetwise.model import (
     epoch_ms,
 )
 from offsetwise.pipeline.start import start_spark
+from offsetwise.ports.looks import SeenLog, seen_log
 from offsetwise.position import offset_of, offset_or_none
 from offsetwise.progress import Progress
 from offsetwise.streams.reader import offsets_for_times, reader_of
@@ -168,7 +169,16 @@ def _ask(scene: Scene, position: Query, offset: int) -> Ask | None:
         target=target,
         natives_excluded=scene.migration.writers is Writers.MIRROR_ONLY,
         preserving=scene.migration.link is Link.PRESERVING,
+        seen=(
+            _seen(scene, Cluster.OLD, position.topic_partition),
+            _seen(scene, Cluster.NEW, position.new_topic_partition),
+        ),
     )
+
+
+def _seen(scene: Scene, side: Cluster, at: TopicPartition) -> SeenLog:
+    snapshot = scene.old if side is Cluster.OLD else scene.new
+    return seen_log(snapshot, scene.topics[side].get(at.topic), scene.partitions[side].get(at))
 
 
 def _pending(

@@ -10,8 +10,9 @@ import pytest
 
 from offsetwise.config import ClusterConfig
 from offsetwise.lab import Lab
-from offsetwise.model import Cluster, Exactness, LogRange, TopicPartition
+from offsetwise.model import Cluster, Exactness, TopicPartition
 from offsetwise.pipeline.content import FoundPosition
+from offsetwise.ports.looks import SeenLog
 from offsetwise.streams.kafka.logs import log_ranges
 from offsetwise.translation.windows import Cut, Reason
 from tests.integration.test_content_live import PROVEN, check, tell
@@ -130,16 +131,16 @@ def test_windows_that_retention_passed_while_they_were_read_are_void_and_read_ag
     both = read_both(lab.old_bootstrap, lab.new_bootstrap, partition, "tool-passed")
     new = ClusterConfig(name="new", properties={"bootstrap.servers": lab.new_bootstrap})
 
-    def passed(side: Cluster, wanted: Sequence[TopicPartition]) -> Mapping[TopicPartition, LogRange]:
+    def passed(side: Cluster, wanted: Sequence[TopicPartition]) -> Mapping[TopicPartition, SeenLog]:
         trim(lab.new_bootstrap, "tool-passed", 100)
-        still = LogRange(log_start=0, lso=N, hw=N)
+        still = SeenLog(log_start=0, hw=N)
         return dict.fromkeys(wanted, still) if side is Cluster.OLD else log_ranges(new, wanted)
 
     found = find(lab.old_bootstrap, lab.new_bootstrap, {both: [50]}, log_ranges=passed)
     cut = _cut(found, both, 50)
     assert (cut.offset, cut.exactness, cut.ahead.missing) == (100, Exactness.POSITION_EXACT, 50)
 
-    silent = LogRange(log_start=None, lso=None, hw=None)
+    silent = SeenLog()
     bootstraps = lab.old_bootstrap, lab.new_bootstrap
     found = find(*bootstraps, {both: [50]}, log_ranges=lambda _, wanted: dict.fromkeys(wanted, silent))
     cut = _cut(found, both, 50)
@@ -147,8 +148,8 @@ def test_windows_that_retention_passed_while_they_were_read_are_void_and_read_ag
 
 
 def _by_turns(
-    lies: Cluster, says: Iterator[LogRange], honest: LogRange, side: Cluster, wanted: Sequence[TopicPartition]
-) -> Mapping[TopicPartition, LogRange]:
+    lies: Cluster, says: Iterator[SeenLog], honest: SeenLog, side: Cluster, wanted: Sequence[TopicPartition]
+) -> Mapping[TopicPartition, SeenLog]:
     return dict.fromkeys(wanted, next(says, honest) if side is lies else honest)
 
 
@@ -158,7 +159,7 @@ def test_two_looks_at_a_log_that_disagree_leave_its_positions_unknown(lab: Lab) 
         produce(bootstrap, {"tool-by-turns": copies(0, N)})
     partition = TopicPartition("tool-by-turns", 0)
     both = read_both(lab.old_bootstrap, lab.new_bootstrap, partition, "tool-by-turns")
-    honest = LogRange(log_start=0, lso=N, hw=N)
+    honest = SeenLog(log_start=0, hw=N)
 
     for side in Cluster:
         # By turns the log began somewhere else: what looks like retention first is contradicted by the next look.

@@ -128,6 +128,25 @@ def test_each_kind_of_drift_is_told_once_as_reviewed_and_now(
     assert now(**changed) == [expected]
 
 
+def test_a_log_that_begins_earlier_than_it_did_is_drift_on_both_clusters() -> None:
+    plan = drafted(None, COPY, ETL)
+    (one,) = plan.positions
+    for new, old in ((20, 100), (0, 150), (20, 150), (0, 100)):
+        reviewed = replace(one, new=replace(one.new, log_start=new), old=replace(one.old, log_start=old))
+
+        assert now(plan=replace(plan, positions=(reviewed,))) == [
+            *([(DriftKind.LOG_START_BELOW, "20", "0")] if new else []),
+            *([(DriftKind.LOG_START_BELOW, "150", "100")] if old == 150 else []),
+        ]
+
+
+@with_cases("shorter", [1, 49, 1_000])
+def test_an_old_log_that_is_shorter_than_it_was_is_drift(shorter: int) -> None:
+    cut = snapshot(Cluster.OLD, rows({"old": LogRange(log_start=100, lso=1200 - shorter, hw=1200 - shorter)}))
+
+    assert now(old=cut) == [(DriftKind.LOG_END_BELOW, "1200", str(1200 - shorter))]
+
+
 def test_a_first_commit_where_there_was_none_is_drift() -> None:
     plan = drafted(None, COPY, ETL)
     (reviewed,) = plan.requirements.groups

@@ -19,7 +19,8 @@ from offsetwise.comparison.subjects import ReadSubject, positions_of
 from offsetwise.config import load_migration
 from offsetwise.lag.alerts import alerts
 from offsetwise.lag.subject import LagSubject
-from offsetwise.model import Cluster, GroupPosition, GroupState, LogRange, PartitionState, Snapshot, TopicPartition
+from offsetwise.model import Cluster, GroupPosition, GroupState, PartitionState, Snapshot, TopicPartition
+from offsetwise.ports.looks import SeenLog
 from offsetwise.storage.object_stores import CONNECTION_STRING, _refuse_other_account
 from offsetwise.store.address import address
 from offsetwise.store.store import open_store
@@ -241,20 +242,20 @@ for words, name, now in (
     (
         "Check the broker that leads it, then run it again",
         "start_not_told_again",
-        LogRange(log_start=None, lso=9, hw=9),
+        SeenLog(hw=9),
     ),
-    ("Run it again; extend the topic's retention", "retention_passed", LogRange(log_start=500, lso=1200, hw=1200)),
+    ("Run it again; extend the topic's retention", "retention_passed", SeenLog(log_start=500, hw=1200)),
 ):
 
     @walk(COUNTING + "_check_not_passed", words, name=name)
-    def passed(scene: Scene, now: LogRange = now) -> Steps:
+    def passed(scene: Scene, now: SeenLog = now) -> Steps:
         migration, at = load_migration(sample(scene)), TopicPartition("orders", 0)
-        log: Any = SimpleNamespace(ranges=(SimpleNamespace(topic_partition=at, start=100, end=1200),))
-        found = {at: now}
+        log: Any = SimpleNamespace(topic="orders", ranges=(SimpleNamespace(topic_partition=at, start=100, end=1200),))
+        taken, found = only(plan_clusters(scene)[0], "orders"), {at: now}
         scene.patch.setattr(counting, "reader_of", lambda _: SimpleNamespace(log_ranges=lambda *_: found))
         return Steps(
-            lambda: counting._check_not_passed(migration, Cluster.OLD, log),
-            lambda: found.update({at: LogRange(log_start=100, lso=1200, hw=1200)}),
+            lambda: counting._check_not_passed(migration, Cluster.OLD, log, taken),
+            lambda: found.update({at: SeenLog(log_start=100, hw=1200)}),
         )
 
 

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from offsetwise.model import Cluster, LogRange, TopicPartition
+from offsetwise.model import Cluster, TopicPartition
 from offsetwise.pipeline.window_reader import Ask, Place, WindowReader
+from offsetwise.ports.looks import SeenLog, disagreements
 from offsetwise.position import offset_or_none
 from offsetwise.translation.preserved import Probe, places, preserved
 from offsetwise.translation.search import (
@@ -60,7 +61,7 @@ class ContentMatch:
     reader: WindowReader
     offsets_for_times: Callable[[Times], Mapping[TopicPartition, int | None]]
     """On the new cluster."""
-    log_ranges: Callable[[Cluster, Sequence[TopicPartition]], Mapping[TopicPartition, LogRange]]
+    log_ranges: Callable[[Cluster, Sequence[TopicPartition]], Mapping[TopicPartition, SeenLog]]
     """As they are now: a second look."""
     batch_ends: Mapping[Place, int] = field(default_factory=dict)
     """Where the batch that is pending at a position ends: compared with the records that are read for the position."""
@@ -121,7 +122,9 @@ class ContentMatch:
         return {
             ask: bool(given.same)
             for ask, given in answers.items()
-            if all(_still_holds(span, log) for _, span, log in logs[ask])
+            if all(
+                _still_holds(side, seen, *look) for side, seen, look in zip(Cluster, ask.seen, logs[ask], strict=True)
+            )
         }
 
     def _task(self, ask: Ask, windows: Windows) -> Task:
@@ -278,45 +281,46 @@ class ContentMatch:
         differ: dict[Ask, str] = {}
         for ask, looks in self._logs_now(asks).items():
             target = ask.target
-            told = next((clause for each in looks for clause in _disagreeing(*each)), None)
-            starts = [offset_or_none(log.log_start) for _, _, log in looks]
+            told = next(
+                (clause for each in zip(Cluster, ask.seen, looks, strict=True) for clause in _disagreeing(*each)), None
+            )
+            starts = [offset_or_none(log.log_start) for _, log in looks]
             if told is not None:
                 differ[ask] = told
             elif (
                 None in starts
-                or any(log.hw is None for _, _, log in looks)
+                or any(log.hw is None for _, log in looks)
                 or starts != [target.old.start, target.new.start]
             ):
                 spans = [
                     replace(span, start=min(span.start if start is None else start, span.end))
-                    for (_, span, _), start in zip(looks, starts, strict=True)
+                    for (span, _), start in zip(looks, starts, strict=True)
                 ]
-                passed[ask] = replace(ask, target=replace(target, old=spans[0], new=spans[1]))
+                seen = (looks[0][1], looks[1][1])
+                passed[ask] = replace(ask, target=replace(target, old=spans[0], new=spans[1]), seen=seen)
         return passed, differ
 
-    def _logs_now(self, asks: Sequence[Ask]) -> dict[Ask, tuple[tuple[str, Span, LogRange], ...]]:
-        """Ask for both logs of each position: which it is, its span as it was, and its range now."""
+    def _logs_now(self, asks: Sequence[Ask]) -> dict[Ask, tuple[tuple[Span, SeenLog], ...]]:
+        """Ask for both logs of each position: its span as it was, and the log now."""
         if not asks:
             return {}
         old = self.log_ranges(Cluster.OLD, sorted({ask.partition for ask in asks}))
         new = self.log_ranges(Cluster.NEW, sorted({ask.new_partition for ask in asks}))
-        return {
-            ask: (("old", ask.target.old, old[ask.partition]), ("new", ask.target.new, new[ask.new_partition]))
-            for ask in asks
-        }
+        return {ask: ((ask.target.old, old[ask.partition]), (ask.target.new, new[ask.new_partition])) for ask in asks}
 
 
-def _still_holds(span: Span, log: LogRange) -> bool:
+def _still_holds(side: Cluster, seen: SeenLog, span: Span, log: SeenLog) -> bool:
     start, end = offset_or_none(log.log_start), offset_or_none(log.hw)
-    return start is not None and end is not None and start <= span.start and span.end <= end
+    if start is None or end is None or next(disagreements(side, seen, log), None) is not None:
+        return False
+    return start <= span.start and span.end <= end
 
 
-def _disagreeing(side: str, first: Span, log: LogRange) -> Iterator[str]:
-    start, end = offset_or_none(log.log_start), offset_or_none(log.hw)
-    if start is not None and start < first.start:
-        yield f"the start of the {side} log was {first.start:,}, then {start:,}"
-    if end is not None and end < first.end:
-        yield f"the end of the {side} log was {first.end:,}, then {end:,}"
+def _disagreeing(side: Cluster, seen: SeenLog, look: tuple[Span, SeenLog]) -> Iterator[str]:
+    """Yield how a second look disagrees with the first one, or with what was read of the log."""
+    span, log = look
+    yield from disagreements(side, seen, log)
+    yield from disagreements(side, SeenLog(log_start=span.start, hw=span.end), log)
 
 
 def _updated(found: FoundPosition, read: Windows, given: Answer, at_time: int | None) -> FoundPosition:

@@ -11,18 +11,19 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 from offsetwise.errors import ClusterError, ClusterUnreachableError
 from offsetwise.model import Cluster, IsolationLevel, TopicPartition
-from offsetwise.pipeline.client_windows import answer_by_clients, once, read_answer
+from offsetwise.pipeline.client_windows import answer_by_clients, once, read_answer, rows_of
 from offsetwise.pipeline.interrupting import interruptible
 from offsetwise.pipeline.records import OffsetRange, read_records
 from offsetwise.pipeline.spark_errors import foreign_answer, spark_errors
 from offsetwise.pipeline.windows import LocatedTask
+from offsetwise.ports.looks import SeenLog
 from offsetwise.progress import Progress
 from offsetwise.translation.explain import ReadingWay
 from offsetwise.translation.search import SearchTarget
@@ -46,6 +47,8 @@ class Ask:
     natives_excluded: bool = False
     preserving: bool = False
     """Whether the link is stated to keep offsets: a few probes come first."""
+    seen: tuple[SeenLog, SeenLog] = field(default=(SeenLog(), SeenLog()), compare=False)
+    """Both logs as the first look showed them; what nobody told is not compared."""
 
     @property
     def place(self) -> Place:
@@ -170,14 +173,12 @@ class WindowReader:
         grouped = records.groupBy("task").applyInArrow(partial(answer_group, by_number), ANSWER_SCHEMA)
         with spark_errors():
             table = interruptible(self.spark, grouped.toArrow, watch)
-        numbers: list[Any] = table.column("task").to_pylist()
-        once(numbers)
-        if set(numbers) != by_number.keys():
-            raise foreign_answer(f"{len(set(numbers) & by_number.keys()):,} of {len(by_number):,} questions answered")
-        given = {
-            number: read_answer(text, *by_number[number])
-            for number, text in zip(numbers, table.column("answer").to_pylist(), strict=True)
-        }
+        rows = rows_of(table, {"task": int, "answer": str})
+        once(row["task"] for row in rows)
+        answered = {row["task"] for row in rows}
+        if answered != by_number.keys():
+            raise foreign_answer(f"{len(answered & by_number.keys()):,} of {len(by_number):,} questions answered")
+        given = {row["task"]: read_answer(row["answer"], *by_number[row["task"]]) for row in rows}
         return {ask: given[number] for number, (ask, _) in numbered.items()}
 
     def _records(

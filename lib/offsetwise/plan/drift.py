@@ -17,6 +17,7 @@ from offsetwise.model import (
     Cluster,
     ClusterRequirement,
     GroupBefore,
+    LogRange,
     PartitionState,
     Plan,
     Requirements,
@@ -26,7 +27,7 @@ from offsetwise.model import (
 )
 from offsetwise.plan.target import target_type
 from offsetwise.ports.stream import completed
-from offsetwise.position import needs_log, of_one_stream
+from offsetwise.position import needs_log, of_one_stream, offset_or_none
 
 
 class DriftKind(StrEnum):
@@ -41,6 +42,8 @@ class DriftKind(StrEnum):
     """Retention took the record at the planned place, or ones behind it."""
     LOG_END_BELOW = "LOG_END_BELOW"
     """The log is shorter than it was: cut, or made again."""
+    LOG_START_BELOW = "LOG_START_BELOW"
+    """The log begins earlier than it did: another log, or a broker that does not say the same twice."""
     CHECKPOINT_REPLACED = "CHECKPOINT_REPLACED"
     CHECKPOINT_MOVED = "CHECKPOINT_MOVED"
     CHECKPOINT_EDITED = "CHECKPOINT_EDITED"
@@ -121,6 +124,7 @@ def drift(
     wanted = plan.requirements
     old, new = _with_read_partitions(plan, old, wanted.old), _with_read_partitions(plan, new, wanted.new)
     made = [*_cluster(wanted.old, old, Cluster.OLD), *_cluster(wanted.new, new, Cluster.NEW), *_places(plan, new)]
+    made += [*_old_logs(plan, old)]
     made += drift_of_checkpoint(wanted.checkpoint, checkpoint, files)
     planned = {one.new_topic_partition for one in (*plan.positions, *plan.left_unset)}
     for group in wanted.groups:
@@ -202,6 +206,27 @@ def _places(plan: Plan, new: Snapshot) -> Iterator[Drift]:
             continue
         places = {one.new_offset, *(point.new for point in one.restart if point.new is not None)}
         yield from _within(key, places, one.new.hw, state, end)
+        yield from _begins(key, one.new, state)
+
+
+def _old_logs(plan: Plan, old: Snapshot) -> Iterator[Drift]:
+    """Hold the old logs against what they were: they get longer, and lose records at their start only."""
+    logs = old.partitions()
+    for one in plan.positions:
+        state = logs.get(one.topic_partition)
+        before, after = (None if each is None else offset_or_none(each.hw) for each in (one.old, state))
+        if state is None or one.old_offset is None:
+            continue
+        if before is not None and after is not None and after < before:
+            key = one.topic_partition
+            yield _drift(DriftKind.LOG_END_BELOW, f"{key} on the old cluster, log end", before, after, topic=key)
+        yield from _begins(one.topic_partition, one.old, state, where=" on the old cluster")
+
+
+def _begins(at: TopicPartition, reviewed: LogRange, now: PartitionState, *, where: str = "") -> Iterator[Drift]:
+    before, after = offset_or_none(reviewed.log_start), offset_or_none(now.log_start)
+    if before is not None and after is not None and after < before:
+        yield _drift(DriftKind.LOG_START_BELOW, f"{at}{where}, log start", before, after, topic=at)
 
 
 def _within(

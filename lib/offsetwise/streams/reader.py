@@ -12,11 +12,10 @@ from offsetwise.model import (
     AnyPosition,
     Cluster,
     IsolationLevel,
-    LogRange,
     Snapshot,
     TopicPartition,
 )
-from offsetwise.ports.looks import LogsLook
+from offsetwise.ports.looks import LogsLook, SeenLog
 from offsetwise.ports.stream import spec_of
 from offsetwise.ports.stretches import ReadStretch, Stretch
 from offsetwise.progress import Progress, unheard
@@ -84,8 +83,11 @@ class ClusterReader(Protocol):
 
     def log_ranges(
         self, config: ClusterConfig, partitions: Iterable[TopicPartition]
-    ) -> Mapping[TopicPartition, LogRange]:
-        """Return where the log of each partition begins and ends now; None where the cluster gave no answer."""
+    ) -> Mapping[TopicPartition, SeenLog]:
+        """Return where the log of each partition begins and ends now, and which log it is.
+
+        None is what the cluster did not tell.
+        """
 
 
 class ReadAgain(Protocol):

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from offsetwise.client_properties import ClientProperties
 from offsetwise.config import Migration, spark_properties
 from offsetwise.errors import ClusterError
-from offsetwise.model import Cluster, Reconciliation
+from offsetwise.model import Cluster, Reconciliation, Snapshot
 from offsetwise.pipeline.start import install_pyspark, start_spark
-from offsetwise.position import offset_of
+from offsetwise.ports.looks import disagreements, seen_log
+from offsetwise.position import offset_of, offset_or_none
 from offsetwise.progress import Progress, unheard
 from offsetwise.streams.reader import read_cluster, reader_of
 
@@ -39,10 +40,11 @@ def reconcile(migration: Migration, topic: str, *, progress: Progress = unheard)
 
     properties = spark_properties(migration)
     names = {Cluster.OLD: topic, Cluster.NEW: migration.new_topic(topic)}
-    logs = {}
+    logs: dict[Cluster, TopicLog] = {}
+    seen: dict[Cluster, Snapshot] = {}
     for side, name in names.items():
         progress(f"read the {side} cluster", 0, 1)
-        logs[side] = _topic_log(migration, side, name, properties[side])
+        logs[side], seen[side] = _topic_log(migration, side, name, properties[side])
         progress(f"read the {side} cluster", 1, 1)
     session = start_spark(migration.spark, progress, records=True)
     progress("compare every record", 0, 1)
@@ -56,12 +58,15 @@ def reconcile(migration: Migration, topic: str, *, progress: Progress = unheard)
     )
     made = interruptible(session, count, partial(progress, "compare every record", 0, 1))
     for side, log in logs.items():
-        _check_not_passed(migration, side, log)
+        _check_not_passed(migration, side, log, seen[side])
     progress("compare every record", 1, 1)
     return made
 
 
-def _topic_log(migration: Migration, side: Cluster, name: str, properties: ClientProperties) -> TopicLog:
+def _topic_log(
+    migration: Migration, side: Cluster, name: str, properties: ClientProperties
+) -> tuple[TopicLog, Snapshot]:
+    """Return what to count of a topic, and what the cluster said of it."""
     from offsetwise.pipeline.reconcile import TopicLog  # noqa: PLC0415 - PySpark takes half a second to import
     from offsetwise.pipeline.records import OffsetRange  # noqa: PLC0415 - as above
 
@@ -86,24 +91,29 @@ def _topic_log(migration: Migration, side: Cluster, name: str, properties: Clien
             f"Topic {name!r} on {config.name!r}: expected its partitions, but {why}. Nothing was compared.",
             fix="Check the topic's name; `topics` in the migration file says what it is called on the new cluster.",
         )
-    return TopicLog(properties=properties, topic=name, ranges=tuple(ranges))
+    return TopicLog(properties=properties, topic=name, ranges=tuple(ranges)), taken
 
 
-def _check_not_passed(migration: Migration, side: Cluster, log: TopicLog) -> None:
+def _check_not_passed(migration: Migration, side: Cluster, log: TopicLog, taken: Snapshot) -> None:
+    """Go on only where the logs that were read are still there, whole, and still the same.
+
+    Raises:
+        ClusterError: They are not, or nobody tells.
+    """
     config = migration.cluster(side)
+    topics, there = {each.name: each for each in taken.topics}, taken.partitions()
     ranges = reader_of(config).log_ranges(config, [each.topic_partition for each in log.ranges])
     for each in log.ranges:
         found = ranges[each.topic_partition]
-        now, end = found.log_start, found.hw
+        now, end = offset_or_none(found.log_start), offset_or_none(found.hw)
+        first = seen_log(taken, topics.get(log.topic), there.get(each.topic_partition))
+        differs = next(disagreements(side, first, found), None)
         where = f"{each.topic_partition} on {migration.cluster(side).name!r}"
         told = None
         if now is None or end is None:
             told = "but the broker did not say. Retention may have passed"
-        elif now < each.start or end < each.end:
-            told = (
-                f"and two looks differ: the log lay in [{each.start:,}, {each.end:,}), then in [{now:,}, {end:,}), and "
-                "no log start goes back nor does a log become shorter"
-            )
+        elif differs is not None:
+            told = f"and two looks differ: {differs}. No log start goes back nor does a log become shorter"
         if now is None or told is not None:
             raise ClusterError(
                 f"{where}: expected its log start and end once more after the records were read, {told}, so the counts "

@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from offsetwise.config import ClusterConfig
-from offsetwise.model import Cluster, LogRange, PartitionState, Snapshot, TopicPartition, TopicState
+from offsetwise.model import Cluster, PartitionState, Snapshot, TopicPartition, TopicState
+from offsetwise.ports.looks import SeenLog
 from tests.toys.stream.spec import RELABELLED, parse
 
 
@@ -68,7 +69,7 @@ def read_whole(
     )
 
 
-def log_ranges(config: ClusterConfig, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, LogRange]:
+def log_ranges(config: ClusterConfig, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, SeenLog]:
     found = read_whole(Cluster.OLD, config, topics=None, groups=None).whole.partitions()
-    nothing = LogRange(log_start=None, lso=None, hw=None)
-    return {key: found[key].log if key in found else nothing for key in partitions}
+    logs = {key: found[key] for key in partitions if key in found}
+    return {key: SeenLog(log_start=log.log_start, hw=log.hw, lso=log.lso) for key, log in logs.items()}

@@ -6,20 +6,20 @@ librdkafka sends one ListOffsets request per leader and call. Its negative words
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from math import ceil
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from confluent_kafka import OFFSET_INVALID, KafkaError, KafkaException
+from confluent_kafka import OFFSET_INVALID, KafkaError, KafkaException, TopicCollection
 from confluent_kafka import TopicPartition as RequestedPartition
 
 from offsetwise.client_properties import AddressedCluster
 from offsetwise.client_properties.kafka_python import ONLY_LIBRDKAFKA
 from offsetwise.errors import ClusterError
 from offsetwise.findings.logs import topic_missing
-from offsetwise.model import LogRange, LogWriter, TopicPartition
-from offsetwise.ports.looks import LogEnd, LogsLook
+from offsetwise.model import LogWriter, TopicPartition
+from offsetwise.ports.looks import LogEnd, LogsLook, SeenLog
 from offsetwise.streams.kafka.client import NO_LEADER, Client, Failure, failure
 from offsetwise.transactions.observed import UnsupportedBrokerError
 
@@ -68,10 +68,14 @@ def ask_logs(client: Client, topics: Mapping[str, Any]) -> dict[str, Asked]:
         for number, partition in metadata.partitions.items()
         if partition.leader >= 0
     ]
+    return _ask_range(client, led)
+
+
+def _ask_range(client: Client, keys: Sequence[Key]) -> dict[str, Asked]:
     return {
-        "earliest": list_offsets(client, dict.fromkeys(led, EARLIEST)),
-        "latest": list_offsets(client, dict.fromkeys(led, LATEST)),
-        "stable": list_offsets(client, dict.fromkeys(led, LATEST), committed=True),
+        "earliest": list_offsets(client, dict.fromkeys(keys, EARLIEST)),
+        "latest": list_offsets(client, dict.fromkeys(keys, LATEST)),
+        "stable": list_offsets(client, dict.fromkeys(keys, LATEST), committed=True),
     }
 
 
@@ -125,16 +129,23 @@ def offsets_for_times(
 
 def log_ranges(
     config: AddressedCluster, partitions: Iterable[TopicPartition], *, timeout_s: float = 20
-) -> dict[TopicPartition, LogRange]:
-    """Return where the log of each partition begins and ends now; None where the broker gave no answer.
+) -> dict[TopicPartition, SeenLog]:
+    """Return where the log of each partition begins and ends now, and which log it is; None where nobody answered.
 
     Raises:
         ClusterUnreachableError: No broker answered.
         ClusterAuthError: TLS, SASL or ACLs said no.
     """
     wanted = [*partitions]
-    starts, ends = _offsets(config, [dict.fromkeys(wanted, EARLIEST), dict.fromkeys(wanted, LATEST)], timeout_s)
-    return {at: LogRange(log_start=starts[at], lso=None, hw=ends[at]) for at in wanted}
+    if not wanted:
+        return {}
+    client = Client(config, timeout_s=timeout_s)
+    contacted = client.contact()
+    there = [at for at in wanted if at.partition in _numbers(contacted.topics.get(at.topic))]
+    ids = describe_topics(client, sorted({at.topic for at in there}))
+    answers = take_logs(client, _ask_range(client, there))
+    names = {topic: topic_id(client, described)[0] for topic, described in ids.items()}
+    return {at: _seen_log(at, answers, names, contacted.cluster_id or None) for at in wanted}
 
 
 def look_at_logs(
@@ -195,6 +206,49 @@ def _offsets(
         {at: answers[str(number)].get((at.topic, at.partition), _NOTHING).offset for at in wanted}
         for number, wanted in enumerate(questions)
     ]
+
+
+def _numbers(topic: Any | None) -> Collection[int]:
+    return () if topic is None else topic.partitions.keys()
+
+
+def _seen_log(
+    at: TopicPartition,
+    answers: Mapping[str, Mapping[Key, LogAnswer]],
+    ids: Mapping[str, str | None],
+    cluster_id: str | None,
+) -> SeenLog:
+    start, end, stable = (answers[kind].get(at, _NOTHING) for kind in ("earliest", "latest", "stable"))
+    return SeenLog(
+        log_start=start.offset,
+        hw=end.offset,
+        lso=stable.offset,
+        leader_epoch=end.leader_epoch,
+        topic_id=ids.get(at.topic),
+        cluster_id=cluster_id,
+    )
+
+
+def describe_topics(client: Client, names: Sequence[str]) -> dict[str, Future[Any]]:
+    """Ask for descriptions of topics, which have their ids."""
+    if not names:
+        return {}
+    asked = client.admin.describe_topics(TopicCollection([*names]), request_timeout=client.deadline.left_s())
+    return dict(asked)
+
+
+def topic_id(client: Client, described: Future[Any]) -> tuple[str | None, Failure | None]:
+    """Return the id of a topic, or why it is not known."""
+    try:
+        return _uuid_text(described.result(timeout=client.deadline.grace_s()).topic_id), None
+    except (KafkaException, TimeoutError) as failed:
+        return None, failure(failed)
+
+
+def _uuid_text(topic_id: Any) -> str | None:
+    # Kafka prints ids in the alphabet for URLs, librdkafka in the ordinary one.
+    text = str(topic_id).replace("+", "-").replace("/", "_") if topic_id is not None else ""
+    return None if text.strip("A=") == "" else text
 
 
 def _answers(client: Client, keys: Sequence[Key], future: Future[Any]) -> dict[Key, LogAnswer]:

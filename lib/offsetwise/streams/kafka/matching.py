@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final, NamedTuple
 
 from offsetwise.comparison import Scene
@@ -169,7 +169,9 @@ def read_again(
     Where nothing says with which record one begins, it begins `EDGE` offsets below the place.
     """
     found = log_ranges(config, {each.topic_partition for each in wanted})
-    logs = [replace(log, hw=log.end(isolation)) for log in (found[each.topic_partition] for each in wanted)]
+    committed = isolation is IsolationLevel.READ_COMMITTED
+    seen = (found[each.topic_partition] for each in wanted)
+    logs = [LogRange(log_start=log.log_start, lso=None, hw=log.lso if committed else log.hw) for log in seen]
     copies = TopicCopies(config=config, isolation=isolation, logs={}, own_times=False, identified=identified)
     reader = RangeReader(
         consumer_configuration(client_properties(config)) | {"isolation.level": isolation.value}, copies.record

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from offsetwise.config import ClusterConfig
-from offsetwise.model import LogRange, TopicPartition
+from offsetwise.model import TopicPartition
+from offsetwise.ports.looks import SeenLog
 from offsetwise.streams.client_process import in_a_process
 from offsetwise.streams.kafka import connection, logs, permissions, record_times, transaction_ends, transactions
 from offsetwise.streams.kafka import snapshot as snapshots
@@ -42,7 +43,7 @@ _log_ranges = in_a_process(logs.log_ranges)
 _timestamps_at = in_a_process(record_times.timestamps_at)
 
 
-def log_ranges(config: ClusterConfig, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, LogRange]:
+def log_ranges(config: ClusterConfig, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, SeenLog]:
     """Ask where logs begin and end; see `streams.reader.ClusterReader`."""
     return _log_ranges(config, tuple(partitions))
 

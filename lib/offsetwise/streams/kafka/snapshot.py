@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Self
 
-from confluent_kafka import KafkaException, TopicCollection
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exported without saying so
     ConfigResource,
     ResourceType,
@@ -36,7 +36,7 @@ from offsetwise.model import (
 )
 from offsetwise.streams.kafka.client import NO_LEADER, NOT_THERE, Client, Failure, RequestCounter, failure
 from offsetwise.streams.kafka.groups import read_groups
-from offsetwise.streams.kafka.logs import Asked, Key, LogAnswer, ask_logs, take_logs
+from offsetwise.streams.kafka.logs import Asked, Key, LogAnswer, ask_logs, describe_topics, take_logs, topic_id
 from offsetwise.streams.kafka.mirror import read_mirror
 
 CONFIGS: Final = (
@@ -205,7 +205,7 @@ class _TopicRequests:
     def send(cls, client: Client, metadata: Mapping[str, Any], names: Sequence[str]) -> Self:
         existing = {name: metadata[name] for name in names if name in metadata}
         logs = ask_logs(client, existing)
-        ids = client.admin.describe_topics(TopicCollection([*names]), **_within(client)) if names else {}
+        ids = describe_topics(client, names)
         resources = [ConfigResource(ResourceType.TOPIC, name) for name in existing]
         configs = client.admin.describe_configs(resources, **_within(client)) if existing else {}
         return cls(client=client, names=names, metadata=existing, logs=logs, descriptions=ids, configs=configs)
@@ -213,7 +213,7 @@ class _TopicRequests:
     def results(self) -> tuple[dict[str, TopicState], dict[str, Failure | None], dict[str, Failure]]:
         """Wait for the answers; return topics, failures of topics, and failures of their configurations."""
         logs = take_logs(self.client, self.logs)
-        ids = {name: _topic_id(self.client, self.descriptions[name]) for name in self.names}
+        ids = {name: topic_id(self.client, self.descriptions[name]) for name in self.names}
         failures = {name: ids[name][1] or (None if name in self.metadata else NOT_THERE) for name in self.names}
         configs = {resource.name: _config(self.client, future) for resource, future in self.configs.items()}
         states = {
@@ -244,14 +244,6 @@ def _within(client: Client) -> dict[str, float]:
     return {"request_timeout": client.deadline.left_s()}
 
 
-def _topic_id(client: Client, described: Future[Any]) -> tuple[str | None, Failure | None]:
-    """Give the id of a topic, or why it is not known."""
-    try:
-        return _uuid_text(described.result(timeout=client.deadline.grace_s()).topic_id), None
-    except (KafkaException, TimeoutError) as failed:
-        return None, failure(failed)
-
-
 def _topic_state(
     name: str,
     metadata: Any | None,
@@ -271,17 +263,15 @@ def _topic_state(
     return TopicState(name=name, id=topic_id, partitions=partitions, config=config, error=error)
 
 
-def _uuid_text(topic_id: Any) -> str | None:
-    # Kafka prints ids in the alphabet for URLs, librdkafka in the ordinary one.
-    text = str(topic_id).replace("+", "-").replace("/", "_") if topic_id is not None else ""
-    return None if text.strip("A=") == "" else text
-
-
 def _partition_state(key: Key, metadata: Any, logs: Mapping[str, Mapping[Key, LogAnswer]]) -> PartitionState:
     earliest, latest, stable = (logs[kind].get(key, _NOTHING) for kind in ("earliest", "latest", "stable"))
     leader = metadata.leader if metadata.leader >= 0 else None
     errors = (answer.error for answer in (earliest, latest, stable))
     error = NO_LEADER if leader is None else next((each for each in errors if each is not None), None)
+    if earliest.offset is not None and latest.offset is not None and earliest.offset > latest.offset:
+        begins, ends = f"begins at {earliest.offset:,}", f"ends at {latest.offset:,}"
+        error = Failure(f"its broker gave a log that {begins} and {ends}, which none does")
+        earliest = latest = stable = _NOTHING
     return PartitionState(
         partition=key[1],
         leader=leader,

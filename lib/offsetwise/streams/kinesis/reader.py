@@ -15,7 +15,6 @@ from offsetwise.findings.logs import topic_missing
 from offsetwise.model import (
     AnyPosition,
     Cluster,
-    LogRange,
     PartitionState,
     Problem,
     ShardRange,
@@ -24,6 +23,7 @@ from offsetwise.model import (
     TopicState,
     time_of,
 )
+from offsetwise.ports.looks import SeenLog, seen_log
 from offsetwise.streams.abilities import Place as AtPlace
 from offsetwise.streams.kinesis.aggregates import is_packed
 from offsetwise.streams.kinesis.at_positions import read_at
@@ -131,13 +131,13 @@ def offsets_for_times(
     return {key: at_time(time_ms) for key, time_ms in times.items()}
 
 
-def log_ranges(config: ClusterConfig, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, LogRange]:
+def log_ranges(config: ClusterConfig, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, SeenLog]:
     """Return where each shard begins and ends now; None where it is not listed any more."""
     wanted = tuple(partitions)
     names = tuple(sorted({each.topic for each in wanted}))
-    read = read_whole(Cluster.OLD, config, topics=names, groups=()).whole.partitions()
-    nothing = LogRange(log_start=None, lso=None, hw=None)
-    return {key: read[key].log if key in read else nothing for key in wanted}
+    snapshot = read_whole(Cluster.OLD, config, topics=names, groups=()).whole
+    topics, there = {each.name: each for each in snapshot.topics}, snapshot.partitions()
+    return {key: seen_log(snapshot, topics.get(key.topic), there.get(key)) for key in wanted}
 
 
 def timestamps_at(config: ClusterConfig, places: Iterable[AtPlace]) -> Mapping[AtPlace, int | None]:
