@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any
+from random import Random
+from typing import Any, Final
 
 import pytest
 from hypothesis import given
@@ -25,6 +28,7 @@ from offsetwise.model import (
     OffsetReset,
     Plan,
     Start,
+    Target,
     TopicPartition,
 )
 from offsetwise.plan.drift import DriftKind, drift
@@ -33,7 +37,7 @@ from offsetwise.plan.reading import read_plan
 from offsetwise.plan.request import StartChoice, Unset
 from offsetwise.plan.target import target_type
 from offsetwise.translation.resolve import Match, Query, resolve
-from tests.commands import call
+from tests.commands import Ran, call
 from tests.plan.scene import COPY, ETL, comparison, drafted, grouped, migration, override, rows, snapshot
 from tests.with_cases import with_cases
 
@@ -279,3 +283,136 @@ class TestTheMigrationFile:
         assert self.load(tmp_path, "[a, a]").group_names == ("a",)
         with pytest.raises(ConfigError, match="several that differ for 'a'"):
             self.load(tmp_path, "[a, {name: a, job: {auto_offset_reset: latest}}]")
+
+
+class TestAPositionsFile:
+    """Its system begins by a setting of its own where the file has no position: nobody guesses that either."""
+
+    SHAPES: Final[dict[str, Callable[[Sequence[int]], str]]] = {
+        "kafka-consumer-groups-csv": lambda numbers: "".join(f"orders,{number},10\n" for number in numbers),
+        "connect-offsets": lambda numbers: json.dumps(
+            {
+                "offsets": [
+                    {
+                        "partition": {"kafka_topic": "orders", "kafka_partition": number},
+                        "offset": {"kafka_offset": 10},
+                    }
+                    for number in numbers
+                ]
+            }
+        ),
+        "hudi": lambda numbers: ",".join(["orders", *(f"{number}:10" for number in numbers)]),
+        "spark-starting-offsets": lambda numbers: json.dumps({"orders": {str(number): 10 for number in numbers}}),
+    }
+
+    def draft(
+        self, folder: Path, shape: str, numbers: Sequence[int], *, reset: str | None, unset: str | None, target: str
+    ) -> tuple[Ran, dict[str, Any]]:
+        """Draft from a file with these partitions of a topic of three, each decided, as nothing reads records here."""
+        (folder / "filed").write_text(self.SHAPES[shape](numbers))
+        for side in Cluster:
+            taken = snapshot(side, rows(*({"partition": number, "new": NEW, "old": NEW} for number in range(3))))
+            (folder / f"{side}.json").write_text(files.dump(taken))
+        job = "" if reset is None else f", job: {{auto_offset_reset: {reset}}}"
+        (folder / "m.yaml").write_text(
+            "name: m\nsource: {name: old, properties: {bootstrap.servers: 'a:1'}}\n"
+            "target: {name: new, properties: {bootstrap.servers: 'b:1'}}\n"
+            f"groups: [etl]\npositions: [{{name: filed, file: ./filed, shape: {shape}, belongs_to: old{job}}}]\n"
+        )
+        of = ("--migration", folder / "m.yaml", "--checkpoint", "filed")
+        read = ("--snapshots", folder / "old.json", folder / "new.json")
+        compared = call("compare", *of, *read, "--no-content", "--json")
+        (folder / "comparison.json").write_text(compared.out)
+        out = folder / "plan.json"
+        out.unlink(missing_ok=True)
+        ran = call(
+            *("draft", *of, *read, "--comparison", folder / "comparison.json", "--target", target),
+            *(part for number in numbers for part in ("--override", f"orders:{number}=10")),
+            *("--reason", "as it was", "--author", "ada", "--out", out, "--json"),
+            *(() if unset is None else ("--set", f"unset={unset}")),
+        )
+        return ran, json.loads(compared.out)
+
+    @with_cases("shape", SHAPES)
+    def test_begins_nothing_that_it_lacks_unless_somebody_says_how(self, shape: str, tmp_path: Path) -> None:
+        begins = {"earliest": 10, "latest": 60}
+        every = [
+            *product(
+                ((0,), (1, 2), (0, 1, 2)),
+                (None, "earliest", "latest", "none"),
+                (None, "leave"),
+                ("positions-file", "consumer-group:etl"),
+            )
+        ]
+        for numbers, reset, unset, target in Random(shape).sample(every, 14):
+            ran, compared = self.draft(tmp_path, shape, numbers, reset=reset, unset=unset, target=target)
+            lacking = {0, 1, 2} - {*numbers}
+            told = {each["partition"]: each["code"] for each in compared["findings"] if each["severity"] == "blocks"}
+            assert {at for at, code in told.items() if code == "NO_COMMIT"} == (set() if reset in begins else lacking)
+            assert "NEW_PARTITION" not in {each["code"] for each in compared["findings"]}
+            left = lacking if unset else set()
+            whole = left and shape == "spark-starting-offsets" and target == "positions-file"
+            if (lacking and not unset and reset not in begins) or whole:
+                problem = ran.refused()["problem"]
+                assert ("a position for" if whole else f"NO_COMMIT: orders-{min(lacking)}") in problem
+                continue
+            plan = ran.answered()
+            assert {each["partition"] for each in plan.get("left_unset", ())} == left
+            assert {each["partition"]: int(each["new_offset"]) for each in plan["positions"]} == (
+                dict.fromkeys(numbers, 10) | ({} if left or not lacking else dict.fromkeys(lacking, begins[str(reset)]))
+            )
+
+
+def test_a_group_whose_commits_were_read_in_part_is_not_compared(tmp_path: Path) -> None:
+    """A commit that was not read is not one that is missing: where the group begins there nobody may decide so."""
+    compared = grouped(*rows({}, UNSET)).partitions
+    for side in Cluster:
+        taken = snapshot(side, compared)
+        (group,) = taken.groups
+        failed = replace(group, error="the broker did not answer in time for 1 of its partitions")
+        (tmp_path / f"{side}.json").write_text(
+            files.dump(replace(taken, groups=(failed if side is Cluster.OLD else group,)))
+        )
+    for reset in (None, "earliest", "latest", "none"):
+        job = "" if reset is None else f", job: {{auto_offset_reset: {reset}}}"
+        (tmp_path / "m.yaml").write_text(
+            "name: m\nsource: {name: old, properties: {bootstrap.servers: 'a:1'}}\n"
+            f"target: {{name: new, properties: {{bootstrap.servers: 'b:1'}}}}\ngroups: [{{name: etl{job}}}]\n"
+        )
+        ran = call(
+            *("compare", "--migration", tmp_path / "m.yaml", "--group", "etl", "--no-content", "--json"),
+            *("--snapshots", tmp_path / "old.json", tmp_path / "new.json"),
+        )
+
+        problem = ran.refused()["problem"]
+        assert "it could not be read: the broker did not answer in time for 1 of its partitions" in problem
+
+
+@with_cases("target", ["etl", "another"])
+@with_cases("committed", [(), (1,), (1, 2)])
+def test_where_a_group_has_a_commit_on_the_new_cluster_alone_it_begins_there(
+    committed: tuple[int, ...], target: str
+) -> None:
+    """What is left unset begins at that commit, and not where auto.offset.reset says."""
+    compared = grouped(*rows({}, UNSET, UNSET))
+    new = snapshot(Cluster.NEW, compared.partitions)
+    offsets = tuple(GroupOffset(topic="orders", partition=number, offset=40 + number) for number in committed)
+    groups = (replace(new.groups[0], name=target, offsets=offsets), *(new.groups if target != "etl" else ()))
+    plan = drafted(
+        compared,
+        Target(kind="consumer-group", group=target),
+        new=replace(new, groups=groups),
+        with_migration=stated(None),
+        unset=Unset.LEAVE,
+    )
+
+    told = " ".join(plan.gives_up)
+    for number in (1, 2):
+        begins = (
+            f"orders-{number}, without a commit on the old cluster: {target} has committed {40 + number} on the new"
+        )
+        assert (begins in told) is (number in committed)
+    by_setting = [each for each in plan.gives_up if "auto.offset.reset" in each]
+    assert [f"orders-{number}" in " ".join(by_setting) for number in (1, 2)] == [
+        number not in committed for number in (1, 2)
+    ]

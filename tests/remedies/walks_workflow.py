@@ -59,6 +59,18 @@ def group_without_offsets(scene: Scene) -> Steps:
     return Steps(compared(path, "--group", "orders-etll"), lambda: None, compared(path, "--group", "orders-etl"))
 
 
+@walk(SCENES + "_check_group", "Grant DESCRIBE on the group")
+def group_that_was_read_in_part(scene: Scene) -> Steps:
+    path = sample(scene)
+    old = path.with_name("old.json")
+    whole = old.read_text(encoding="utf-8")
+    body = json.loads(whole)
+    for group in body["groups"]:
+        group["error"] = "the user is not authorised (GROUP_AUTHORIZATION_FAILED) for 1 of its partitions"
+    old.write_text(json.dumps(body), encoding="utf-8")
+    return Steps(compared(path, "--group", "orders-etl"), lambda: old.write_text(whole, encoding="utf-8"))
+
+
 @walk(SCENES + "_checkpoint", "Look at it: offsetwise inspect")
 def checkpoint_without_positions(scene: Scene) -> Steps:
     path = sample(scene)

@@ -33,7 +33,7 @@ from offsetwise.model import (
     epoch_ms,
 )
 from offsetwise.ports.stream import Translate, spec_of
-from offsetwise.position import offset_of
+from offsetwise.position import offset_of, offset_or_none
 from offsetwise.translation.belongs import PositionStanding
 from offsetwise.translation.mirror import Flow, SyncIndex, find_flow, mirror_candidates
 from offsetwise.translation.old_log import only_place
@@ -290,6 +290,7 @@ def _position(scene: Scene, source: str, topic: str, partition: int) -> Query:
         isolation=scene.migration.isolation_level,
         oldest=scene.oldest,
         of_group=scene.subject.group is not None,
+        of_file=scene.subject.of_file,
         auto_offset_reset=scene.subject.traits.auto_offset_reset,
     )
 
@@ -300,7 +301,9 @@ def _span(log: LogRange | None, isolation: IsolationLevel) -> Span | None:
     end = log.end(isolation)
     if end is None:
         return None
-    start = offset_of(log.log_start)
+    start, highest = offset_of(log.log_start), offset_or_none(log.hw)
+    if highest is not None and highest < start:
+        return None  # no log ends before it begins
     return Span(start=start, end=max(offset_of(end), start))
 
 
@@ -313,6 +316,7 @@ def _judged(scene: Scene, match: Match, belongs_to: BelongsTo) -> tuple[Partitio
             old_topic=scene.topics[Cluster.OLD].get(position.topic),
             new_topic=scene.topics[Cluster.NEW].get(position.new_topic),
             of_group=position.of_group,
+            of_file=position.of_file,
             job=scene.subject.traits,
             isolation=position.isolation,
             link=scene.migration.link,

@@ -74,6 +74,11 @@ class ReadSubject(Subject):
         )
 
     @property
+    def of_file(self) -> bool:
+        """Whether its positions stand in a file, and a setting says where it begins in other partitions."""
+        return self.read is not None and self.read.details.begins_by_setting
+
+    @property
     def groups(self) -> tuple[str, ...]:
         """The groups that belong to it: itself, or the one that the checkpoint's job commits to."""
         return tuple(name for name in (self.group, self.traits.commits_to) if name is not None)

@@ -82,6 +82,8 @@ class Case:
     """What the job reads of logs."""
     of_group: bool = False
     """Whether a consumer group is compared."""
+    of_file: bool = False
+    """Whether positions of a file are, whose job begins by a setting of its client where it has none."""
     reasons: frozenset[str] = frozenset()
     """Reasons of the translation, by name; `NOT_YET_MIRRORED` is looked for."""
     missing: int | None = None

@@ -191,7 +191,7 @@ def chosen_at_start(problem: Problem) -> bool:
 def new_partition(case: Case) -> Iterator[str]:
     """The job has no position for a partition that the new topic has."""
     row = case.row
-    if row.old_offset is not None or case.of_group or case.starts_at is not None:
+    if row.old_offset is not None or case.of_group or case.of_file or case.starts_at is not None:
         return
     start = "its start" if row.new.log_start is None else f"its start, {row.new.log_start:,}"
     yield (f"The job has no position for {row.new_topic_partition}; it would begin at {start}.")
@@ -202,18 +202,26 @@ def new_partition(case: Case) -> Iterator[str]:
     severity=Severity.BLOCKS,
     title="The group has no commit in a partition",
     remedy="Decide where the group begins there: `draft --override TOPIC:PARTITION=OFFSET --reason TEXT`, or "
-    "`draft --set unset=leave` to write nothing there; or state `auto_offset_reset` in the migration file, "
-    "`groups: [{name: GROUP, job: {auto_offset_reset: latest}}]`, and compare again.",
+    "`draft --set unset=leave` to write nothing there; or state `auto_offset_reset` of the group, or of "
+    "the positions file, in the migration file, `groups: [{name: GROUP, job: {auto_offset_reset: latest}}]`, and "
+    "compare again.",
     rank=185,
     overridable=True,
 )
 def no_commit(case: Case) -> Iterator[str]:
-    """The group has committed nothing for a partition, and where its client begins there is not stated."""
+    """The job has no commit in a partition, or no position in its file, and where its client begins is not stated."""
     row = case.row
-    if row.old_offset is not None or not case.of_group:
+    if row.old_offset is not None or not (case.of_group or case.of_file):
         return
     reset = case.job.auto_offset_reset
     if reset in (OffsetReset.EARLIEST, OffsetReset.LATEST):
+        return
+    nothing = "The group has committed nothing" if case.of_group else "The job has no position in its file"
+    if case.new_commit is not None:
+        yield (
+            f"{nothing} for {row.topic_partition} on the old cluster. On the new one it has committed "
+            f"{case.new_commit.offset:,} there, and begins at that where nothing else is written."
+        )
         return
     states = "is not stated" if reset is None else f"is stated as {reset}: the client fails"
     start, end = row.new.log_start, row.new.hw
@@ -226,7 +234,7 @@ def no_commit(case: Case) -> Iterator[str]:
         else f": earliest reads up to {many(held, 'record')} of the new log, latest none of them"
     )
     yield (
-        f"The group has committed nothing for {row.topic_partition}. Where it begins there is its client's "
+        f"{nothing} for {row.topic_partition}. Where it begins there is its client's "
         f"auto.offset.reset, which {states}{cost}."
     )
 

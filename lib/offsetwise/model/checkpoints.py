@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import ClassVar, Final, Self
 
 from offsetwise.model.closed_sets import NamingStrategy
 from offsetwise.model.clusters import ShardRange
@@ -160,6 +160,10 @@ class Details:
     Each engine has its own fields in a class of its own (`engines.engine.Engine.details`). Here is what every stage may
     ask of any of them, with the answers of an engine that has nothing of the kind.
     """
+
+    begins_by_setting: ClassVar[bool] = False
+    """Whether a setting of the job's client, `auto.offset.reset`, says where it begins in a partition that it has no
+    position for; the engine has no rule of its own then."""
 
     @property
     def last_planned_batch(self) -> int | None:

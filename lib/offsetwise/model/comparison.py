@@ -294,6 +294,11 @@ class Comparison(OfSubject):
         return self.kept_by(self.group)
 
     @property
+    def begins_by_setting(self) -> bool:
+        """Whether a setting of the job's client says where it begins without a position; of a group it does."""
+        return self.checkpoint is None or self.checkpoint.details.begins_by_setting
+
+    @property
     def snapshots(self) -> tuple[Snapshot, Snapshot]:
         """The old and the new cluster as they were read for it.
 

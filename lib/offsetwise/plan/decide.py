@@ -54,10 +54,10 @@ class Grounds:
     """The new cluster's partitions."""
     overrides: Mapping[TopicPartition, Override]
     starts: Mapping[str, StartChoice]
-    of_group: bool
-    """Whether a consumer group keeps the positions."""
+    begins_by_setting: bool
+    """Whether a setting of the job's client says where it begins without a position: of a group, and of a file."""
     unset: Unset | None
-    """What to do where it has no commit."""
+    """What to do there."""
     keeps_pending: bool
     """Whether the pending batch is written too, so that both its ends count."""
     passed: Mapping[tuple[str, str, int], int]
@@ -104,7 +104,7 @@ def grounds_of(
         logs=new.partitions(),
         overrides=overrides,
         starts=starts,
-        of_group=comparison.group is not None,
+        begins_by_setting=comparison.begins_by_setting,
         unset=request.unset,
         keeps_pending=keeps_pending,
         passed={} if request.rewind_to is None else dict(_passed(comparison)),
@@ -131,9 +131,9 @@ def decide(row: PartitionComparison, on: Grounds) -> tuple[PlannedPosition | Non
 
 
 def is_left_unset(row: PartitionComparison, on: Grounds) -> bool:
-    """Tell whether nothing is written for a partition, because the group has no commit there and a person said so."""
+    """Tell whether nothing is written for a partition, because the job has no position there and a person said so."""
     decided = row.topic_partition in on.overrides or row.topic in on.starts
-    return on.of_group and row.old_offset is None and on.unset is Unset.LEAVE and not decided
+    return on.begins_by_setting and row.old_offset is None and on.unset is Unset.LEAVE and not decided
 
 
 def _check_decision(subject: str, *, known: bool, twice: bool, reason: str) -> None:
@@ -218,9 +218,9 @@ def _translated(row: PartitionComparison, on: Grounds) -> PlannedPosition | None
 
 def _new_partition(row: PartitionComparison, on: Grounds) -> PlannedPosition | None:
     ends = on.ends(row.new_topic, row.partition)
-    if ends is None or (on.of_group and not on.job.states_reset) or no_position.code in row.findings:
+    if ends is None or (on.begins_by_setting and not on.job.states_reset) or no_position.code in row.findings:
         return None
-    if on.of_group and on.job.auto_offset_reset is OffsetReset.LATEST:
+    if on.begins_by_setting and on.job.auto_offset_reset is OffsetReset.LATEST:
         below = offset_of(ends[1]) - offset_of(ends[0])
         return _position(
             row, on, new_offset=ends[1], start=Start.LATEST, method=Method.NONE, replay=0, skip=below, proof=False
@@ -330,7 +330,7 @@ def _against(row: PartitionComparison, on: Grounds) -> Iterator[Problem]:
     if row.old_offset is None:
         if on.ends(row.new_topic, row.partition) is None:
             yield partition_missing.problem(f"{name}: the new cluster did not say where its log starts.")
-        elif on.of_group and not on.job.states_reset:
+        elif on.begins_by_setting and not on.job.states_reset:
             yield no_commit.problem(f"{name}: {row.evidence.reason}")
         return
     if row.new_offset is None or row.exactness in (Exactness.UNKNOWN, Exactness.CLAIMED):

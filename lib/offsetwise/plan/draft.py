@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final
 
 from offsetwise.config import JobTraits, Migration
@@ -210,7 +211,7 @@ def _put_together(
         findings=(*comparison.findings, *settled.skew, *(() if request.sink is None else request.sink.findings)),
         prediction=replace(foretold, told=in_words(foretold.told, migration.terms)),
         keeps=way.keeps,
-        gives_up=(*way.gives_up, *(in_words(each, migration.terms) for each in _given_up(settled))),
+        gives_up=(*way.gives_up, *(in_words(each, migration.terms) for each in _given_up(settled, request))),
         totals=totals_of(positions),
         dropped_batch=settled.dropped if settled.edits_checkpoint and not rewound else None,
         transactions=settled.ended,
@@ -318,17 +319,36 @@ def stated_of(job: JobTraits, request: DraftRequest) -> StatedJob:
     )
 
 
-def _given_up(settled: _Settled) -> Iterator[str]:
+def _given_up(settled: _Settled, request: DraftRequest) -> Iterator[str]:
     if settled.dropped is not None and settled.edits_checkpoint:
         yield f"batch {settled.dropped}, which carries the other cluster's numbers: it is left out"
     positions, left_unset = settled.positions, settled.left_unset
     chosen = sum(position.override is not None for position in positions)
     if chosen:
         yield f"the proof of {chosen:,} position{'s' if chosen > 1 else ''} that people decided"
-    if left_unset:
-        partitions = ", ".join(str(each.topic_partition) for each in left_unset[:NAMED])
-        more = f" and {len(left_unset) - NAMED:,} more" if len(left_unset) > NAMED else ""
+    stands = _standing(settled, request)
+    begin_by_setting = [each for each in left_unset if each.new_topic_partition not in stands]
+    if begin_by_setting:
+        partitions = ", ".join(str(each.topic_partition) for each in begin_by_setting[:NAMED])
+        more = f" and {len(begin_by_setting) - NAMED:,} more" if len(begin_by_setting) > NAMED else ""
         yield f"any offset of {partitions}{more}, without a commit: the client's auto.offset.reset decides there"
+    for at, told in islice(stands.items(), NAMED):
+        yield f"any offset of {at}, without a commit on the old cluster: {told}"
+    if len(stands) > NAMED:
+        yield f"any offset of {len(stands) - NAMED:,} more partitions with a commit on the new cluster alone"
+
+
+def _standing(settled: _Settled, request: DraftRequest) -> dict[TopicPartition, str]:
+    """Return where groups begin that are written to and have a commit in a partition that is left unset."""
+    left = {each.new_topic_partition for each in settled.left_unset}
+    groups = (settled.on.new.group(name) for name in groups_of(request.targets))
+    return {
+        at: f"{group.name} has committed {each.offset:,} on the new one, and begins there"
+        for group in groups
+        if group is not None
+        for each in group.offsets
+        if (at := each.topic_partition) in left
+    }
 
 
 def _requirements(comparison: Comparison, request: DraftRequest) -> Requirements:

@@ -87,8 +87,11 @@ def contradictions(plan: Plan) -> Iterator[str]:
 
 
 def _left_unset(plan: Plan) -> Iterator[str]:
-    if plan.left_unset and plan.requirements.old_group is None:
-        yield "it leaves partitions unset, and is of no consumer group"
+    required = plan.requirements
+    of_group = required.checkpoint is None and required.old_group is not None
+    of_file = required.checkpoint is not None and engine_of(required.engine).details.begins_by_setting
+    if plan.left_unset and not of_group and not of_file:
+        yield "it leaves partitions unset, and is of a job that begins them itself"
     known = {one.topic_partition for one in plan.positions}
     for unset in plan.left_unset:
         if unset.topic_partition in known:

@@ -56,7 +56,7 @@ class StartChoice:
 
 
 class Unset(StrEnum):
-    """What to do about the partitions that a consumer group has no commit for."""
+    """What to do about the partitions that a group has no commit for, or a positions file no position."""
 
     LEAVE = "leave"
     """Write nothing: the client's `auto.offset.reset` decides."""
@@ -89,7 +89,7 @@ class DraftRequest:
     """By partition of the old cluster."""
     starts: tuple[StartChoice, ...] = ()
     unset: Unset | None = None
-    """Of a group's partitions without a commit, those that nobody decided otherwise about."""
+    """Of the partitions without a commit or a position, those that nobody decided otherwise about."""
     settlements: tuple[SettlementChoice, ...] = ()
     sink_topics: tuple[str, ...] = ()
     """Topics of the sink to look at for transactions, beside those that open ones name."""
@@ -225,9 +225,9 @@ def check_readings(comparison: Comparison, migration: Migration, request: DraftR
     ):
         if wanted != found:
             raise unfit(f"one {name}", f"{wanted!r} and {found!r}", fix="Compare again, and draft from that.")
-    if request.unset is not None and comparison.group is None:
+    if request.unset is not None and not comparison.begins_by_setting:
         found = "the checkpoint of a job that begins new partitions itself"
-        raise unfit("unset for a consumer group", found, fix="Leave --set unset out.")
+        raise unfit("unset for a consumer group or a positions file", found, fix="Leave --set unset out.")
     if not comparison.partitions:
         why = next((f". {each.message}" for each in comparison.findings if each.severity is Severity.BLOCKS), "")
         raise unfit("partitions to plan", f"none{why}", fix="Compare a checkpoint or a group that has positions.")

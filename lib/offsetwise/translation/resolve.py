@@ -58,6 +58,8 @@ class Query(OfTwins):
     """What is processed for certain, where the engine writes `offset` for several positions; None where it does not."""
     of_group: bool = False
     """Whether a consumer group keeps it: where one begins without a commit is its client's setting."""
+    of_file: bool = False
+    """Whether it is one of a positions file, whose job likewise begins elsewhere by its client's setting."""
     auto_offset_reset: OffsetReset | None = None
     """That setting, where it is stated."""
     exact: AnyPosition | None = None
@@ -170,7 +172,7 @@ def _start(position: Query, old: LogRange, new: LogRange) -> PartitionComparison
 
 
 def _without_position(row: PartitionComparison, position: Query) -> PartitionComparison:
-    if position.of_group:
+    if position.of_group or position.of_file:
         return _without_commit(row, position)
     start = row.new.log_start if row.new.log_start is None else position.oldest or row.new.log_start
     return replace(
@@ -195,16 +197,15 @@ def _without_commit(row: PartitionComparison, position: Query) -> PartitionCompa
         None: "nobody has stated",
         OffsetReset.NONE: f"the migration file states as {OffsetReset.NONE}: the client fails",
     }.get(reset, f"the migration file states as {reset}")
+    nothing = "The group has committed nothing" if position.of_group else "The job has no position in its file"
+    where = "where auto.offset.reset says, which"
     return replace(
         row,
         new_offset=start,
         exactness=Exactness.UNKNOWN if start is None else Exactness.CLAIMED,
         method=Method.EARLIEST if reset is OffsetReset.EARLIEST and start is not None else Method.NONE,
         bounds=(start, start),
-        evidence=Evidence(
-            reason=f"The group has committed nothing for {position.topic_partition}. It begins there where "
-            f"auto.offset.reset says, which {states}."
-        ),
+        evidence=Evidence(reason=f"{nothing} for {position.topic_partition}. It begins there {where} {states}."),
     )
 
 
@@ -281,7 +282,9 @@ def _replaced(row: PartitionComparison, offset: AnyPosition, match: Match) -> Pa
 
 def _by_content(row: PartitionComparison, offset: AnyPosition, match: Match, cut: Cut) -> PartitionComparison:
     exactness = cut.exactness or Exactness.UNKNOWN
-    claim = _best_claim(match.candidates) if exactness is Exactness.UNKNOWN and _may_claim(cut) else None
+    # Where records contradict a claim, or show that the copy is not there, no claim stands.
+    may_claim = exactness is Exactness.UNKNOWN and cut.reason is Reason.FEW_ANCHORS
+    claim = _best_claim(match.candidates) if may_claim else None
     counted = exactness in (Exactness.EXACT, Exactness.POSITION_EXACT, Exactness.BOUNDED) and cut.replay is not None
     row = replace(
         row,
@@ -335,14 +338,11 @@ def _why_not(position: Query, offset: AnyPosition) -> str:
             return f"The {side} cluster has no {where}."
         if log.log_start is None or log.hw is None:
             return f"The {side} cluster did not give the log of {where}."
+        if log.hw < log.log_start:
+            return f"The {side} cluster gave a log of {where} that begins at {log.log_start:,} and ends at {log.hw:,}."
     if position.old is not None and position.old.hw is not None and offset > position.old.hw:
         return f"{offset:,} lies past the end of the old log, {position.old.hw:,}: it was not read from there."
     return ""
-
-
-def _may_claim(cut: Cut) -> bool:
-    """Where records contradict a claim, or show that the copy is not there, no claim stands."""
-    return cut.reason is Reason.FEW_ANCHORS
 
 
 def _best_claim(candidates: tuple[Candidate, ...]) -> Candidate | None:

@@ -300,12 +300,17 @@ def _check_group(scene: Scene) -> None:
             fix="A share group begins on the new cluster where its share.auto.offset.reset says: set that there before "
             "its first member joins. Name a consumer group here, whose offsets have not expired.",
         )
-    if found is None or not found.offsets:
-        why = (
-            f"it could not be read: {found.error}" if found is not None and found.error else "it has committed nothing"
-        )
+    group = f"Group {name!r} on {scene.old.name!r}"
+    if found is not None and found.error:
+        # A commit that was not read is not one that is missing.
         raise ClusterError(
-            f"Group {name!r} on {scene.old.name!r}: expected committed offsets, but {why}. Nothing was compared.",
+            f"{group}: expected all its committed offsets, but it could not be read: {found.error}. Nothing was "
+            "compared.",
+            fix="Grant DESCRIBE on the group and its topics, or compare again when all brokers answer.",
+        )
+    if found is None or not found.offsets:
+        raise ClusterError(
+            f"{group}: expected committed offsets, but it has committed nothing. Nothing was compared.",
             fix="Check the group's name, and that its offsets have not expired.",
         )
 

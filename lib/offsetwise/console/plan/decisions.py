@@ -75,7 +75,7 @@ def draw(frozen: Frozen, work: Work, made: Drafted | None, *, by: str | None) ->
     if by is None:
         st.markdown(f":gray[Deciding is off: {terms.said(_OFF)}]")
     _topics(rows, work, by)
-    if frozen.comparison.group is not None:
+    if frozen.comparison.begins_by_setting:
         _without_commit(rows, work, by)
     _decided(work, by)
 
@@ -246,7 +246,7 @@ def _topics(rows: Sequence[PartitionComparison], work: Work, by: str | None) -> 
 
 
 def _without_commit(rows: Sequence[PartitionComparison], work: Work, by: str | None) -> None:
-    """Offer to write nothing for partitions that the group has no commit for."""
+    """Offer to write nothing for partitions that the group has no commit for, or the file no position."""
     unset = [row for row in rows if row.old_offset is None]
     if unset:
         st.checkbox(

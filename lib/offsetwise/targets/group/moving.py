@@ -34,12 +34,13 @@ def _predict(comparison: Comparison, rows: Rows) -> Prediction:
 
 
 class GroupSettings(Settings):
-    """What a person decides about partitions that a group has no commit for."""
+    """What a person decides about partitions that a group has no commit for, or a positions file no position."""
 
     options = {"--unset": "unset"}  # noqa: RUF012 - a class variable, as `Settings` declares it
 
     unset: Literal["leave"] | None = Field(
-        default=None, description="write nothing for partitions that the group has no commit for"
+        default=None,
+        description="write nothing for partitions without a commit of the group, or a position in the file",
     )
 
 

@@ -6,11 +6,18 @@ from typing import Final
 
 from offsetwise.model import Comparison, Prediction
 from offsetwise.plan.moving import Moving
-from offsetwise.plan.predict import Rows, by_numbers
+from offsetwise.plan.predict import Rows, besides, by_numbers, damage, first
+from offsetwise.targets.group.moving import GroupSettings
+
+_BEGINS: Final = "The job starts"
 
 
-def _predict(comparison: Comparison, rows: Rows) -> Prediction:  # noqa: ARG001 - as every engine's
-    return by_numbers(rows, "The job starts")
+def _predict(comparison: Comparison, rows: Rows) -> Prediction:
+    unset = first(comparison.partitions, lambda row: row.old_offset is None)
+    if unset is None:
+        return by_numbers(rows, _BEGINS)
+    told = f"Without a position in {unset.topic_partition}, the job begins there where auto.offset.reset says."
+    return besides(told, damage(rows, _BEGINS))
 
 
-MOVING: Final = Moving(predict=_predict)
+MOVING: Final = Moving(predict=_predict, parameters=GroupSettings)

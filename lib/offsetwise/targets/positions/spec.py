@@ -11,10 +11,12 @@ from typing import Final
 
 from offsetwise.config import JobTraits
 from offsetwise.engines.positions.engine import NAME as ENGINE
+from offsetwise.engines.positions.json_shapes import SPARK
 from offsetwise.engines.positions.shape import Row, Shape
 from offsetwise.engines.positions.shapes import SHAPES, named
 from offsetwise.errors import ApplyError
 from offsetwise.model import Comparison, Plan, Problem, ReceiptStep
+from offsetwise.plan.exports import against_gaps
 from offsetwise.plan.recorded import made_text
 from offsetwise.plan.refusals import no_checkpoint, sources
 from offsetwise.plan.target import OutputTarget, TargetRole
@@ -105,6 +107,8 @@ class PositionsFileTarget(OutputTarget):
 
     def unfit(self, plan: Plan) -> Iterator[Problem]:
         """Yield what of a plan the shape cannot say."""
+        if shape_of(plan) is SPARK:
+            yield from against_gaps(plan)
         try:
             positions_text(plan)
         except ApplyError as error:
