@@ -292,6 +292,8 @@ def test_a_record_at_the_end_of_a_log_is_not_there(tmp_path: Path) -> None:
     """The end is the offset that the next record will get."""
     staged = stage(tmp_path)
     last = max(p.old_offset or 0 for p in staged.plan.positions)
+    unknown = tuple(replace(p, old=replace(p.old, hw=None, lso=None)) for p in staged.plan.positions)
+    staged.plan = replace(staged.plan, positions=unknown)
     staged.world.change_logs(Cluster.OLD, hw=last, lso=last)
 
     assert any(f"the record at {last:,} proves the position, and is not in" in told for _, told in not_passed(staged))

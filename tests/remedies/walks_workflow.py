@@ -247,3 +247,20 @@ def port_in_use(scene: Scene) -> Steps:
             pass
 
     return Steps(lambda: serve(port), taken.close, lambda: serve(0))
+
+
+@walk("workflow/planning.py::_consistent", "Compare again, and draft from what")
+def comparison_that_contradicts_itself(scene: Scene) -> Steps:
+    path = sample(scene)
+    file = path.with_name("comparison-payments.json")
+    whole = file.read_text(encoding="utf-8")
+    body = json.loads(whole)
+    body["partitions"][0]["restart"][0]["old"] = "1"
+    file.write_text(json.dumps(body), encoding="utf-8")
+    number = iter(range(9))
+
+    def drafted() -> object:
+        given = ("--comparison", file, "--author", "ada", "--target", "spark-checkpoint", "--checkpoint", "payments")
+        return run("draft", "-m", path, *given, *snapshots(path), "--out", scene.folder / f"{next(number)}.json")()
+
+    return Steps(drafted, lambda: file.write_text(whole, encoding="utf-8"))

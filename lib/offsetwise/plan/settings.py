@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -44,6 +44,17 @@ class MarkSettings(Settings):
         default=False,
         exclude=True,
         description="say in the copy that the sink's transactions are committed, as they are",
+    )
+
+
+class UnsetSettings(Settings):
+    """Of a job that begins by a setting of its own where it has no position: a group's, and a positions file's."""
+
+    options = {"--unset": "unset"}
+
+    unset: Literal["leave"] | None = Field(
+        default=None,
+        description="write nothing for partitions without a commit of the group, or a position in the file",
     )
 
 

@@ -26,6 +26,7 @@ from offsetwise.model import (
 from offsetwise.plan.draft import draft as draft_plan
 from offsetwise.plan.drift import Drift, drift_of_checkpoint, drift_of_targets
 from offsetwise.plan.drift import drift as drift_of
+from offsetwise.plan.reading import contradictions
 from offsetwise.plan.repair.draft import check_repair, with_repair
 from offsetwise.plan.request import DraftRequest, StartChoice, check_request, takers
 from offsetwise.plan.settings import settings_of
@@ -74,8 +75,21 @@ def draft(
     """
     request = replace(request, subject=subject)
     if request.repair is not None:
-        return _repaired(migration, request, comparison, drafted_at=drafted_at, progress=progress)
-    return _drafted(migration, request, drafted_at=drafted_at, comparison=comparison, sink=sink, progress=progress)
+        return _consistent(_repaired(migration, request, comparison, drafted_at=drafted_at, progress=progress))
+    return _consistent(
+        _drafted(migration, request, drafted_at=drafted_at, comparison=comparison, sink=sink, progress=progress)
+    )
+
+
+def _consistent(plan: Plan) -> Plan:
+    """Return the plan, unless nobody could read it again: files that it is drafted from may contradict themselves."""
+    wrong = next(contradictions(plan), None)
+    if wrong is None:
+        return plan
+    raise PlanError(
+        f"The plan: expected readings that agree with themselves, but {wrong}. Nothing was written.",
+        fix="Compare again, and draft from what that writes.",
+    )
 
 
 def _repaired(

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final, Literal
-
-from pydantic import Field
+from typing import Final
 
 from offsetwise.engines.spark.engine import SPARK
 from offsetwise.model import Comparison, Prediction, RawVerdict
 from offsetwise.plan.moving import Moving
 from offsetwise.plan.predict import Rows, besides, by_numbers, damage, first, named
-from offsetwise.plan.settings import Settings
+from offsetwise.plan.settings import UnsetSettings
 from offsetwise.plan.ways import PRODUCERS_FIRST
 from offsetwise.targets.spark.moving import MOVING as AS_QUERY
 
@@ -33,20 +31,9 @@ def _predict(comparison: Comparison, rows: Rows) -> Prediction:
     return besides(told, damage(rows, _BEGINS))
 
 
-class GroupSettings(Settings):
-    """What a person decides about partitions that a group has no commit for, or a positions file no position."""
-
-    options = {"--unset": "unset"}  # noqa: RUF012 - a class variable, as `Settings` declares it
-
-    unset: Literal["leave"] | None = Field(
-        default=None,
-        description="write nothing for partitions without a commit of the group, or a position in the file",
-    )
-
-
 MOVING: Final = Moving(
     predict=_predict,
-    parameters=GroupSettings,
+    parameters=UnsetSettings,
     ways=(replace(PRODUCERS_FIRST, target="consumer-group"),),
     like=SPARK.name,
     starting_offsets=AS_QUERY.starting_offsets,

@@ -7,7 +7,7 @@ from typing import Final
 from offsetwise.model import Comparison, Prediction
 from offsetwise.plan.moving import Moving
 from offsetwise.plan.predict import Rows, besides, by_numbers, damage, first
-from offsetwise.targets.group.moving import GroupSettings
+from offsetwise.plan.settings import UnsetSettings
 
 _BEGINS: Final = "The job starts"
 
@@ -20,4 +20,4 @@ def _predict(comparison: Comparison, rows: Rows) -> Prediction:
     return besides(told, damage(rows, _BEGINS))
 
 
-MOVING: Final = Moving(predict=_predict, parameters=GroupSettings)
+MOVING: Final = Moving(predict=_predict, parameters=UnsetSettings)

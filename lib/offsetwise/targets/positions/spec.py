@@ -107,12 +107,13 @@ class PositionsFileTarget(OutputTarget):
 
     def unfit(self, plan: Plan) -> Iterator[Problem]:
         """Yield what of a plan the shape cannot say."""
-        if shape_of(plan) is SPARK:
-            yield from against_gaps(plan)
         try:
             positions_text(plan)
         except ApplyError as error:
             yield sources.problem(error.problem, fix=error.fix)
+            return
+        if shape_of(plan) is SPARK:
+            yield from against_gaps(plan)
 
     def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
         """Yield where a step is none that its writer records."""
