@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import os
 import random
 import signal
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -359,3 +361,59 @@ def _until(page: Page, true: Callable[[], bool]) -> None:
         assert time.monotonic() < limit, page.words
         time.sleep(0.2)
         page.run("clusters", "migration=lied-to")
+
+
+def by_turns(*values: int) -> Lie:
+    """Give every offset, of starts and ends, another value in each answer."""
+    left = cycle(values)
+
+    def lie(message: Any) -> None:
+        value = next(left)
+        for topic in message.topics:
+            for partition in topic.partitions:
+                partition.offset = value
+
+    return lie
+
+
+ENDS: dict[str, Callable[[], Lie]] = {
+    "no ends": lambda: offsets(-1),
+    "far ends": lambda: offsets(2**63 - 1),
+    "ends below nothing": lambda: offsets(-(2**63)),
+    "others by turns": lambda: by_turns(950, 0, 17),
+    "starts above ends": lambda: by_turns(2**40, 5),
+}
+"""What a broker says of where logs begin and end."""
+
+
+@pytest.mark.parametrize("lie", ENDS)
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_starts_and_ends_that_cannot_be_end_no_command_and_no_console_and_prove_nothing(
+    brokers: Lab, console: Callable[[str], Reader], tmp_path: Path, side: str, lie: str
+) -> None:
+    true = {"source": brokers.old_bootstrap, "target": brokers.new_bootstrap}[side]
+    with lying(true, {LIST_OFFSETS: ENDS[lie]()}) as address:
+        path = migration(tmp_path, brokers, **{side: address})
+        cluster, out = {"source": "old", "target": "new"}[side], tmp_path / "snapshot.json"
+        for given in (
+            ("snapshot", "--cluster", cluster, "--out", str(out)),
+            ("compare", "--group", GROUP, "--json", *(() if lie == "others by turns" else ("--no-content",))),
+        ):
+            ran = command(*given, "-m", str(path))
+            assert ran.returncode in (0, 1), ran.stderr
+            assert "Traceback" not in ran.stderr
+            assert "defect" not in ran.stderr
+            if ran.returncode == 0 and given[0] == "compare":
+                rows = json.loads(ran.stdout)["partitions"]
+                assert {row["exactness"] for row in rows} <= {"UNKNOWN", "CLAIMED"}
+        if side == "source":
+            console(address)
+            asked = answers.current().read(Question.of(Reader.cluster, "lied-to", Cluster.OLD))
+            error = asked.outcome.exception(timeout=120)
+            assert error is None or isinstance(error, ClusterError)
+            other = AppTest.from_file(str(APP), default_timeout=120).run()
+            assert not other.exception
+    if out.exists():
+        ends = [each for topic in json.loads(out.read_text())["topics"] for each in topic["partitions"]]
+        assert all(int(each[key] or 0) >= 0 for each in ends for key in ("log_start", "hw", "lso"))
+        assert all(int(each["log_start"] or 0) <= int(each["hw"] or 0) for each in ends)
