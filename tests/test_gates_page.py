@@ -41,3 +41,16 @@ def is_varied(test: str) -> bool:
     return any("parametrize" in one or one.startswith(("with_cases", "given")) for one in decorated) or any(
         isinstance(each, VARIED) for each in ast.walk(node)
     )
+
+
+def test_each_line_of_the_threat_model_names_a_test_that_there_is() -> None:
+    """Of the table that says who can still do what."""
+    page = PAGE.with_name("threat-model.md").read_text(encoding="utf-8")
+    _, _, behind = page.partition("## Who can still do what\n")
+    lines = [line for line in behind.partition("\n## ")[0].splitlines() if line.startswith("| ")][1:]
+
+    assert len(lines) >= 7
+    for line in lines:
+        tests = [*named(line.rstrip(" |").rpartition("|")[2])]
+        assert tests, line[:80]
+        assert [name for name, found in tests if not found] == [], line[:80]

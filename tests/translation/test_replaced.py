@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 
 from offsetwise.model import Exactness, IsolationLevel
 from offsetwise.translation.identify import Records
@@ -140,3 +141,25 @@ def test_no_answer_is_proven_of_a_log_that_was_replaced(preserved: bool) -> None
 
     assert (row.exactness, row.new_offset, row.bounds) == (Exactness.UNKNOWN, None, (None, None))
     assert (row.raw.verdict, row.raw.skip, row.evidence.reason) == ("UNKNOWN", None, "It is another log.")
+
+
+def test_of_generated_logs_those_that_were_made_again_are_told_and_no_others() -> None:
+    """A topic that was deleted, made again and grew past the position, beside one that only grew; clocks differ."""
+    random = Random(28)
+    for _ in range(400):
+        read, apart_ms = random.randint(1, 120), random.choice([1, 1_000, 90_000])
+        by_broker, jitter_ms = random.random() < 0.3, random.choice([0, 0, apart_ms // 3])
+
+        def life(ends_ms: int, count: int, apart: int = apart_ms, jitter: int = jitter_ms) -> list[int | None]:
+            times = [ends_ms - apart * (count - 1 - number) - random.randint(0, jitter) for number in range(count)]
+            return [*times[:-1], ends_ms]
+
+        grown = [*life(SAVED_MS + random.randint(-SKEW_MS, SKEW_MS), read), *life(NOW_MS, random.randint(0, 50) or 1)]
+        count = read + random.randint(0, 50)
+        begun = LATEST + 1 + jitter_ms + random.randint(0, 10**9)
+        again = [time + apart_ms * number for number, time in enumerate([begun] * count)]
+
+        assert told(grown, position=read, by_broker=by_broker) is None
+        assert told([*again], position=read, by_broker=by_broker) == again[read - 1]
+        # A clock that is ahead of all others shows nothing, unless it is a broker's own.
+        assert by_broker or told([FUTURE + time - begun for time in again], position=read) is None
