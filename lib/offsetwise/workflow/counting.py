@@ -40,25 +40,24 @@ def reconcile(migration: Migration, topic: str, *, progress: Progress = unheard)
 
     properties = spark_properties(migration)
     names = {Cluster.OLD: topic, Cluster.NEW: migration.new_topic(topic)}
-    logs: dict[Cluster, TopicLog] = {}
-    seen: dict[Cluster, Snapshot] = {}
+    logs: dict[Cluster, tuple[TopicLog, Snapshot]] = {}
     for side, name in names.items():
         progress(f"read the {side} cluster", 0, 1)
-        logs[side], seen[side] = _topic_log(migration, side, name, properties[side])
+        logs[side] = _topic_log(migration, side, name, properties[side])
         progress(f"read the {side} cluster", 1, 1)
     session = start_spark(migration.spark, progress, records=True)
     progress("compare every record", 0, 1)
     count = partial(
         counting.reconcile,
         session,
-        logs[Cluster.OLD],
-        logs[Cluster.NEW],
+        logs[Cluster.OLD][0],
+        logs[Cluster.NEW][0],
         isolation=migration.isolation_level,
         salt=os.urandom(SALT_BYTES),
     )
     made = interruptible(session, count, partial(progress, "compare every record", 0, 1))
-    for side, log in logs.items():
-        _check_not_passed(migration, side, log, seen[side])
+    for side, (log, taken) in logs.items():
+        _check_not_passed(migration, side, log, taken)
     progress("compare every record", 1, 1)
     return made
 

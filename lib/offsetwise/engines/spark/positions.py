@@ -62,8 +62,8 @@ def resolve_positions(
     for index, line in enumerate(reference.sources):
         lines = _Lines(
             id=line.id,
-            start=starts.get(line.id),
-            planned=ends.get(line.id),
+            start=_not_void(starts.get(line.id), restart.starts_after, files),
+            planned=_not_void(ends.get(line.id), restart.reruns, files),
             initial=initial.offsets.get(line.id),
             kafka=line.id in kafka,
         )
@@ -90,6 +90,22 @@ def resolve_positions(
         unplanned=unread,
         runs_again=runs_again,
     )
+
+
+def _not_void(line: SourceOffset | None, batch: int | None, files: Mapping[int, OffsetFile]) -> SourceOffset | None:
+    """Return the line of a source, as damaged where it has none behind a batch in which it had one.
+
+    Spark writes that a source has no offset only before its first one.
+    """
+    if line is None or batch is None or line.kind is not None:
+        return line
+    had = [
+        number
+        for number, file in files.items()
+        if number < batch and any(one.id == line.id and one.kind is not None for one in file.sources)
+    ]
+    told = f"no offset stands there, though offsets/{max(had, default=batch)} has one of this source"
+    return replace(line, kind="other", damage=told) if had else line
 
 
 def _is_whole(problems: Sequence[Problem], initial: InitialOffsets) -> bool:
