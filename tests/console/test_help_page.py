@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from offsetwise.console.help import _TOPICS
+from offsetwise.console.help import _DOCUMENTS, _PAGES, _TOPICS, questions
 from offsetwise.console.help import document as parts
 from offsetwise.findings import findings
 from tests.console.conftest import OpenPage, words
@@ -77,7 +77,7 @@ def test_every_code_is_explained_on_screen_as_in_the_documents(code: str) -> Non
 def test_links_of_documents_lead_to_findings_or_nowhere() -> None:
     for name in ("glossary", "how-it-proves", "clusters", "formats", "watch", "sign-in"):
         for target in re.findall(r"\]\(([^)]+)\)", document(name)):
-            assert target.startswith("https://") or target.removeprefix("?code=") in findings(), f"{name}: {target}"
+            assert target.startswith("https://") or target.removeprefix("help?code=") in findings(), f"{name}: {target}"
 
 
 def test_a_document_has_no_heading_above_the_page_s_own() -> None:
@@ -108,3 +108,18 @@ def test_the_parts_of_help_are_one_list(open_page: OpenPage) -> None:
     assert page.selectbox(key="about").value == "Keyboard"
     assert page.selectbox(key="about").options == list(_TOPICS)
     assert not page.radio
+
+
+@with_cases("page", [page for page in questions() if page != "Overview"])
+def test_every_page_has_a_question_and_the_part_of_help_that_is_about_it(open_page: OpenPage, page: str) -> None:
+    room = {"Draft": "plan", "Review": "plan", "Export": "plan", "Fleet": "operate", "Audit": "operate"}
+    shown = open_page(ValueReader(), f"pages/{room.get(page, 'explore')}/{page.lower()}.py")
+    shown.button(key="about-page").click().run()
+    assert not shown.exception
+    assert f"**{questions()[page]}**" in words(shown)
+    topic, part = _PAGES.get(page, ("Start", None))
+    if part is not None:
+        pieces = parts(_DOCUMENTS[topic], part)
+        assert sum(len(piece.text) for piece in pieces) > 200
+        assert all(piece.text.strip() in "\n".join(words(shown).splitlines()) for piece in pieces if piece.example)
+    assert [link.proto.label for link in shown.get("page_link")][-1] == f"Help: {topic}"

@@ -236,7 +236,7 @@ def test_the_recorded_lag_of_the_sample_opens_without_a_store(open_page: OpenPag
     assert "This lag was recorded from two real clusters" in words(page)
     assert "MIRROR\\_STALLED" in words(page)
     assert "GROUP\\_DRIFT" in words(page)
-    assert [button.key for button in page.button] == ["play-start"]
+    assert [button.key for button in page.button] == ["play-start", "about-page"]
 
 
 @pytest.fixture

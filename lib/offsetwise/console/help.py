@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -69,6 +69,7 @@ _LINK: Final = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:)([^)\s]+)\)")
 _PICTURE: Final = re.compile(r"!\[[^\]]*\]\([^)\s]+\)\n*")
 _FENCE: Final = re.compile(r"^```[^\n]*\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 _HEADING: Final = re.compile(r"^(#+) ", flags=re.MULTILINE)
+_DEEPEST: Final = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +83,27 @@ class Part:
 def topics() -> tuple[str, ...]:
     """Return what the page is about, by the names that `about` in the address has."""
     return tuple(_TOPICS)
+
+
+@lru_cache(maxsize=1)
+def questions() -> Mapping[str, str]:
+    """Return the question that each page answers, by the page's title.
+
+    >>> questions()["Lag"]
+    'How far behind are job, group and mirror, over time?'
+    """
+    return dict(re.findall(r"^\| ([A-Z]\w+) \| (.+) \|$", _WHAT, flags=re.MULTILINE))
+
+
+def of_page(page: str) -> None:
+    """Draw what a page answers, the part of Help that is about it, and the way to the rest."""
+    st.markdown(f"**{questions()[page]}**")
+    topic, part = _PAGES.get(page, ("Start", None))
+    if part is not None:
+        _pieces(document(_DOCUMENTS[topic], part))
+    st.page_link(
+        Path("pages/help/help.py"), label=f"Help: {topic}", icon=":material/article:", query_params={"about": topic}
+    )
 
 
 def draw() -> None:
@@ -194,7 +216,11 @@ def _of(name: str) -> Callable[[], None]:
 
 
 def _shown(name: str, *, beyond: str = "") -> None:
-    for part in document(name):
+    _pieces(document(name), beyond=beyond)
+
+
+def _pieces(pieces: Sequence[Part], *, beyond: str = "") -> None:
+    for part in pieces:
         if part.example:
             # Streamlit highlights in colours too pale to read, and a line that scrolls is out of the keyboard's reach.
             st.code(part.text, language=None, wrap_lines=True)
@@ -203,21 +229,42 @@ def _shown(name: str, *, beyond: str = "") -> None:
 
 
 @lru_cache(maxsize=64)
-def document(name: str) -> tuple[Part, ...]:
-    """Give a document in its parts, its title left out and its headings below the page's.
+def document(name: str, part: str | None = None) -> tuple[Part, ...]:
+    """Return a document in its pieces, its title left out and its headings below the page's.
 
     Links to a finding lead to it on this page; of links to other documents only the words stay, and of pictures of
     the console nothing.
+
+    Args:
+        name: Of the file.
+        part: The heading of the only part that is wanted; empty for what stands before the first heading.
 
     Raises:
         OSError: There is no such document.
     """
     text = (_DOCS / f"{name}.md").read_text(encoding="utf-8")
     body = text.split("\n", 1)[1] if text.startswith("# ") else text
+    body = body if part is None else _cut(body, part)
     # What a group matched stands between what lies around it: prose, example, prose, …
     pieces = enumerate(_FENCE.split(body))
     parts = [Part(text=piece if at % 2 else _prose(piece), example=at % 2 == 1) for at, piece in pieces]
     return tuple(part for part in parts if part.text.strip())
+
+
+def _cut(body: str, heading: str) -> str:
+    """Return what stands under a heading, up to the next one that is not below it."""
+    lines: list[str] = []
+    level, fenced = (0 if heading else _DEEPEST), False
+    for line in body.splitlines(keepends=True):
+        fenced ^= line.startswith("```")
+        found = None if fenced else re.match(r"(#+) (.*)", line)
+        if level and found is not None and len(found[1]) <= level:
+            break
+        if level:
+            lines.append(line)
+        elif found is not None and found[2].strip() == heading:
+            level = len(found[1])
+    return "".join(lines)
 
 
 def _prose(text: str) -> str:
@@ -227,7 +274,7 @@ def _prose(text: str) -> str:
 def _linked(link: re.Match[str]) -> str:
     words, target = link.groups()
     code = Path(target.partition("#")[0]).stem
-    return f"[{words}](?code={code})" if code in findings() else words
+    return f"[{words}](help?code={code})" if code in findings() else words
 
 
 _DOCUMENTS: Final = {
@@ -250,3 +297,14 @@ _TOPICS: Final[Mapping[str, Callable[[], None]]] = {
     "Keyboard": _keyboard,
     "Commands": _commands,
 }
+_PAGES: Final = {
+    "Checkpoint": ("Runbook", "1. Look at the checkpoint"),
+    "Clusters": ("Clusters and ACLs", "What the Clusters page says about the mirror and retention"),
+    "Compare": ("How it proves", "Exactness"),
+    "Lag": ("Lag over time", ""),
+    "Draft": ("Approving", "Draft"),
+    "Review": ("Approving", "Review"),
+    "Export": ("Approving", "Export"),
+    "Audit": ("Approving", "The audit log without the console"),
+}
+"""By page: the document about it by its title, and which part of that."""

@@ -10,6 +10,7 @@ from typing import Final
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from offsetwise.console import help
 from offsetwise.console.server import identity
 from offsetwise.console.server.access import Role
 from offsetwise.console.server.identity import Person
@@ -20,6 +21,8 @@ PRODUCT: Final = "Offsetwise"
 REVIEW: Final = "Review"
 WAITING: Final = "waiting-plans"
 """Where the session keeps how many plans wait for the person, for the window's title of `REVIEW`."""
+UNSENT: Final = "unsent-remark"
+"""Where the session keeps whether a remark was written and not sent, for who has to sign in again."""
 BAR: Final = "context-bar"
 """Names the context bar for the page's styles."""
 _LONGEST_NAME: Final = 60
@@ -58,10 +61,19 @@ def page(title: str) -> Iterator[Head]:
     with st.container(key=BAR, horizontal=True, vertical_alignment="center", gap="small"):
         choices = st.container(horizontal=True, vertical_alignment="center", gap="xsmall", width="content")
         context, actions = st.empty(), st.container(width="content")
-    st.title(title, anchor=False)
+    _title(title)
     head = Head(choices, actions, context, st.empty())
     with block("page"):
         yield head
+
+
+def _title(title: str) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.title(title, anchor=False, width="content")
+        if title in help.questions() and st.button(
+            "About this page", icon=":material/help:", type="tertiary", key="about-page"
+        ):
+            st.dialog(f"About {title}", width="large")(help.of_page)(title)
 
 
 def _window_title(title: str) -> str:
@@ -113,10 +125,11 @@ def _locked(person: Person) -> None:
         )
         return
     why = "Your sign-in is too old." if person.expired else "This console is for people who sign in."
+    kept = " What you wrote is kept, and is in its field then." if st.session_state.get(UNSENT) else ""
     blocks.denied(
         why,
         permission="to be signed in, with the role viewer",
-        next_step="This page opens when you have signed in.",
+        next_step=f"This page opens when you have signed in.{kept}",
     )
     identity.sign_in_buttons("locked")
 
