@@ -18,6 +18,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
 
+import offsetwise
 from offsetwise.lab.brokers import free_ports
 from tests.browser.forked import Forked
 from tools.screenshots import THEMES, WIDTHS, settle, whole
@@ -26,6 +27,8 @@ ROOT = Path(__file__).parents[2]
 SCREENSHOTS = ROOT / "artifacts" / "screens"
 CLI = "from offsetwise.cli import main; main()"
 """What `.venv/bin/offsetwise` does."""
+TESTED = os.pathsep.join((str(Path(offsetwise.__file__).parents[1]), str(ROOT)))
+"""A command imports what these tests do, also where another copy of the sources is installed."""
 
 START_SECONDS = 120
 
@@ -75,7 +78,7 @@ def process(
     """
     (port,) = free_ports(1)
     arguments = [part.replace("{port}", str(port)) for part in command]
-    env = {"STREAMLIT_SERVER_HEADLESS": "true", **os.environ, "PYTHONPATH": str(ROOT), **variables}
+    env = {"STREAMLIT_SERVER_HEADLESS": "true", **os.environ, "PYTHONPATH": TESTED, **variables}
     running = _started(arguments, log, env, cwd)
     try:
         address = f"http://127.0.0.1:{port}"

@@ -12,7 +12,8 @@ from offsetwise.console.reader import Reader
 from offsetwise.errors import ClusterAuthError, ClusterUnreachableError, OffsetwiseError
 from offsetwise.fleet import assemble
 from offsetwise.lag.archive import Recording
-from offsetwise.model import Cluster, Comparison, LagPart, LagSample, LogRange, MissingPart
+from offsetwise.model import Cluster, Comparison, LagPart, LagSample, LogRange, MissingPart, Subject
+from offsetwise.progress import Progress
 from tests import lag_samples
 from tests.clusters.values import group, log, new, old, topic
 from tests.console import builders, clusters_of_tests, fleets
@@ -47,12 +48,27 @@ class Slow(threading.Event):
         return True
 
 
+class _Lost(ValueReader):
+    """The clusters answer once; after that the new one is silent."""
+
+    def __init__(self) -> None:
+        super().__init__(live=builders.comparison(migration="orders-to-new"))
+        self.drifted = DOWN
+
+    def comparison(self, migration: str, subject: Subject, progress: Progress) -> Comparison:
+        found = super().comparison(migration, subject, progress)
+        self.answer_with(DOWN)
+        return found
+
+
 def reader(scenario: str) -> Reader:
     """Give what answers in a scenario."""
     rows = builders.reference_rows()
     match scenario:
         case "reference" | "unread":
             return ValueReader(live=builders.comparison(migration="orders-to-new"))
+        case "lost":
+            return _Lost()
         case "slow":
             return ValueReader(live=builders.comparison(migration="orders-to-new"), gate=Slow(SLOW_S))
         case "stalled":

@@ -8,6 +8,8 @@ from offsetwise.console.server.launch import launch
 from tests.browser import reviews, scenarios
 
 if __name__ == "__main__":
+    if sys.argv[2:] == ["lost"]:
+        reviews.waiting()
     if sys.argv[2:] == ["topics"]:
         reviews.waiting(scenarios.PARTITIONS)
     launch(port=int(sys.argv[1]), reader=scenarios.reader(sys.argv[2]) if len(sys.argv) > 2 else None)

@@ -6,6 +6,7 @@ import itertools
 import re
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
@@ -18,8 +19,10 @@ from streamlit.testing.v1 import AppTest
 
 from offsetwise.console import answers, board, reader
 from offsetwise.console.answers import Answers, Held, Question, Reading
+from offsetwise.console.plan.panel import unsent
 from offsetwise.console.reader import Reader
 from offsetwise.console.warm_spark import WarmSpark
+from offsetwise.console.widgets import downloads
 from offsetwise.console.widgets.escaping import BREAK
 from offsetwise.store.reviews import Reviews
 from offsetwise.store.store import open_store
@@ -28,6 +31,7 @@ APP = Path(__file__).parents[2] / "app.py"
 COMPARE = "pages/explore/compare.py"
 
 OpenPage = Callable[..., AppTest]
+AskedFor = Callable[[str], bytes]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -118,3 +122,23 @@ def empty_reviews(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Revi
 @pytest.fixture(autouse=True)
 def _no_store_of_anybody(empty_reviews: Callable[[], Reviews]) -> None:
     board.use(empty_reviews, empty_reviews)
+
+
+@pytest.fixture
+def asked_for(monkeypatch: pytest.MonkeyPatch) -> AskedFor:
+    """Give a function that makes the file of this name as a click on its download does, which `AppTest` cannot."""
+    offered: dict[str, Callable[[], bytes]] = {}
+    draw = downloads.button
+
+    def drawn(label: str, file_name: str, data: Any, **more: Any) -> None:
+        offered[file_name] = data
+        draw(label, file_name, data, **more)
+
+    monkeypatch.setattr(downloads, "button", drawn)
+    return lambda name: offered[name]()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_unsent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begin without the remarks that other tests of this process typed and did not send."""
+    monkeypatch.setattr(unsent, "_kept", OrderedDict())

@@ -25,6 +25,7 @@ from offsetwise.console.server.access import Access
 from offsetwise.errors import ClusterUnreachableError
 from offsetwise.model import Exactness, Method, Override, PlannedPosition, Start, TopicRequirement
 from offsetwise.plan.drift import Drift, DriftKind
+from offsetwise.review.access import SignIn
 from offsetwise.review.answers import SavedVersion
 from offsetwise.review.board import Board
 from offsetwise.review.people import Person, recorded
@@ -518,6 +519,21 @@ class TestWhileSomebodyReads:
         sheet = court.board.sheet(ADA, plan.plan)
         assert sheet is not None
         assert [each.body for each in sheet.comments] == ["partition 0 needs another look"]
+        assert court.opened(mail(RITA)).text_area(key=f"remark-{plan.plan}").value == ""
+
+    def test_a_page_that_the_end_of_a_sign_in_locks_says_that_what_was_typed_is_kept(self, court: Court) -> None:
+        court.rules(sign_in=SignIn.REQUIRED)
+        court.apply_rules()
+        plan = court.submitted()
+        page = court.opened(mail(RITA))
+        page.user = mail(RITA, iat=time.time() - 13 * 3_600)
+        page.text_area(key=f"remark-{plan.plan}").set_value("partition 0 needs another look").run()
+        assert "Your sign-in is too old." in said(page)
+        assert "What you wrote is kept, and is in its field then." in said(page)
+        assert "What you wrote is kept" not in said(court.opened(NOBODY))
+        again = court.opened(mail(RITA))
+        assert again.text_area(key=f"remark-{plan.plan}").value == "partition 0 needs another look"
+        again.text_area(key=f"remark-{plan.plan}").set_value("").run()
         assert court.opened(mail(RITA)).text_area(key=f"remark-{plan.plan}").value == ""
 
 

@@ -116,5 +116,7 @@ def watch(shown: int) -> None:
 
 
 def _look(shown: int) -> None:
-    if waiting() != shown:
-        st.rerun()
+    with guard.block("waiting-count"):
+        # Where a sign-in has ended, a page that is drawn again takes away its fields, with what is typed in them.
+        if waiting() != shown and board.person() is not None:
+            st.rerun()

@@ -6,7 +6,7 @@ the screen. Who asks is looked up anew, and the board decides everything else.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -131,7 +131,14 @@ def fields(seat: Seat, sheet: Sheet, observed: Observed, *, overtaken: bool) -> 
             accepting.draw(sheet)
         if speaks(seat, plan):
             st.session_state.setdefault(remark_key(plan), unsent.of(plan))
-            st.text_area("Remark", key=remark_key(plan), placeholder="Required to reject", height=90)
+            st.text_area(
+                "Remark",
+                key=remark_key(plan),
+                placeholder="Required to reject",
+                height=90,
+                on_change=_typed,
+                args=(plan,),
+            )
             st.button("Remark", icon=":material/chat:", key=f"remark-only-{plan}", on_click=remark, args=(plan,))
         elif seat.person is None and unsent.of(plan):
             told = "**Your sign-in has ended. What you wrote is kept, and is in the field when you sign in again:**"
@@ -145,7 +152,7 @@ def speaks(seat: Seat, plan: int) -> bool:
     return _may(seat, Verb.COMMENT, plan)
 
 
-def draw_bar(seat: Seat, sheet: Sheet, checks: Sequence[GateCheck], offs: Offs) -> None:
+def draw_bar(seat: Seat, sheet: Sheet, checks: Sequence[GateCheck], offs: Offs, live: Callable[[], None]) -> None:
     """Draw the bar: how the plan stands, what came of the last button, and the next step.
 
     Args:
@@ -153,6 +160,7 @@ def draw_bar(seat: Seat, sheet: Sheet, checks: Sequence[GateCheck], offs: Offs) 
         sheet: The plan as it is shown.
         checks: As they are drawn.
         offs: Why buttons are off.
+        live: Draws what has to be said between two runs of the page.
     """
     facts = bar.Facts(
         name=plan_name(sheet.row),
@@ -164,7 +172,7 @@ def draw_bar(seat: Seat, sheet: Sheet, checks: Sequence[GateCheck], offs: Offs) 
     told, message = outcome.told(sheet.row.id), outcome.message(sheet.row.id)
     if told is None or (isinstance(told.answer, Done) and told.answer.state.open):
         message = _meanwhile(sheet) or message
-    with bar.drawn(facts, message or _why_off(sheet, offs)):
+    with bar.drawn(facts, message or _why_off(sheet, offs), live):
         if sheet.row.state is State.SUBMITTED:
             _verdicts(sheet, offs)
         _submission(seat, sheet)
@@ -342,12 +350,17 @@ def _drifts(asked: Question[tuple[Drift, ...]]) -> tuple[Drift, ...]:
     return () if held is None else held.value
 
 
+def _typed(plan: int) -> None:
+    """Keep what is in the field, so that neither the end of a sign-in nor a reload takes it away."""
+    unsent.keep(plan, str(st.session_state.get(remark_key(plan), "")))
+
+
 def _remarked(plan: int, text: str) -> bool:
     outcome.ask(plan, lambda asked, person: asked.comment(person, plan, text))
     found = outcome.told(plan)
     kept = found is not None and isinstance(found.answer, Done)
     if kept:
-        unsent.drop(plan)
+        unsent.keep(plan, "")
         st.session_state[remark_key(plan)] = ""
     else:
         unsent.keep(plan, text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final
@@ -43,19 +44,19 @@ def show(head: guard.Head) -> None:
     waiting = len(listed.waiting)
     chosen = plans.choose(listed, now)
     sheet = None if chosen is None else seat.board.sheet(seat.person, chosen)
-    live.watch(seat, chosen, live.with_plan(listed, sheet))
-    if chosen is None:
-        return
+    watch = partial(live.watch, seat, chosen, live.with_plan(listed, sheet))
     if sheet is None:
-        blocks.empty("There is no such plan here.", "Choose a plan from the list.")
+        watch()
+        if chosen is not None:
+            blocks.empty("There is no such plan here.", "Choose a plan from the list.")
         return
     count = f"({waiting:,}) " if waiting else ""
     st.set_page_config(page_title=f"{count}Review · {plain(plan_name(sheet.row))} · {guard.PRODUCT}")
     head.says(f"{standing.caption(sheet, now)} · :material/lock: the console never applies it")
-    _draw(seat, sheet, now)
+    _draw(seat, sheet, now, watch)
 
 
-def _draw(seat: Seat, sheet: Sheet, now: datetime) -> None:
+def _draw(seat: Seat, sheet: Sheet, now: datetime, watch: Callable[[], None]) -> None:
     terms.use(terms_of(sheet.plan.positions))
     _title(sheet)
     overtaken = _overtaken(seat, sheet)
@@ -70,7 +71,7 @@ def _draw(seat: Seat, sheet: Sheet, now: datetime) -> None:
             _drifted(sheet, observed.drifts)
         _plan(seat, sheet, now)
     with guard.block("bar"):
-        decision.draw_bar(seat, sheet, observed.checks, offs)
+        decision.draw_bar(seat, sheet, observed.checks, offs, watch)
 
 
 def _plan(seat: Seat, sheet: Sheet, now: datetime) -> None:

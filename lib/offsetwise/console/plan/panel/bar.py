@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,17 +56,20 @@ class Message:
 
 
 @contextmanager
-def drawn(facts: Facts, message: Message | None) -> Iterator[None]:
+def drawn(facts: Facts, message: Message | None, live: Callable[[], None] | None = None) -> Iterator[None]:
     """Draw the bar; what is drawn inside, its buttons, stands at its right end.
 
     Args:
         facts: What is said of the plan.
         message: What came of the button that was pressed last; None where nothing has to be said.
+        live: Draws what has to be said between two runs of the page.
     """
     st.html(_STYLE)
     with st.bottom, st.container(key=KEY):
         if message is not None:
             blocks.box(message.tone, message.text)
+        if live is not None:
+            live()
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
             st.markdown(in_words(facts), width="content")
             with st.container(horizontal=True, vertical_alignment="center", width="content"):

@@ -59,8 +59,8 @@ def _look(seat: Seat, plan: int | None, shown: Listed) -> None:
             # The page is not drawn again: that would take away the fields, with what is typed in them.
             blocks.box(
                 Tone.CAREFUL,
-                "**Your sign-in has ended, so nothing can be decided or remarked.** What you typed still stands in its "
-                "field. **What to do:** press Remark, which keeps the text for you; then sign in again.",
+                "**Your sign-in has ended, so nothing can be decided or remarked.** **What to do:** press any button "
+                "and sign in again. A remark that you typed is kept, and is in its field then.",
             )
             return
         now = with_plan(listed(seat), None if plan is None else seat.board.sheet(seat.person, plan))

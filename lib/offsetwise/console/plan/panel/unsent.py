@@ -1,4 +1,4 @@
-"""Remarks that were written and not sent: kept in this process until their author sends them, or signs in again."""
+"""Remarks that were written and not sent: kept in this process until their author sends them or clears the field."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Final
 import streamlit as st
 
 from offsetwise.console.board import Seat
+from offsetwise.console.server import guard
 
 _MOST: Final = 200
 """Remarks kept; of more, those that were written first are dropped."""
@@ -26,21 +27,20 @@ def sits(seat: Seat) -> None:
 
 
 def keep(plan: int, text: str) -> None:
-    """Keep what the person of this session wrote about a plan; nothing of somebody who never signed in."""
+    """Keep what the person of this session wrote about a plan, or forget it where nothing is left of it.
+
+    Nothing is kept of somebody who never signed in.
+    """
     who: str | None = st.session_state.get(_WHO)
-    if who is None or not text.strip():
+    if who is None:
         return
+    st.session_state[guard.UNSENT] = bool(text.strip())
     with _lock:
-        _kept[who, plan] = text[:_LONGEST]
+        _kept.pop((who, plan), None)
+        if text.strip():
+            _kept[who, plan] = text[:_LONGEST]
         while len(_kept) > _MOST:
             _kept.popitem(last=False)
-
-
-def drop(plan: int) -> None:
-    """Forget what the person of this session wrote about a plan: it was sent."""
-    who: str | None = st.session_state.get(_WHO)
-    with _lock:
-        _kept.pop((who or "", plan), None)
 
 
 def of(plan: int) -> str:
