@@ -8,7 +8,6 @@ from typing import Final
 import pytest
 from playwright.sync_api import Browser, expect
 
-import offsetwise
 from tests.browser.conftest import console, settle
 
 pytestmark = pytest.mark.timeout(600)
@@ -19,7 +18,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from offsetwise.console.widgets import blocks, downloads
+from offsetwise.console.widgets import downloads
 from offsetwise.errors import StoreUnreachableError
 
 
@@ -32,9 +31,8 @@ def make() -> bytes:
 
 
 st.title("Files")
-failed = downloads.on_request("Rows", "rows.csv", make, key="rows", about="all", says="Every row.")
-if failed is not None:
-    blocks.failed(failed, key="rows-failed")
+request = downloads.on_request("Rows", "rows.csv", make, key="rows", about="all", says="Every row.")
+downloads.reason(request, key="rows-failed")
 """
 
 
@@ -42,9 +40,8 @@ def test_one_click_gives_the_file_and_where_it_cannot_be_made_the_reason(browser
     app = tmp_path / "app.py"
     app.write_text(PAGE, encoding="utf-8")
     served = (*STREAMLIT, str(app), "--server.port", "{port}", "--server.address", "127.0.0.1")
-    tested = {"PYTHONPATH": str(Path(offsetwise.__file__).parents[1])}
     with (
-        console(*served, log=tmp_path / "log", cwd=tmp_path, variables=tested) as address,
+        console(*served, log=tmp_path / "log", cwd=tmp_path) as address,
         browser.new_context() as context,
     ):
         page = context.new_page()
@@ -62,4 +59,4 @@ def test_one_click_gives_the_file_and_where_it_cannot_be_made_the_reason(browser
             assert Path(download.value.path()).read_bytes() == b"1\n"
             expect(reason).to_have_count(0)
             settle(page)
-    assert (tmp_path / "asked").read_text() == "xx", "it is made once for a click, and not again while it is the same"
+    assert (tmp_path / "asked").read_text() == "xxx", "it is made once for each click"

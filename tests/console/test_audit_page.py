@@ -18,7 +18,6 @@ from streamlit.testing.v1 import AppTest
 from offsetwise.console import board
 from offsetwise.console.operate import audit, audit_rows
 from offsetwise.console.operate.audit_rows import Typed, asked
-from offsetwise.console.widgets import downloads
 from offsetwise.errors import StoreUnreachableError
 from offsetwise.review.access import SignIn
 from offsetwise.review.people import Person
@@ -26,7 +25,7 @@ from offsetwise.store.audit import FIRST, AuditFilter, AuditRow, Record
 from offsetwise.store.reviews import Reviews
 from offsetwise.store.store import open_store
 from tests.console.boards import ADA, BOTH, RITA, STRANGER, VERA, Stage, staged
-from tests.console.conftest import words
+from tests.console.conftest import AskedFor, words
 from tests.review.people import ISSUER
 from tests.with_cases import with_cases
 
@@ -305,18 +304,20 @@ class TestDownloads:
         assert [int(line.split(",")[0]) for line in lines[1:]] == list(range(32, 2, -1))
 
     def test_one_that_cannot_be_made_is_told_in_words_and_can_be_asked_for_again(
-        self, here: Stage, monkeypatch: pytest.MonkeyPatch
+        self, here: Stage, monkeypatch: pytest.MonkeyPatch, asked_for: AskedFor
     ) -> None:
         monkeypatch.setattr(audit, "PAGE_ROWS", 2)
-        monkeypatch.setattr(downloads, "TOGETHER_S", 0)  # no browser asks
         filled(here)
         page = here.open(PAGE, VERA)
         with monkeypatch.context() as down:
             down.setattr(audit_rows, "rows", lambda *_: _down())
-            page.download_button(key="download-CSV").click().run()
+            with pytest.raises(RuntimeError, match="the page says why"):
+                asked_for("audit.csv")
+        page.run()
         assert not page.exception
         assert "the database did not answer" in said(page)
-        page.download_button(key="download-CSV").click().run()
+        assert len(asked_for("audit.csv").splitlines()) > 2
+        page.run()
         assert [each.key for each in page.download_button] == ["download-CSV", "download-JSON"]
         assert "the database did not answer" not in said(page)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import sqlite3
 from dataclasses import replace
 from datetime import timedelta
@@ -19,7 +20,6 @@ from offsetwise.config import TrustedKey
 from offsetwise.console.board import Seat
 from offsetwise.console.plan import export
 from offsetwise.console.server import access
-from offsetwise.console.widgets import downloads
 from offsetwise.errors import PlanError, StoreUnreachableError
 from offsetwise.model import Plan, PlannedPosition, Receipt, Target, TopicRequirement
 from offsetwise.plan.draft import totals_of
@@ -36,7 +36,7 @@ from offsetwise.targets import StartingPosition
 from offsetwise.targets.starting_position.spec import starting_position
 from tests.approval.signed import PLAN
 from tests.console.boards import ADA, RITA, STRANGER, VERA, Stage, here, now, stage
-from tests.console.conftest import words
+from tests.console.conftest import AskedFor, words
 from tests.plans import steps_of
 from tests.review.people import ISSUER
 from tests.review.test_bundle import packed
@@ -245,17 +245,20 @@ class TestTakingOut:
         assert any(code.value.startswith("offsetwise console --bundle plan-") for code in page.code)
 
     def test_a_bundle_that_cannot_be_made_is_told_in_words_and_can_be_asked_for_again(
-        self, here: Stage, monkeypatch: pytest.MonkeyPatch
+        self, here: Stage, monkeypatch: pytest.MonkeyPatch, asked_for: AskedFor
     ) -> None:
-        monkeypatch.setattr(downloads, "TOGETHER_S", 0)  # no browser asks
         packed(here.scene, ADA)
         page = here.open(PAGE, ADA)
+        (name,) = re.findall(r"offsetwise console --bundle (\S+)", "\n".join(code.value for code in page.code))
         with monkeypatch.context() as down:
             down.setattr(PlansView, "bundle", lambda *_: _down())
-            page.download_button(key="download-bundle").click().run()
+            with pytest.raises(RuntimeError, match="the page says why"):
+                asked_for(name)
+        page.run()
         assert not page.exception
         assert "the database did not answer" in said(page)
-        page.download_button(key="download-bundle").click().run()
+        assert asked_for(name)
+        page.run()
         assert "the database did not answer" not in said(page)
 
     def test_what_was_applied_says_so_and_is_not_offered_to_be_applied_again(self, here: Stage) -> None:

@@ -111,16 +111,13 @@ def _downloads_of_all(seat: board.Seat, wanted: AuditFilter, newest: int) -> Non
         f":gray[{PAGE_ROWS} rows shown. The downloads hold every row that passes the filters. "
         "Select a row to see all of it.]"
     ):
-        failed = [
+        requests = [
             downloads.on_request(
                 label, f"audit.{ending}", partial(made, make), key=label, about=(seat.demo, wanted, newest), says=says
             )
             for label, ending, make, says in _FILES
         ]
-    for error in failed:
-        if error is not None:
-            blocks.failed(error, key="audit-failed")
-            break
+    downloads.reason(*requests, key="audit-failed")
 
 
 def _row(row: AuditRow, link: Verdict) -> None:

@@ -264,7 +264,7 @@ def _bundle(seat: board.Seat, sheet: Sheet) -> None:
         f"`{name}`  \n:gray[Its reviewer compares the plan's digest, `{sheet.digest[:8]}…`, with the one shown there.]"
     ):
         board_, person, plan = seat.board, seat.person, sheet.row.id
-        failed = downloads.on_request(
+        request = downloads.on_request(
             "Download the bundle",
             name,
             lambda: board_.bundle(person, plan).content,
@@ -272,8 +272,7 @@ def _bundle(seat: board.Seat, sheet: Sheet) -> None:
             about=(seat.demo, sheet.digest, len(sheet.comments), sheet.standing.submission),
             says="Everything a reviewer needs.",
         )
-    if failed is not None:
-        blocks.failed(failed, key="bundle-failed")
+    downloads.reason(request, key="bundle-failed")
     access = "" if seat.demo else " --access access.yaml"
     st.code(f"offsetwise console --bundle {name}{access}", language=None, wrap_lines=True)
 

@@ -4,63 +4,45 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from pathlib import PurePath
-from threading import Barrier, BrokenBarrierError, Lock
-from typing import Final, Literal
+from typing import Final
 
 import pandas as pd
 import streamlit as st
 
-from offsetwise.console.widgets import terms
+from offsetwise.console.widgets import blocks, terms
 
 _MIME: Final = {".csv": "text/csv", ".json": "application/json", ".jsonl": "application/jsonl"}
-TOGETHER_S: Final = 5
-"""A click begins a run of the page and a download. As long one waits for the other."""
+REASON_S: Final = 2
+"""How often an open page looks whether a file could not be made: the download itself draws nothing of a page."""
 
 
-class _OnRequest:
-    """A file that is made once, by the run of the page or by the download, whichever comes first.
-
-    They begin together: the run forgets which downloads the page had before it, and Streamlit drops the answer of one
-    that ends before the run begins.
+class Request:
+    """A file that is made when a person asks for it, and why that failed the last time.
 
     Args:
-        about: What it is of.
-        make: Makes its bytes.
+        about: What the file is of.
     """
 
-    def __init__(self, about: Hashable, make: Callable[[], bytes]) -> None:
+    def __init__(self, about: Hashable) -> None:
         self.about: Final = about
-        self._make = make
-        self._both = Barrier(2)
-        self._lock = Lock()
-        self._outcome: bytes | Exception | None = None
+        self.error: Exception | None = None
+        """None where the file could be made, or nobody asked yet."""
 
-    @property
-    def error(self) -> Exception | None:
-        """Why it could not be made; None where it was, or nobody asked yet."""
-        return self._outcome if isinstance(self._outcome, Exception) else None
+    def content(self, make: Callable[[], bytes]) -> bytes:
+        """Return the bytes of the file, or keep the error for the page.
 
-    def content(self) -> bytes:
-        """Return its bytes, for the download."""
-        outcome = self.made()
-        if isinstance(outcome, Exception):
-            raise RuntimeError("A file to download could not be made: the page says why.")
-        return outcome
-
-    def made(self) -> bytes | Exception:
-        """Return what came of making it."""
-        with suppress(BrokenBarrierError):
-            self._both.wait(TOGETHER_S)
-        with self._lock:
-            if self._outcome is None:
-                try:
-                    self._outcome = self._make()
-                except Exception as error:  # noqa: BLE001 - carried to the page, which shows it
-                    self._outcome = error
-            return self._outcome
+        Raises:
+            RuntimeError: It could not be made. Streamlit shows no more of an error than that there was one.
+        """
+        self.error = None
+        try:
+            return make()
+        except Exception as error:  # noqa: BLE001 - carried to the page, which shows it
+            self.error = error
+        raise RuntimeError("A file to download could not be made: the page says why.")
 
 
 def button(
@@ -70,9 +52,8 @@ def button(
     *,
     key: str,
     says: str,
-    on_click: Callable[[], None] | Literal["ignore"] = "ignore",
 ) -> None:
-    """Offer one file.
+    """Offer one file. A click downloads it, and draws nothing anew.
 
     Args:
         label: On the button.
@@ -80,7 +61,6 @@ def button(
         data: Its bytes, or what makes them once a person asks.
         key: Tells the buttons of a page apart.
         says: What is in it.
-        on_click: What else a click does; the page is run again after it, unless it does nothing else.
     """
     st.download_button(
         terms.said(label),
@@ -89,39 +69,45 @@ def button(
         mime=_MIME.get(PurePath(file_name).suffix, "application/octet-stream"),
         icon=":material/download:",
         key=key,
-        on_click=on_click,
+        on_click="ignore",
         help=terms.said(says),
     )
 
 
 def on_request(
     label: str, file_name: str, make: Callable[[], bytes], *, key: str, about: Hashable, says: str
-) -> Exception | None:
-    """Offer one file that is made when a person asks for it; give the error where that failed, to be drawn.
-
-    Streamlit makes such a file beside the run of the page that the click begins, and says of any failure only that
-    there was one. Here that run waits for the file, so that the page says why.
+) -> Request:
+    """Offer one file that is made when a person asks for it, and may fail; `reason` then says why.
 
     Args:
         label: On the button.
         file_name: What the browser calls it.
-        make: Makes its bytes.
+        make: Makes its bytes, in a thread of the download.
         key: Tells the buttons of a page apart.
-        about: What the file is of. A file of something else is made anew, and so is one that could not be made.
+        about: What the file is of: why another one could not be made is not said of it.
         says: What is in it.
     """
-    kept: _OnRequest | None = st.session_state.get(f"{key}-made")
-    if kept is not None and kept.about != about:
-        kept = None
-    failed = None if kept is None else kept.error
-    file = _OnRequest(about, make) if kept is None or failed is not None else kept
-    button(label, file_name, file.content, key=f"download-{key}", says=says, on_click=partial(_asked, key, file))
-    return failed
+    kept: Request | None = st.session_state.get(f"{key}-request")
+    request = kept if kept is not None and kept.about == about else Request(about)
+    st.session_state[f"{key}-request"] = request
+    button(label, file_name, partial(request.content, make), key=f"download-{key}", says=says)
+    return request
 
 
-def _asked(key: str, file: _OnRequest) -> None:
-    file.made()
-    st.session_state[f"{key}-made"] = file
+def reason(*requests: Request, key: str) -> None:
+    """Draw why a file could not be made, soon after a person asked for it.
+
+    Args:
+        requests: Of one place; the first that failed is drawn.
+        key: Tells several such places on one page apart.
+    """
+    st.fragment(_reason, run_every=REASON_S)(requests, key)
+
+
+def _reason(requests: tuple[Request, ...], key: str) -> None:
+    error = next((request.error for request in requests if request.error is not None), None)
+    if error is not None:
+        blocks.failed(error, key=key)
 
 
 @contextmanager
