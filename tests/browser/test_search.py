@@ -11,6 +11,9 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import Serve, settle
 
+FINGER_PX = 44
+"""What a finger hits, by the guidelines for the web."""
+
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
@@ -101,3 +104,30 @@ def test_a_letter_among_ten_thousand_partitions_sends_little(page: Page, serve: 
     assert 0 < sum(sent) <= 100_000
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name=re.compile("Evidence · topic-007-3"))).to_be_visible()
+
+
+def test_the_open_search_is_closed_by_a_finger_and_by_the_tab_key_alone(browser: Browser, bundled: str) -> None:
+    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True)
+    page = context.new_page()
+    page.goto(f"{bundled}/lag")
+    settle(page)
+    box = page.get_by_role("dialog", name="Search")
+    close = box.get_by_role("button", name="Close")
+    page.get_by_role("button", name="Search Ctrl K").tap()
+    expect(close).to_be_visible()
+    size = close.bounding_box()
+    assert size is not None
+    assert min(size["width"], size["height"]) >= FINGER_PX
+    close.tap()
+    expect(box).to_be_hidden()
+
+    page.keyboard.press("Control+k")
+    page.keyboard.type("audit")
+    expect(page.get_by_role("option").first).to_contain_text("Audit")
+    page.keyboard.press("Tab")
+    expect(close).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(box).to_be_hidden()
+    expect(page.get_by_role("heading", name="Lag", level=1)).to_be_visible()
+    expect(page.get_by_role("button", name="Search Ctrl K")).to_be_focused()
+    context.close()

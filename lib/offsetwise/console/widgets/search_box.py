@@ -14,9 +14,12 @@ KEY: Final = "search"
 _HTML: Final = """
 <button type="button" aria-haspopup="dialog"><span>Search</span> <kbd>Ctrl K</kbd></button>
 <dialog aria-label="Search">
-  <input type="text" role="combobox" aria-label="Search pages, jobs, partitions, findings, plans and help"
-    aria-expanded="true" aria-controls="results" aria-autocomplete="list" autocomplete="off" spellcheck="false"
-    placeholder="Page, job, topic, partition, finding, plan or help">
+  <div>
+    <input type="text" role="combobox" aria-label="Search pages, jobs, partitions, findings, plans and help"
+      aria-expanded="true" aria-controls="results" aria-autocomplete="list" autocomplete="off" spellcheck="false"
+      placeholder="Page, job, topic, partition, finding, plan or help">
+    <button type="button">Close</button>
+  </div>
   <ul role="listbox" id="results" aria-label="Results"></ul>
   <p role="status"></p>
 </dialog>
@@ -31,7 +34,9 @@ kbd { font-size: 0.75rem; border: 1px solid var(--st-border-color); border-radiu
 dialog { width: min(40rem, calc(100vw - 2rem)); margin: 10vh auto auto; padding: 1rem; color: var(--st-text-color);
   background: var(--st-background-color); border: 1px solid var(--st-border-color); border-radius: 0.75rem }
 dialog::backdrop { background: rgb(0 0 0 / 45%) }
-input { width: 100%; padding: 0.6rem 0.75rem; font-size: 1rem; color: var(--st-text-color);
+dialog > div { display: flex; gap: 0.5rem }
+dialog button { min-height: 2.75rem }
+input { flex: 1; min-width: 0; padding: 0.6rem 0.75rem; font-size: 1rem; color: var(--st-text-color);
   background: var(--st-secondary-background-color); border: 1px solid var(--st-border-color); border-radius: 0.5rem }
 input:placeholder-shown { text-overflow: ellipsis }
 ul { list-style: none; margin: 0.75rem 0 0; padding: 0; max-height: 55vh; overflow-y: auto }
@@ -104,6 +109,7 @@ export default function ({ parentElement: root, data, setStateValue }) {
     open()
   }
   root.querySelector('button').onclick = open
+  root.querySelector('dialog button').onclick = () => dialog.close()
   dialog.onclick = event => { if (event.target === dialog) dialog.close() }
   dialog.onkeydown = event => {
     event.stopPropagation()  // R and C are keys of Streamlit's own
@@ -112,7 +118,8 @@ export default function ({ parentElement: root, data, setStateValue }) {
       event.preventDefault()
       state.at = (state.at + move + state.rows.length) % state.rows.length
       draw(root, state)
-    } else if (event.key === 'Enter' && state.rows[state.at] && state.words === input.value.trim()) {
+    } else if (event.key === 'Enter' && event.target === input && state.rows[state.at]
+      && state.words === input.value.trim()) {
       event.preventDefault()
       root.querySelectorAll('li')[state.at].click()
     }
