@@ -40,6 +40,7 @@ _WINDOWS: Final = {
     "30 days": 30 * 24 * 3_600_000,
 }
 _REFRESH: Final = {"Off": None, "10 s": 10, "30 s": 30, "60 s": 60}
+_EVERY: Final = "refresh"
 _PATIENCE_S: Final = 2.0
 """How long a page waits for the store before it shows that it waits."""
 _LEFT: Final = "What is left to read"
@@ -54,54 +55,69 @@ _SHOWN: Final = 50
 def draw(answers: Answers, migration: Offered, subject: Subject, head: guard.Head) -> None:
     """Draw the whole screen."""
     head.context(blocks.clusters(migration.old, migration.new))
-    with st.container(horizontal=True):
-        window = selectors.choice("Show the last", list(_WINDOWS), "window", default="1 h", width=140)
-        refresh = None
-        if not migration.recorded:
-            refresh = _REFRESH[selectors.choice("Refresh", list(_REFRESH), "refresh", width=140)]
-    st.fragment(_body, run_every=refresh)(answers, migration, subject, _WINDOWS[window], refresh)
+    chosen = st.session_state.get(_EVERY, st.query_params.get(_EVERY))
+    refresh = None if migration.recorded else _REFRESH.get(chosen)
+    st.fragment(_body, run_every=refresh)(answers, migration, subject, refresh)
 
 
-def _body(answers: Answers, migration: Offered, subject: Subject, window_ms: int, refresh: int | None) -> None:
+def _body(answers: Answers, migration: Offered, subject: Subject, refresh: int | None) -> None:
+    window_ms, told, again = _controls(answers, migration, refresh)
     question = Question.of(Reader.lag, migration.name, subject, window_ms)
-    if not migration.recorded:
-        with guard.block("sampling"):
-            lag_sampling.draw(answers, migration)
     with guard.block("lag"):
         _refreshed(answers, question, refresh)
-        held = blocks.live(answers, question, _offer())
+        held = blocks.live(answers, question, _offer(), actions=again)
         if held is None:
             return
-        if held.value is None:
-            _no_sample(migration, subject)
-            return
-        if migration.recorded:
-            lag_sampling.recorded(migration)
-        compared = answers.held(Question.of(Reader.comparison, migration.name, subject))
-        proven = proven_of(None if compared is None else compared.value)
-        claimed = held.value
-        view = view_from(claimed, proven)
-        if compared is not None:  # derived values are cached by the id
-            held = Held(id=hash((held.id, compared.id)), at=held.at, value=view)
-        _samples(migration, view, claimed)
-        partitions, total = st.tabs([terms.said(_TABLE), terms.said(_LEFT)])
-        with total:
-            _totals(held, view)
-        with partitions:
-            beside = choose(held, view, palette.current(), claimed)
-        if beside is None:
-            return
-        chosen, right = beside
-        with right, guard.block("partition"):
-            _partition(
-                answers,
-                Question.of(
-                    Reader.lag_of_partition, migration.name, subject, window_ms, chosen.key, edition=view.newest.id
-                ),
-                str(chosen.topic_partition),
-                proven,
-                edition=0 if compared is None else compared.id,
-            )
+        if held.value is not None and migration.recorded:
+            with told:
+                lag_sampling.recorded(migration)
+        _read(answers, migration, subject, window_ms, held)
+
+
+def _controls(answers: Answers, migration: Offered, refresh: int | None) -> tuple[int, DeltaGenerator, DeltaGenerator]:
+    """Draw, in one row, which samples are shown and what takes them.
+
+    Returns:
+        Milliseconds that are shown; where it stands what the samples are of, and where what reads them again.
+    """
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        window = selectors.choice("Show the last", list(_WINDOWS), "window", default="1 h", width=110)
+        if (
+            not migration.recorded
+            and _REFRESH[selectors.choice("Refresh", list(_REFRESH), _EVERY, width=90)] != refresh
+        ):
+            st.rerun()  # a fragment is run as often as was said when the whole page was drawn
+        told, again = st.container(width="stretch"), st.container(width="content")
+    if not migration.recorded:
+        with guard.block("sampling"):
+            lag_sampling.draw(answers, migration, told)
+    return _WINDOWS[window], told, again
+
+
+def _read(answers: Answers, migration: Offered, subject: Subject, window_ms: int, held: lag_tables.Shown) -> None:
+    """Draw what was read, the newest sample counted from the proven positions where a comparison has them."""
+    claimed = held.value
+    if claimed is None:
+        _no_sample(migration, subject)
+        return
+    compared = answers.held(Question.of(Reader.comparison, migration.name, subject))
+    proven = proven_of(None if compared is None else compared.value)
+    view = view_from(claimed, proven)
+    if compared is not None:  # derived values are cached by the id
+        held = Held(id=hash((held.id, compared.id)), at=held.at, value=view)
+    _samples(migration, view, claimed)
+    partitions, total = st.tabs([terms.said(_TABLE), terms.said(_LEFT)])
+    with total:
+        _totals(held, view)
+    with partitions:
+        beside = choose(held, view, palette.current(), claimed)
+    if beside is None:
+        return
+    chosen, right = beside
+    asked = Question.of(Reader.lag_of_partition, migration.name, subject, window_ms, chosen.key, edition=view.newest.id)
+    with right, guard.block("partition"):
+        edition = 0 if compared is None else compared.id
+        _partition(answers, asked, str(chosen.topic_partition), proven, edition=edition)
 
 
 def _refreshed(answers: Answers, question: Question[LagView | None], refresh: int | None) -> None:

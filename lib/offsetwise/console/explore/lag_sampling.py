@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from offsetwise.console.answers import Answers
 from offsetwise.console.reader import Offered
@@ -17,12 +18,16 @@ from offsetwise.wording import many
 _EVERY: Final = {"10 s": 10.0, "30 s": 30.0, "60 s": 60.0, "5 min": 300.0}
 
 
-def draw(answers: Answers, migration: Offered) -> None:
-    """Draw what samples this migration here, with the button to start or stop it."""
+def draw(answers: Answers, migration: Offered, row: DeltaGenerator) -> None:
+    """Draw what samples this migration here, with the button to start or stop it.
+
+    Args:
+        answers: The answers of this process.
+        migration: The migration.
+        row: Where the controls stand; what is wrong stands below.
+    """
     state = answers.reader.sampling(migration.name)
-    if state is not None and state.error is not None:
-        blocks.failed(state.error, key="sampler")
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with row.container(horizontal=True, vertical_alignment="bottom"):
         if state is not None and state.running:
             st.button(
                 "Stop sampling",
@@ -32,7 +37,7 @@ def draw(answers: Answers, migration: Offered) -> None:
                 args=(answers, migration.name),
             )
         else:
-            every = st.selectbox("Sample every", list(_EVERY), index=1, key="sample-every", width=120)
+            every = st.selectbox("Sample every", list(_EVERY), index=1, key="sample-every", width=110)
             st.button(
                 "Start sampling",
                 icon=":material/play_circle:",
@@ -43,6 +48,8 @@ def draw(answers: Answers, migration: Offered) -> None:
                 "long as this console runs. Nothing is written to them.",
             )
         st.markdown(f":gray[{_told(state)}]", width="stretch")
+    if state is not None and state.error is not None:
+        blocks.failed(state.error, key="sampler")
     if state is not None and state.running and state.not_kept:
         st.warning(
             f"**Samples are taken, but not kept.**  \n{markdown(state.not_kept)}", icon=":material/database_off:"
