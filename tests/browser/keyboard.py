@@ -50,3 +50,40 @@ def not_reached(page: Page) -> list[str]:
         if not left:
             break
     return left
+
+
+UNSEEN = """async () => {
+    const still = document.createElement('style')
+    still.textContent = '* { transition: none !important; animation: none !important }'
+    document.head.append(still)
+    const next = () => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))
+    const drawn = one => {
+        const around = [one, one.nextElementSibling, one.previousElementSibling]
+        for (let up = one.parentElement; up && around.length < 8; up = up.parentElement) around.push(up)
+        return around.filter(Boolean).map(each => {
+            const style = getComputedStyle(each)
+            return [style.outline, style.boxShadow, style.borderColor, style.backgroundColor, style.color].join()
+        }).join('|')
+    }
+    const unseen = []
+    const all = document.querySelectorAll('[data-testid=stMain] :is(input, button, summary, textarea, a[href])')
+    for (const one of all) {
+        if (!one.checkVisibility({checkVisibilityCSS: true}) || one.disabled || one.tabIndex < 0
+            || one.closest('[data-testid=stElementToolbar], .js-plotly-plot')) continue
+        document.activeElement.blur()
+        await next()
+        const before = drawn(one)
+        one.focus({focusVisible: true, preventScroll: true})
+        await next()
+        if (document.activeElement === one && drawn(one) === before)
+            unseen.push(one.getAttribute('aria-label') || one.innerText || one.outerHTML.slice(0, 200))
+    }
+    document.activeElement.blur()
+    still.remove()
+    return unseen
+}"""
+
+
+def unseen_focus(page: Page) -> list[str]:
+    """Give the controls that look the same with the focus as without it."""
+    return list(page.evaluate(UNSEEN))

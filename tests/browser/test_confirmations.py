@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.conftest import console, settle
+from tests.browser.test_heights import SCREENS, screens
 
 WIDTH, HEIGHT = 1440, 900
 BAR = ".st-key-decision-bar"
@@ -57,6 +58,7 @@ def test_what_came_of_submit_and_approve_is_seen_with_the_next_step(
     name = of.partition(" ")[2]
     expect(bar).to_contain_text(f"New plan · {name}")
     expect(bar).to_contain_text("open check")
+    assert screens(page) <= SCREENS
     bar.get_by_role("button", name="Submit for review").click()
     said(page, "Plan 1 is submitted for review", "Plan 1 waits for a decision about exactly")
     expect(bar).to_contain_text(f"Plan 1 · {name}")
@@ -66,12 +68,15 @@ def test_what_came_of_submit_and_approve_is_seen_with_the_next_step(
     expect(page.get_by_role("heading", name="Review", level=1)).to_be_visible()
     settle(page)
     expect(page.get_by_role("heading", name=f"Plan 1 · {name}")).to_be_visible()
+    assert screens(page) <= SCREENS
     fill_in(page)
     bar.get_by_role("button", name=re.compile("Approve$")).click()
     said(page, "Approved.", "Approved: version")
     bar.get_by_role("button", name=re.compile("Export$")).click()
     expect(page.get_by_text("Approved: version 1, 1 approval of 1 asked for.")).to_be_visible()
     expect(page.locator(BAR)).to_have_count(0)
+    settle(page)
+    assert screens(page) <= SCREENS
     page.context.close()
 
 

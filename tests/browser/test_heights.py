@@ -16,11 +16,12 @@ SCREENS = 2.5
 WIDTH, HEIGHT = 1440, 900
 OF_ONE_JOB = ("checkpoint", "clusters", "compare", "lag", "fleet")
 ELSEWHERE = ("draft", "review", "export")
-"""The pages of a plan, whose lengths their own tests hold."""
+"""Pages of a plan, which `test_confirmations.py` walks through and measures as these are."""
 GRIDS = {
     "compare": ("what the old number would do", "Evidence · "),
     "lag": ("with position and lag on both clusters", " over time"),
     "fleet": ("with verdict, age, problems", "Facts · "),
+    "draft?play=author": ("old offset, planned offset", "Evidence · "),
 }
 """By page: words of its table's description, and of the heading of what a row opens."""
 
@@ -30,6 +31,12 @@ def page(browser: Browser) -> Iterator[Page]:
     made = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
     yield made
     made.close()
+
+
+def screens(page: Page) -> float:
+    """Give how many screens long the page is."""
+    rest(page)
+    return float(page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight")) / HEIGHT
 
 
 def addresses() -> list[str]:
@@ -50,8 +57,7 @@ def test_no_page_of_a_sample_is_longer_than_two_and_a_half_screens(
     for path in addresses():
         page.goto(f"{bundled}/{path}")
         settle(page)
-        rest(page)
-        heights[path] = page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight") / HEIGHT
+        heights[path] = screens(page)
     longest = max(heights, key=lambda path: heights[path])
     figure(f"the longest page of the samples is {longest} with {heights[longest]:.1f} screens")
     assert {path: height for path, height in heights.items() if height > SCREENS} == {}

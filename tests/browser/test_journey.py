@@ -136,6 +136,7 @@ def test_what_is_submitted_in_one_browser_appears_in_another_without_a_reload(br
     author.get_by_role("button", name="Withdraw for good").click()
     gone = reviewer.locator(BAR).get_by_text("The plan was withdrawn while you read it.")
     expect(gone).to_be_visible(timeout=10_000)
+    assert in_viewport(reviewer, gone)
     expect(remark).to_have_value("Is the job stopped?")
     for page in (reviewer, author):
         page.context.close()

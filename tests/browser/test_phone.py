@@ -11,13 +11,14 @@ from playwright.sync_api import Browser, Page, ViewportSize, expect
 
 from tests.browser.conftest import settle
 from tests.browser.test_confirmations import BAR, fill_in, in_viewport
+from tests.browser.test_heights import OF_ONE_JOB
 from tests.browser.test_journey import address
 from tests.browser.test_screens import NOT_OURS, fits
-from tools.screenshots import THEMES
+from tools.screenshots import BUNDLED, LINKS, THEMES, pages
 
 __all__ = ["address"]
 
-PAGES = ("", "checkpoint", "clusters", "compare", "lag", "fleet", "help")
+PAGES = (*pages(), *(f"{path}?{LINKS[sample]}" for sample in BUNDLED[1:] for path in OF_ONE_JOB))
 WIDTH, HEIGHT = 390, 844
 OVERLAPPING = """() => {
     const end = one => one.getBoundingClientRect().bottom
@@ -40,8 +41,11 @@ def look(page: Page, path: str) -> None:
     assert [(path, each["id"], [node["html"][:120] for node in each["nodes"]]) for each in found] == []
 
 
-def test_axe_finds_nothing_on_a_phone_and_every_page_fits(browser: Browser, bundled: str) -> None:
-    page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+@pytest.mark.parametrize("theme", THEMES)
+def test_axe_finds_nothing_on_a_phone_and_every_page_fits(
+    browser: Browser, bundled: str, theme: Literal["light", "dark"]
+) -> None:
+    page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme=theme)
     for path in PAGES:
         page.goto(f"{bundled}/{path}")
         look(page, path)

@@ -8,7 +8,7 @@ from typing import Final
 import streamlit as st
 
 from offsetwise.console.plan.work import Drafted, Frozen, Work
-from offsetwise.console.widgets import blocks, selectors, table, terms
+from offsetwise.console.widgets import blocks, evidence, layout, selectors, table, terms
 from offsetwise.console.widgets.escaping import cell, markdown
 from offsetwise.console.widgets.table import Column, Columns, Selection
 from offsetwise.model import AnyPosition, Override, PartitionComparison, PlannedPosition, Start
@@ -27,7 +27,7 @@ _UNSET: Final = "leave-unset"
 _OFF: Final = "only somebody with the role author decides where a partition starts."
 _OF_TOPIC: Final = (Start.EARLIEST, Start.LATEST)
 _PARTITIONS: Final[Columns[tuple[PartitionComparison, PlannedPosition | None]]] = (
-    Column("topic", lambda of: of[0].topic, 120, pinned=True),
+    Column("topic", lambda of: of[0].topic, 96, pinned=True),
     table.partition(lambda of: of[0].partition, pinned=True),
     Column("old offset", lambda of: of[0].old_offset, help="The next record to read on the old cluster."),
     Column("translated", lambda of: of[0].new_offset, help="The position of the same record on the new cluster."),
@@ -70,8 +70,12 @@ def draw(frozen: Frozen, work: Work, made: Drafted | None, *, by: str | None) ->
         why = "No partition is decided by a person." if order == _DECIDED else "No partition passes the filter."
         st.markdown(terms.said(why))
     else:
-        row, name = _choose(frozen, kept, _planned(made))
-        _decide(row, name, work, by)
+        left, right = layout.beside("draft", left=3, right=2)
+        with left:
+            row, name = _choose(frozen, kept, _planned(made))
+        with right:
+            _decide(row, name, work, by)
+            evidence.draw(frozen.comparison, row)
     if by is None:
         st.markdown(f":gray[Deciding is off: {terms.said(_OFF)}]")
     _topics(rows, work, by)
