@@ -306,7 +306,7 @@ def test_an_error_of_no_kind_of_ours_shows_no_traceback_and_no_values(open_page:
 def test_no_partition_is_an_answer_and_no_error(open_page: OpenPage) -> None:
     page = open_page(ValueReader({"orders": builders.comparison(())}), COMPARE)
     assert not page.exception
-    assert "No partition to compare." in words(page)
+    assert words(page).count("partition to compare.") == 1
 
 
 def test_both_answers_are_offered_where_records_of_others_stand_below_the_place(open_page: OpenPage) -> None:

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from offsetwise.console import answers
 from offsetwise.console.answers import Question
 from offsetwise.console.operate import fleet_files
-from offsetwise.console.operate.fleet_table import named
+from offsetwise.console.operate.fleet_names import named
 from offsetwise.console.reader import Reader
 from offsetwise.errors import SparkError
 from offsetwise.fleet import Fleet, RootTrouble, assemble
@@ -317,7 +317,7 @@ def test_real_folders_of_many_kinds_are_rows_through_spark(many_kinds: Reader, o
         "[brackets]": "? unreadable",
         "empty": "? unreadable",
         "table": "? unreadable",
-        "etc": "? unreadable",
+        "outside": "? unreadable",
     }
     assert "gone: expected a folder, found nothing" in said(page)
     assert set(table["copies"]) == {"", "▲ 4 alike"}

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from offsetwise.console.operate import fleet_chart, fleet_table
-from offsetwise.console.operate.fleet_table import AGES, Filters, Order, named
+from offsetwise.console.operate.fleet_names import labels_of, named
+from offsetwise.console.operate.fleet_table import AGES, Filters, Order
 from offsetwise.console.widgets import table
 from offsetwise.console.widgets.palette import DARK, LIGHT
 from offsetwise.fleet import FleetVerdict, assemble
@@ -98,6 +101,12 @@ def test_names_are_paths_below_their_root_and_never_two_alike() -> None:
     ]
     alike = ["/a/or\u202eders", "/a/or⟨U+202E⟩ders"]
     assert len(set(named(alike, ["/a"]).values())) == 2
+
+
+def test_a_checkpoint_has_the_migration_s_name_where_no_other_has_it() -> None:
+    uris = {"/a/app.json": ("app",), "/a/twice": ("one", "two"), "/a/b": ("c",), "/a/c": (), "/a/x": ("x",)}
+    rows = [replace(row, read=replace(row.read, uri=uri), names=names) for row, (uri, names) in zip(FLEET.rows, uris.items(), strict=False)]
+    assert list(labels_of(rows, ["/a"]).values()) == ["app", "twice", "b", "c", "x"]
 
 
 def test_the_map_counts_every_checkpoint_once() -> None:

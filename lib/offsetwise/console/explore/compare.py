@@ -94,14 +94,12 @@ def comparison(answers: Answers, migration: Offered, subject: Subject, head: gua
 def draw(answers: Answers, migration: Offered, subject: Subject, held: Held[Comparison]) -> None:
     """Draw the whole screen of one comparison."""
     shown, colours = held.value, palette.current()
-    _answer(held)
     if not shown.partitions:
-        blocks.empty(
-            terms.said("No partition to compare."),
-            "The positions name no topic. Look at the checkpoint with the command below.",
-            "offsetwise inspect CHECKPOINT",
-        )
+        _, head, rest = facts_of(held).answer
+        look = "Look at the checkpoint with the command below."
+        blocks.empty(terms.said(head), f"{terms.said(rest)} {look}", "offsetwise inspect CHECKPOINT")
         return
+    _answer(held)
     with st.container(horizontal=True, vertical_alignment="center"):
         why = terms.said("Why, partition by partition")
         told = markdown(terms.said(facts_of(held).at_new_offsets))

@@ -228,7 +228,9 @@ def _order(one: Shard) -> tuple[str, int, int]:
 
 def _lane(side: str, stream: str, generation: int) -> str:
     named = stream if side == "both" else f"{stream} {side}"
-    return named if generation == 0 else f"made of them, {generation}"
+    if generation == 0:
+        return named
+    return "after resharding" if generation == 1 else f"after {generation:,} reshardings"
 
 
 def _state(shard: ShardRange) -> str:

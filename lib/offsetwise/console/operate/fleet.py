@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
@@ -240,13 +241,15 @@ def _failed(failed: FailedCheckpoint) -> None:
 
 
 def _problems(checkpoint: Checkpoint) -> None:
-    for problem in (worded(each, terms.shown()) for each in checkpoint.problems):
+    for raw in checkpoint.problems:
+        # The sentence of the restart stands above.
+        problem = worded(replace(raw, message=beside_restart(raw, checkpoint.restart)), terms.shown())
         verdict = verdicts.SEVERITY[severity_of(problem.code)]
         with st.container(border=True):
             remedy = f"  \n**What to do:** {markdown(problem.fix)}" if problem.fix else ""
             st.markdown(
                 f":{verdict.tone.colour}-badge[{verdict}] **{linked(problem.code)}**  \n"
-                f"{markdown(beside_restart(problem))}{remedy}"
+                f"{markdown(problem.message)}{remedy}"
             )
 
 

@@ -12,6 +12,7 @@ import streamlit as st
 
 from offsetwise import wording
 from offsetwise.console.answers import Held
+from offsetwise.console.operate.fleet_names import labels_of
 from offsetwise.console.widgets import escaping, table
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.palette import Palette
@@ -111,7 +112,7 @@ class Facts:
     topics: tuple[str, ...]
     """As it stands on screen too."""
     labels: Mapping[str, str]
-    """What each checkpoint is called on screen, by URI; see `named`."""
+    """What each checkpoint is called on screen, by URI; see `labels_of`."""
 
 
 VERDICTS: Final = {
@@ -192,7 +193,7 @@ def facts(held: Held[Fleet]) -> Facts:
             *((SAME_QUERY,) if copies else ()),
         ),
         topics=tuple(sorted({escaping.plain(topic) for row in rows for topic, _ in row.topics})),
-        labels=named([row.uri for row in rows], held.value.roots),
+        labels=labels_of(rows, held.value.roots),
     )
 
 
@@ -266,39 +267,6 @@ def planned(row: FleetRow) -> int | None:
 def committed(row: FleetRow) -> int | None:
     """Give its newest committed batch."""
     return row.checkpoint.details.last_committed_batch if row.checkpoint else None
-
-
-def named(uris: Sequence[str], roots: Sequence[str] = ()) -> dict[str, str]:
-    """Give what each is called on screen: its path below its root, made visible; the whole URI where that is no name.
-
-    >>> named(["/data/ckpt/a/orders", "/data/ckpt/b", "/etc"], ["/data/ckpt"])
-    {'/data/ckpt/a/orders': 'a/orders', '/data/ckpt/b': 'b', '/etc': '/etc'}
-    """
-    bases = {uri: _base(uri, roots) for uri in uris}
-    several = len({base for base in bases.values() if base is not None}) > 1
-    short = {uri: escaping.plain(_below(uri, base, several=several)) for uri, base in bases.items()}
-    count = Counter(short.values())
-    made: dict[str, str] = {}
-    taken: set[str] = set()
-    for uri, name in short.items():
-        label = name if count[name] == 1 else escaping.plain(uri)
-        # Two names that differ in invisible characters only could still look the same.
-        made[uri] = label if label not in taken else f"{label} ({len(taken)})"
-        taken.add(made[uri])
-    return made
-
-
-def _below(uri: str, base: str | None, *, several: bool) -> str:
-    if base is None:
-        return uri
-    path, name = uri.rstrip("/")[len(base) + 1 :], base.rpartition("/")[2]
-    return f"{name}/{path}" if path and several else path or name
-
-
-def _base(uri: str, roots: Sequence[str]) -> str | None:
-    """Give the root that a URI stands below, the longest of several."""
-    bases = (root.rstrip("/") for root in roots)
-    return max((base for base in bases if f"{uri.rstrip('/')}/".startswith(f"{base}/")), key=len, default=None)
 
 
 def age(milliseconds: int | None) -> str:

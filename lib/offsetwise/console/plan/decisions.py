@@ -24,13 +24,20 @@ MAX_REASON: Final = 1_000
 _LOOK, _DECIDED, _ALL = "needs a look first", "decided by a person", "by name"
 _SAID: Final = "decision-refused"
 _UNSET: Final = "leave-unset"
+_PROOF_PX: Final = 430
+"""The proof of one partition may be longer than all that is decided on this page."""
 _OFF: Final = "only somebody with the role author decides where a partition starts."
 _OF_TOPIC: Final = (Start.EARLIEST, Start.LATEST)
 _PARTITIONS: Final[Columns[tuple[PartitionComparison, PlannedPosition | None]]] = (
     Column("topic", lambda of: of[0].topic, 96, pinned=True),
     table.partition(lambda of: of[0].partition, pinned=True),
     Column("old offset", lambda of: of[0].old_offset, help="The next record to read on the old cluster."),
-    Column("translated", lambda of: of[0].new_offset, help="The position of the same record on the new cluster."),
+    Column(
+        "translated",
+        lambda of: of[0].new_offset,
+        help="The position of the same record on the new cluster.",
+        when=lambda rows: any(one is None or one.new_offset != row.new_offset for row, one in rows),
+    ),
     Column(
         "planned",
         lambda of: None if of[1] is None else of[1].new_offset,
@@ -75,7 +82,8 @@ def draw(frozen: Frozen, work: Work, made: Drafted | None, *, by: str | None) ->
             row, name = _choose(frozen, kept, _planned(made))
         with right:
             _decide(row, name, work, by)
-            evidence.draw(frozen.comparison, row)
+            with st.container(height=_PROOF_PX):
+                evidence.draw(frozen.comparison, row)
     if by is None:
         st.markdown(f":gray[Deciding is off: {terms.said(_OFF)}]")
     _topics(rows, work, by)

@@ -63,11 +63,15 @@ def beside(key: str, *, left: int = 11, right: int = 9) -> tuple[DeltaGenerator,
 
 
 def tabs(parts: Mapping[str, Callable[[], None]]) -> None:
-    """Draw the parts of a long page in tabs. The address may name the one that is open at first, as `PART`.
+    """Draw the parts of a long page in tabs, a single one without. The address may name the open one, as `PART`.
 
     Args:
         parts: What draws each, by the title of its tab.
     """
+    if len(parts) == 1:
+        # A tab that stands alone stays the open one when others come before it.
+        next(iter(parts.values()))()
+        return
     asked = st.query_params.get(PART)
     shown = st.tabs(
         [terms.said(title) for title in parts],

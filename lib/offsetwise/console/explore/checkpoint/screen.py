@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Final
@@ -93,20 +94,20 @@ def draw(answers: Answers, migration: Offered, subject: Subject, held: sources.R
     """Draw the whole screen of one reading."""
     shown = held.value.checkpoint
     with guard.block("banners"):
-        problems = [worded(problem, terms.shown()) for problem in shown.problems]
-        pending = [problem for problem in problems if problem.code == pending_batch.code]
-        more = "".join(f" {_told(problem)}" for problem in pending)
+        said = [problem for problem in shown.problems if beside_restart(problem, shown.restart) != problem.message]
+        more = "".join(f" {_told(problem, shown.restart)}" for problem in said)
         blocks.box(sources.restart_tone(shown), f"**The restart.** {markdown(shown.restart)}{more}")
-        for problem in problems:
-            if problem not in pending:
-                blocks.box(sources.tone(problem), f"**{title(problem)}** {_told(problem)}")
+        for problem in shown.problems:
+            if problem not in said:
+                blocks.box(sources.tone(problem), f"**{title(problem)}** {_told(problem, shown.restart)}")
     import_module(engine_of(shown.engine).screen).draw(answers, migration, subject.name, held)
     _identifiers(held)
 
 
-def _told(problem: Problem) -> str:
-    fix = f"  \n**What to do:** {markdown(problem.fix)}" if problem.fix else ""
-    return f"({linked(problem.code)})  \n{markdown(beside_restart(problem))}{fix}"
+def _told(problem: Problem, restart: str) -> str:
+    shown = worded(replace(problem, message=beside_restart(problem, restart)), terms.shown())
+    fix = f"**What to do:** {markdown(shown.fix)}" if shown.fix else ""
+    return "  \n".join(part for part in (f"({linked(shown.code)})", markdown(shown.message), fix) if part)
 
 
 def _identifiers(held: sources.Reading) -> None:
@@ -136,6 +137,8 @@ def title(problem: Problem) -> str:
     return terms.said(_TITLES.get(problem.code, describe(problem.code).title))
 
 
-def beside_restart(problem: Problem) -> str:
-    """Give what a problem says beyond the restart sentence, which stands above it."""
-    return "The sink may hold part of the batch." if problem.code == pending_batch.code else problem.message
+def beside_restart(problem: Problem, restart: str) -> str:
+    """Return what a problem says beyond the restart sentence, which stands above it."""
+    if problem.code == pending_batch.code:
+        return "The sink may hold part of the batch."
+    return "" if problem.message in restart else problem.message

@@ -149,7 +149,7 @@ def _differences(view: View, pairs: tuple[TopicPair, ...]) -> None:
     if not made:
         unread = sum(1 for pair in pairs if summary.verdict(pair, view.differences[pair.key]).icon == "?")
         if unread:
-            st.markdown(f"? Nothing differs as far as is known; {many(unread, 'topic')} cannot be told.")
+            st.markdown(f"? Nothing differs as far as is known; {many(unread, 'topic')} cannot be compared.")
         else:
             st.markdown(terms.said("✓ Nothing differs in the topics shown."))
         return

@@ -1,0 +1,55 @@
+"""What the checkpoints of a fleet are called on screen: as the migration names them, else by their paths."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from offsetwise.console.widgets import escaping
+from offsetwise.fleet import FleetRow
+
+
+def labels_of(rows: Sequence[FleetRow], roots: Sequence[str]) -> dict[str, str]:
+    """Return what each is called, by URI: the migration's one name for it, as on every other page, else its path.
+
+    A name is no label where another checkpoint has it, as its name or as its path.
+    """
+    paths = named([row.uri for row in rows], roots)
+    names = {row.uri: escaping.plain(row.names[0]) for row in rows if len(row.names) == 1}
+    count, taken = Counter(names.values()), set(paths.values())
+    return paths | {
+        uri: name for uri, name in names.items() if count[name] == 1 and (name not in taken or paths[uri] == name)
+    }
+
+
+def named(uris: Sequence[str], roots: Sequence[str] = ()) -> dict[str, str]:
+    """Return what each is called on screen: its path below its root, made visible; the whole URI where that is no name.
+
+    >>> named(["/data/ckpt/a/orders", "/data/ckpt/b", "/etc"], ["/data/ckpt"])
+    {'/data/ckpt/a/orders': 'a/orders', '/data/ckpt/b': 'b', '/etc': '/etc'}
+    """
+    bases = {uri: _base(uri, roots) for uri in uris}
+    several = len({base for base in bases.values() if base is not None}) > 1
+    short = {uri: escaping.plain(_below(uri, base, several=several)) for uri, base in bases.items()}
+    count = Counter(short.values())
+    made: dict[str, str] = {}
+    taken: set[str] = set()
+    for uri, name in short.items():
+        label = name if count[name] == 1 else escaping.plain(uri)
+        # Two names that differ in invisible characters only could still look the same.
+        made[uri] = label if label not in taken else f"{label} ({len(taken)})"
+        taken.add(made[uri])
+    return made
+
+
+def _below(uri: str, base: str | None, *, several: bool) -> str:
+    if base is None:
+        return uri
+    path, name = uri.rstrip("/")[len(base) + 1 :], base.rpartition("/")[2]
+    return f"{name}/{path}" if path and several else path or name
+
+
+def _base(uri: str, roots: Sequence[str]) -> str | None:
+    """Return the root that a URI stands below, the longest of several."""
+    bases = (root.rstrip("/") for root in roots)
+    return max((base for base in bases if f"{uri.rstrip('/')}/".startswith(f"{base}/")), key=len, default=None)
