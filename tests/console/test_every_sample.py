@@ -116,6 +116,14 @@ def test_the_badge_of_each_way_says_what_its_draft_came_to(offered: Offered, sub
 
 
 @ALL
+def test_the_field_of_a_decision_takes_a_whole_position_of_the_stream(offered: Offered, subject: Subject) -> None:
+    page = page_of("plan/draft", offered, subject, play="author")
+    (field,) = [each for each in page.text_input if str(each.key).startswith("offset-")]
+    rows = frozen_of(offered, subject).comparison.partitions
+    assert field.proto.max_chars >= max(len(str(row.new_offset)) for row in rows)
+
+
+@ALL
 def test_draft_names_the_largest_changes_under_its_title(offered: Offered, subject: Subject) -> None:
     frozen = frozen_of(offered, subject)
     plan = drafted(frozen, ways_of(frozen)[0])

@@ -105,7 +105,10 @@ def test_names_are_paths_below_their_root_and_never_two_alike() -> None:
 
 def test_a_checkpoint_has_the_migration_s_name_where_no_other_has_it() -> None:
     uris = {"/a/app.json": ("app",), "/a/twice": ("one", "two"), "/a/b": ("c",), "/a/c": (), "/a/x": ("x",)}
-    rows = [replace(row, read=replace(row.read, uri=uri), names=names) for row, (uri, names) in zip(FLEET.rows, uris.items(), strict=False)]
+    rows = [
+        replace(row, read=replace(row.read, uri=uri), names=names)
+        for row, (uri, names) in zip(FLEET.rows, uris.items(), strict=False)
+    ]
     assert list(labels_of(rows, ["/a"]).values()) == ["app", "twice", "b", "c", "x"]
 
 

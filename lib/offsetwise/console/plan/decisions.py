@@ -16,7 +16,7 @@ from offsetwise.plan.request import StartChoice
 from offsetwise.ports.stream import HIGHEST_OFFSET, position
 from offsetwise.position import OpaquePosition
 from offsetwise.translation.alternatives import Alternative, alternatives
-from offsetwise.wording import many, number, verdicts
+from offsetwise.wording import brief, many, number, verdicts
 from offsetwise.wording.verdicts import Tone, Verdict
 
 TITLE: Final = "Where each partition starts"
@@ -80,10 +80,9 @@ def draw(frozen: Frozen, work: Work, made: Drafted | None, *, by: str | None) ->
         left, right = layout.beside("draft", left=3, right=2)
         with left:
             row, name = _choose(frozen, kept, _planned(made))
-        with right:
             _decide(row, name, work, by)
-            with st.container(height=_PROOF_PX):
-                evidence.draw(frozen.comparison, row)
+        with right, st.container(height=_PROOF_PX):
+            evidence.draw(frozen.comparison, row)
     if by is None:
         st.markdown(f":gray[Deciding is off: {terms.said(_OFF)}]")
     _topics(rows, work, by)
@@ -140,30 +139,31 @@ def _decide(row: PartitionComparison, name: str, work: Work, by: str | None) -> 
     title = f"Decide {'about' if needed else 'otherwise about'} {markdown(str(key))}"
     with st.expander(title, expanded=needed), st.form(f"decide-{name}", border=False):
         st.markdown(
-            f"**{markdown(str(key))}** · old {number(row.old_offset)} · translated {number(row.new_offset)} "
-            f"({verdicts.EXACTNESS[row.exactness]}) · new log {number(row.new.log_start)} to {number(row.new.hw)}"
+            f"**{markdown(str(key))}** · old {brief(row.old_offset)} · translated {brief(row.new_offset)} "
+            f"({verdicts.EXACTNESS[row.exactness]}) · new log {brief(row.new.log_start)} to {brief(row.new.hw)}"
         )
-        st.text_input(
-            terms.said("Another offset on the new cluster"),
-            value="" if there is None else str(there.offset),
-            key=f"offset-{name}",
-            placeholder=f"such as {number(row.new_offset)}" if opaque else "digits only",
-            max_chars=40,
-        )
-        st.text_input(
-            "Why it is right",
-            value="" if there is None else there.reason,
-            key=f"reason-{name}",
-            placeholder="required; a reviewer reads it",
-            max_chars=MAX_REASON,
-        )
-        st.form_submit_button(
-            "Decide",
-            icon=":material/edit:",
-            disabled=by is None,
-            on_click=_set,
-            args=(work, row, name, by),
-        )
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            st.text_input(
+                terms.said("Another offset on the new cluster"),
+                value="" if there is None else str(there.offset),
+                key=f"offset-{name}",
+                placeholder=f"such as {number(row.new_offset)}" if opaque else "digits only",
+                max_chars=MAX_REASON if opaque else 40,
+            )
+            st.text_input(
+                "Why it is right",
+                value="" if there is None else there.reason,
+                key=f"reason-{name}",
+                placeholder="required; a reviewer reads it",
+                max_chars=MAX_REASON,
+            )
+            st.form_submit_button(
+                "Decide",
+                icon=":material/edit:",
+                disabled=by is None,
+                on_click=_set,
+                args=(work, row, name, by),
+            )
         if said is not None:
             blocks.box(Tone.WRONG, markdown(said))
 

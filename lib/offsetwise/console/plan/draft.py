@@ -18,7 +18,7 @@ from offsetwise.console.plan.panel.position_words import in_one_line
 from offsetwise.console.plan.work import Drafted, Frozen, Work, begun_with, drafted
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
-from offsetwise.console.widgets import blocks, selectors, terms
+from offsetwise.console.widgets import blocks, layout, selectors, terms
 from offsetwise.console.widgets.blocks import counted
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.errors import OffsetwiseError
@@ -118,10 +118,14 @@ def _draft(here: Answers, migration: Offered, frozen: Frozen, seat: board.Seat |
     strategy.say(chosen, strategies, made if isinstance(made, OffsetwiseError) else None)
     _totals(None if plan is None else plan.plan)
     decisions.draw(frozen, work, plan, by=by)
-    checks = _checklist(frozen, plan, recorded_=migration.recorded)
-    if seat is not None:
-        with guard.block("submission"):
-            submission.draw(seat, work, plan, sheet, checks=checks, job=frozen.subject.name)
+    if seat is None:
+        _checklist(frozen, plan, recorded_=migration.recorded)
+        return
+    left, right = layout.beside("checks", left=1, right=1)
+    with left:
+        checks = _checklist(frozen, plan, recorded_=migration.recorded)
+    with right, guard.block("submission"):
+        submission.draw(seat, work, plan, sheet, checks=checks, job=frozen.subject.name)
 
 
 def _request(targets: Sequence[Target], work: Work, seat: board.Seat | None, by: str | None) -> DraftRequest | None:
