@@ -82,7 +82,7 @@ def test_links_of_documents_lead_to_findings_or_nowhere() -> None:
 
 def test_a_document_has_no_heading_above_the_page_s_own() -> None:
     assert not re.search(r"^# ", document("formats"), flags=re.MULTILINE)
-    assert re.search(r"^### ", document("formats"), flags=re.MULTILINE)
+    assert re.search(r"^## ", document("formats"), flags=re.MULTILINE)
 
 
 def test_an_example_of_a_document_is_shown_to_the_letter() -> None:

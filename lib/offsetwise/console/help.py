@@ -230,7 +230,7 @@ def _pieces(pieces: Sequence[Part], *, beyond: str = "") -> None:
 
 @lru_cache(maxsize=64)
 def document(name: str, part: str | None = None) -> tuple[Part, ...]:
-    """Return a document in its pieces, its title left out and its headings below the page's.
+    """Return a document in its pieces, its title left out and its headings below that of the page, or of the finding.
 
     Links to a finding lead to it on this page; of links to other documents only the words stay, and of pictures of
     the console nothing.
@@ -247,7 +247,8 @@ def document(name: str, part: str | None = None) -> tuple[Part, ...]:
     body = body if part is None else _cut(body, part)
     # What a group matched stands between what lies around it: prose, example, prose, …
     pieces = enumerate(_FENCE.split(body))
-    parts = [Part(text=piece if at % 2 else _prose(piece), example=at % 2 == 1) for at, piece in pieces]
+    deeper = r"\1# " if name.startswith("findings/") else r"\1 "
+    parts = [Part(text=piece if at % 2 else _prose(piece, deeper), example=at % 2 == 1) for at, piece in pieces]
     return tuple(part for part in parts if part.text.strip())
 
 
@@ -267,8 +268,8 @@ def _cut(body: str, heading: str) -> str:
     return "".join(lines)
 
 
-def _prose(text: str) -> str:
-    return _LINK.sub(_linked, _HEADING.sub(r"\1# ", _PICTURE.sub("", text))).replace("$", r"\$")
+def _prose(text: str, heading: str) -> str:
+    return _LINK.sub(_linked, _HEADING.sub(heading, _PICTURE.sub("", text))).replace("$", r"\$")
 
 
 def _linked(link: re.Match[str]) -> str:

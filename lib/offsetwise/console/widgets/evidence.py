@@ -114,7 +114,7 @@ def _why(row: PartitionComparison) -> None:
     known = f"**Why {brief(row.new_offset)}** · {verdicts.METHOD[row.method]}"
     title = "**Why there is no answer**" if row.new_offset is None else known
     st.markdown(f"{title} :{verdict.tone.colour}-badge[{verdict}]")
-    st.markdown(verdicts.meaning(row))
+    st.markdown(terms.said(verdicts.meaning(row)))
     statements = [row.evidence.reason, *row.evidence.statements]
     if row.exactness is Exactness.BOUNDED:
         low, high = row.bounds
