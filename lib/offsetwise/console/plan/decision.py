@@ -130,21 +130,19 @@ def fields(seat: Seat, sheet: Sheet, observed: Observed, *, overtaken: bool) -> 
         if offs.approve is None:
             accepting.draw(sheet)
         if speaks(seat, plan):
-            st.session_state.setdefault(remark_key(plan), unsent.of(plan))
-            st.text_area(
-                "Remark",
-                key=remark_key(plan),
-                placeholder="Required to reject",
-                height=90,
-                on_change=_typed,
-                args=(plan,),
-            )
-            st.button("Remark", icon=":material/chat:", key=f"remark-only-{plan}", on_click=remark, args=(plan,))
+            _remark_field(plan)
         elif seat.person is None and unsent.of(plan):
             told = "**Your sign-in has ended. What you wrote is kept, and is in the field when you sign in again:**"
             blocks.box(Tone.CAREFUL, f"{told}  \n{versions.text(unsent.of(plan))}")
         _withdrawal(seat, sheet)
     return offs
+
+
+def _remark_field(plan: int) -> None:
+    key = remark_key(plan)
+    st.session_state.setdefault(key, unsent.of(plan))
+    st.text_area("Remark", key=key, placeholder="Required to reject", height=90, on_change=_typed, args=(plan,))
+    st.button("Remark", icon=":material/chat:", key=f"remark-only-{plan}", on_click=remark, args=(plan,))
 
 
 def speaks(seat: Seat, plan: int) -> bool:

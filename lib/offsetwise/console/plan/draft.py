@@ -118,14 +118,12 @@ def _draft(here: Answers, migration: Offered, frozen: Frozen, seat: board.Seat |
     strategy.say(chosen, strategies, made if isinstance(made, OffsetwiseError) else None)
     _totals(None if plan is None else plan.plan)
     decisions.draw(frozen, work, plan, by=by)
-    if seat is None:
-        _checklist(frozen, plan, recorded_=migration.recorded)
-        return
     left, right = layout.beside("checks", left=1, right=1)
     with left:
         checks = _checklist(frozen, plan, recorded_=migration.recorded)
-    with right, guard.block("submission"):
-        submission.draw(seat, work, plan, sheet, checks=checks, job=frozen.subject.name)
+    if seat is not None:
+        with right, guard.block("submission"):
+            submission.draw(seat, work, plan, sheet, checks=checks, job=frozen.subject.name)
 
 
 def _request(targets: Sequence[Target], work: Work, seat: board.Seat | None, by: str | None) -> DraftRequest | None:
