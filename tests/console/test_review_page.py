@@ -229,6 +229,8 @@ class TestWhoMayDecide:
                 page.switch_page(PAGE).run()
                 assert not page.exception
                 assert ("approve" in offered(page)) is may
+                assert "Ada, who drafts" in said(page)
+                assert "demo author" not in said(page) + rows_of(page).to_string()
             page.toggle[0].set_value(True).run()
             assert "Evidence · payments" in [each.value.replace("\\", "")[:19] for each in page.header]
             page.text_input(key=f"typed-{plan.plan}").set_value("payments")

@@ -33,6 +33,16 @@ def demo_people(now: datetime) -> dict[Role, Person]:
     }
 
 
+def name_of(recorded_as: str) -> str:
+    """Return the name of somebody whom a plan records: of a person of the demonstration the one on every screen.
+
+    >>> name_of("offsetwise:demo demo author"), name_of("https://login.example.org 42")
+    ('Ada, who drafts', 'https://login.example.org 42')
+    """
+    issuer, _, subject = recorded_as.partition(" ")
+    return _NAMES[subject][1] if issuer == DEMO_ISSUER and subject in _NAMES else recorded_as
+
+
 def demo_rules() -> Access:
     """Give the rules of the demonstration. No access file changes them."""
     return Access(

@@ -89,7 +89,7 @@ def risks(one: PlannedPosition) -> Iterator[str]:
     if one.foreign_below is not None and one.foreign_below > 0:
         yield f"{one.foreign_below} foreign below"
     if one.exactness in (Exactness.CLAIMED, Exactness.UNKNOWN):
-        yield f"the place is {one.exactness.lower()}"
+        yield f"the position is {one.exactness.lower()}"
     if one.override is not None:
         yield f"decided by a person: {one.override.reason}"
     elif one.start is not Start.TRANSLATED and one.old_offset is not None:

@@ -15,6 +15,7 @@ from offsetwise.model import AnyPosition, Override, PartitionComparison, Planned
 from offsetwise.plan.request import StartChoice
 from offsetwise.ports.stream import HIGHEST_OFFSET, position
 from offsetwise.position import OpaquePosition
+from offsetwise.review.demo import name_of
 from offsetwise.translation.alternatives import Alternative, alternatives
 from offsetwise.wording import brief, many, number, verdicts
 from offsetwise.wording.verdicts import Tone, Verdict
@@ -286,8 +287,8 @@ def _start(work: Work, by: str | None) -> None:
 
 
 def _decided(work: Work, by: str | None) -> None:
-    made = [(str(key), str(one.offset), one.reason, one.by) for key, one in work.overrides.items()]
-    made += [(topic, str(one.start), one.reason, one.by) for topic, one in work.starts.items()]
+    made = [(str(key), str(one.offset), one.reason, name_of(one.by)) for key, one in work.overrides.items()]
+    made += [(topic, str(one.start), one.reason, name_of(one.by)) for topic, one in work.starts.items()]
     if not made:
         return
     st.markdown(f"**Decided by people: {number(len(made))}**")

@@ -21,6 +21,7 @@ from offsetwise.console.widgets.selectors import row_names
 from offsetwise.console.widgets.table import Column, Columns, Selection
 from offsetwise.model import Comparison, Plan, PlannedPosition
 from offsetwise.review.board import Board
+from offsetwise.review.demo import name_of
 from offsetwise.review.difference import Difference
 from offsetwise.review.people import Person
 from offsetwise.review.risk import risks
@@ -63,7 +64,7 @@ class Row:
     def told(self) -> str:
         """Give the evidence, or who decided and why, and why it needs a look, in one line."""
         one = self.position
-        own = "" if one.override is None else f"{one.override.by}: {one.override.reason}"
+        own = "" if one.override is None else f"{name_of(one.override.by)}: {one.override.reason}"
         clauses = [clause for clause in self.risks if one.override is None or one.override.reason not in clause]
         changed = f"changed: {', '.join(map(spoken, self.changed))}" if self.changed else ""
         parts = [own or one.reason, *clauses, changed]
@@ -206,7 +207,7 @@ def _facts(row: Row) -> list[str]:
     made = [f"**unsafe:** {markdown(risk)}" for risk in row.risks]
     if one.override is not None:
         made.append(
-            f"**{markdown(one.override.by)}** put {number(one.override.offset)} in the place of "
+            f"**{markdown(name_of(one.override.by))}** put {number(one.override.offset)} in the place of "
             f"{terms.said('the translated offset')}"
         )
     else:

@@ -21,6 +21,7 @@ from offsetwise.console.widgets.escaping import cut, markdown
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.model import PlannedPosition
 from offsetwise.review.board import Board
+from offsetwise.review.demo import name_of
 from offsetwise.review.difference import Difference, PositionChange
 from offsetwise.review.people import Person, called
 from offsetwise.review.sheet import Sheet
@@ -176,7 +177,7 @@ def _place(one: PlannedPosition | None) -> str:
 
 
 def _decided(one: PlannedPosition | None) -> str:
-    return "" if one is None or one.override is None else f"{one.override.by}: {one.override.reason}"
+    return "" if one is None or one.override is None else f"{name_of(one.override.by)}: {one.override.reason}"
 
 
 def before(board: Board, person: Person | None, sheet: Sheet) -> Difference | None:
