@@ -29,6 +29,7 @@ CSS: Final = """
 [class*="st-key-card-"] [data-testid="stMetric"] > div { padding: 0 0 0.25rem }
 [data-testid="stMetricValue"] { font-size: 1.5rem; line-height: 1.3 }
 [data-testid="stMetricLabel"] p { font-size: 0.875rem }
+[data-testid="stTabs"] [role="tab"][aria-selected="true"] { color: inherit !important }
 [data-testid="stDataFrame"] .dvn-scroller { scrollbar-color: rgba(128, 128, 128, 0.75) transparent }
 @media (max-width: 1200px) {
     [class*="st-key-beside-"] > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"] {
@@ -42,8 +43,8 @@ CSS: Final = """
 }
 """
 """Streamlit leaves 96 pixels of nothing above every title, and 80 on either side. Its own Stop ends the drawing of
-a page, not a reading: the one on the page does. It shows the bar by which a table scrolls only while the mouse is over
-it, so that nobody sees that there are more columns."""
+a page, not a reading: the one on the page does. Its colour of an open tab is too weak to read on dark ground. It shows
+the bar by which a table scrolls only while the mouse is over it, so that nobody sees that there are more columns."""
 
 PART: Final = "part"
 """Names a tab in the address."""
