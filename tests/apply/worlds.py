@@ -221,6 +221,10 @@ class World:
         return self.live.files(folder, paths)
 
     @property
+    def migration(self) -> Migration:
+        return self.live.migration
+
+    @property
     def target(self) -> ClusterConfig:
         return self.live.target
 

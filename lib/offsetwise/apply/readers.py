@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from offsetwise.config import ClusterConfig
+from offsetwise.config import ClusterConfig, Migration
 from offsetwise.engines.engine import CheckpointReading
 from offsetwise.model import (
     Checkpoint,
@@ -99,6 +99,10 @@ class Readers(RecordReader, StretchReader, Protocol):
         Raises:
             StorageError: The folder cannot be opened.
         """
+
+    @property
+    def migration(self) -> Migration:
+        """The migration that is read, for what it says of targets that are services."""
 
     @property
     def target(self) -> ClusterConfig:

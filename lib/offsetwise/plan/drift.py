@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from offsetwise.config import Migration
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import (
     AnyPosition,
@@ -78,18 +79,19 @@ class Drift:
         return f"{self.subject}: reviewed {self.reviewed}, now {self.now}."
 
 
-def drift_of_targets(plan: Plan, wanted: Requirements) -> Iterator[Drift]:
-    """Read what is at targets of plug-ins, and yield what is not as it was reviewed.
+def drift_of_targets(plan: Plan, wanted: Requirements, migration: Migration) -> Iterator[Drift]:
+    """Read what is at targets that are services, and yield what is not as it was reviewed.
 
     Args:
         plan: The plan.
         wanted: Those of its requirements that must still hold.
+        migration: The migration, which says how some of them are reached.
     """
     for reviewed in wanted.targets:
         kind = target_type(reviewed.target.kind)
         name = kind.named(reviewed.target)
         try:
-            now = kind.before(reviewed.target, plan.settings) or {}
+            now = kind.before_of(migration, reviewed.target, plan.settings) or {}
         except OffsetwiseError as error:
             yield Drift(kind=DriftKind.UNREADABLE, subject=name, reviewed="what the plan says", now=error.problem)
             continue

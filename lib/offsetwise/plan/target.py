@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import ClassVar, Final
 
-from offsetwise.config import ClusterConfig, JobTraits
+from offsetwise.config import ClusterConfig, JobTraits, Migration
 from offsetwise.errors import ApplyError, PlanError
 from offsetwise.model import (
     CheckpointRequirement,
@@ -175,6 +175,21 @@ class TargetType(ABC):
             OffsetwiseError: It cannot be read.
         """
         return None
+
+    def before_of(
+        self, migration: Migration, target: Target, settings: Recorded
+    ) -> Mapping[str, str | int | None] | None:
+        """Read the same of a target that the migration file says how to reach; see `before`, which others have.
+
+        Args:
+            migration: The migration.
+            target: The target.
+            settings: What `--set` says to it.
+
+        Raises:
+            OffsetwiseError: It cannot be read.
+        """
+        return self.before(target, settings)
 
     def is_checkpoint(self, target: Target, checkpoint: CheckpointRequirement | None) -> bool:
         """Return whether writing it changes the checkpoint that the plan was drafted from."""

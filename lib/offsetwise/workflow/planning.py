@@ -157,7 +157,7 @@ def _drafted(
             starts=tuple(_looked_up(migration, comparison, choice) for choice in request.starts),
             newest=_newest(migration, comparison),
             tables=tuple(_tables(migration, request, comparison)),
-            before=tuple(_before(request)),
+            before=tuple(_before(migration, request)),
         )
         if request.sink is None and request.checkpoint is not None and open_transactions(comparison.checkpoint):
             with suppress(OffsetwiseError):  # the start gate says that nobody was asked, and how to ask
@@ -174,9 +174,10 @@ def _tables(migration: Migration, request: DraftRequest, comparison: Comparison)
             yield before
 
 
-def _before(request: DraftRequest) -> Iterator[TargetBefore]:
+def _before(migration: Migration, request: DraftRequest) -> Iterator[TargetBefore]:
     for target in request.targets:
-        if (before := target_type(target.kind).before(target, request.settings)) is not None:
+        before = target_type(target.kind).before_of(migration, target, request.settings)
+        if before is not None:
             yield TargetBefore(target=target, before=before)
 
 
@@ -242,7 +243,7 @@ def drift(
         taken[side] = read_cluster(migration, side, topics=topics, groups=groups, mirror=False, progress=progress)
     found, files_now = _checkpoint(wanted.checkpoint, migration)
     moved_on = drift_of(plan, taken[Cluster.OLD], taken[Cluster.NEW], found, files=files_now)
-    return (*moved_on, *drift_of_targets(plan, wanted), *of_sink)
+    return (*moved_on, *drift_of_targets(plan, wanted, migration), *of_sink)
 
 
 def _checkpoint(

@@ -66,7 +66,7 @@ def recheck(plan: Plan, readers: Readers, *, begun: Collection[Target] = ()) -> 
     names = tuple(each.group for each in wanted.groups)
     new = readers.cluster(Cluster.NEW, tuple(topic.name for topic in wanted.new.topics), names)
     found = (*drift(replace(plan, requirements=wanted), old, new, checkpoint, files=files), *of_sink)
-    found = (*found, *drift_of_targets(plan, wanted))
+    found = (*found, *drift_of_targets(plan, wanted, readers.migration))
     made = [*_covered(plan), *told, *(_drifted(each) for each in found)]
     if not made:
         # Other logs than the reviewed ones would make every record differ and hide what is really wrong.
