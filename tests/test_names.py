@@ -85,6 +85,7 @@ REGISTERS = {
         allowed={
             ("plan.moving", "starting-offsets"): "what a plan's file for a new job is called, behind the plan's name",
             ("review.exports", "starting-offsets"): "the name of a form that a plan is exported in, and its file's",
+            ("engines.connect.reading", "connector"): "a key of what workers of Kafka Connect answer",
             ("targets.kcl.moving", "kcl-leases"): "an application of the KCL is moved by its own leases",
             ("cli.plans", "starting-offsets"): "a value of `export --as`, which names a form and no target",
         },
@@ -103,6 +104,7 @@ REGISTERS = {
             ("model.subjects", "group"): "the key of files, addresses and the store for a consumer group",
             ("model.planned_positions", "group"): "a start of format version 1: the offsets that a group has committed",
             ("console.plan.draft", "group"): "the key of a widget of the page",
+            ("streams.access", "connect"): "a step of what a cluster is asked",
             ("streams.access", "group"): "Kafka's own word for a kind of resource in its ACLs",
             ("files", "positions"): "a key of files of format version 1",
             ("model.lag", "positions"): "as above",

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Final
 
 from offsetwise import regular_files
-from offsetwise.client_properties import user_settings
+from offsetwise.client_properties.user_settings import SECRETS, allows_file, allows_variable
 from offsetwise.errors import ConfigError, SecretError
 
 _ENVIRONMENT: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -74,11 +74,11 @@ def follow(key: str, value: str, folder: str | None = None) -> str:
     variable = _ENVIRONMENT.fullmatch(value)
     if variable:
         lent = _LENT.get().get(variable[1])
-        if not lent and not user_settings.allows_variable(variable[1]):
+        if not lent and not allows_variable(variable[1]):
             raise SecretError(
-                f"{key}: expected a variable that {user_settings.SECRETS} lists, found {variable[1]}, so whoever wrote "
+                f"{key}: expected a variable that {SECRETS} lists, found {variable[1]}, so whoever wrote "
                 "this file would have it sent. Nothing was contacted.",
-                fix=f"If the value is meant for this cluster, add {variable[1]} to {user_settings.SECRETS}.",
+                fix=f"If the value is meant for this cluster, add {variable[1]} to {SECRETS}.",
             )
         found = lent or os.environ.get(variable[1], "")
         if not found:
@@ -95,14 +95,14 @@ def follow(key: str, value: str, folder: str | None = None) -> str:
 
 def _read_secret(path: str, key: str, folder: str | None) -> str:
     real = os.path.realpath(path)
-    if not user_settings.allows_file(real, folder):
+    if not allows_file(real, folder):
         near = "" if folder is None else f", or one in {folder} that is not hidden"
         led = "" if real == path else f", which leads to {real}"
         raise SecretError(
-            f"{key}: expected a file below a folder that {user_settings.SECRETS} lists{near}, found {path}{led}, so "
+            f"{key}: expected a file below a folder that {SECRETS} lists{near}, found {path}{led}, so "
             "whoever wrote this file would have it sent. Nothing was contacted.",
             fix=f"If the file is meant for this cluster, add its folder, {os.path.dirname(real)}, to "
-            f"{user_settings.SECRETS} in the environment that starts Offsetwise.",
+            f"{SECRETS} in the environment that starts Offsetwise.",
         )
     # Opened without links: it is the file that was looked at.
     return _text_of(lambda: regular_files.Folders().open_file(real), path, key)

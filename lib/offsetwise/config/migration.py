@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final, Self
 from pydantic import BeforeValidator, model_validator
 
 from offsetwise import client_properties as allowed
-from offsetwise.client_properties import ClientProperties, client_properties
+from offsetwise.client_properties import ClientProperties, client_properties, connectors
 from offsetwise.config.fields import (
     Label,
     Location,
@@ -25,6 +25,7 @@ from offsetwise.config.sections import (
     ApprovalSettings,
     CheckpointConfig,
     ClusterConfig,
+    ConnectConfig,
     ContentSettings,
     GroupConfig,
     JobTraits,
@@ -63,8 +64,9 @@ class Migration(Section):
     checkpoint_roots: tuple[Location, ...] = ()
     """Where checkpoints may be read from; the listed checkpoints themselves where nothing is given."""
     checkpoints: tuple[CheckpointConfig, ...] = ()
-    """After loading, the positions files too."""
+    """After loading, the positions files too, and the connectors of the old cluster."""
     positions: tuple[PositionsConfig, ...] = ()
+    connect: tuple[ConnectConfig, ...] = ()
     sinks: tuple[ClusterConfig, ...] = ()
     """Clusters that jobs write to, beside these two."""
     writers: Writers = Writers.UNKNOWN
@@ -88,8 +90,12 @@ class Migration(Section):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
-        files = tuple(file.checkpoint for file in self.positions)
-        object.__setattr__(self, "checkpoints", (*self.checkpoints, *files))
+        self._without_services()
+        places = (*self.checkpoints, *(file.checkpoint for file in self.positions))
+        roots = self.checkpoint_roots or tuple(checkpoint.uri for checkpoint in places)
+        moved = [each for each in self.connect if each.cluster is Cluster.OLD]
+        object.__setattr__(self, "checkpoints", (*places, *(each.checkpoint for each in moved)))
+        object.__setattr__(self, "checkpoint_roots", (*roots, *(each.address.root for each in moved)))
         entries = [("source", self.source), ("target", self.target)]
         entries += [(f"sinks.{index}", sink) for index, sink in enumerate(self.sinks)]
         for where, cluster in entries:
@@ -104,7 +110,8 @@ class Migration(Section):
                 for key in ("sink_cluster", "new_sink_cluster")
             },
         )
-        twice = repeated(checkpoint.name for checkpoint in self.checkpoints)
+        others = (each.name for each in self.connect if each.cluster is Cluster.NEW)
+        twice = repeated((*(checkpoint.name for checkpoint in self.checkpoints), *others))
         if twice:
             raise ConfigError(
                 f"checkpoints: expected a name of its own for each, found {min(twice)!r} twice, "
@@ -118,9 +125,22 @@ class Migration(Section):
                 "command could mean either.",
                 fix="Remove all of them but one.",
             )
-        if not self.checkpoint_roots:
-            object.__setattr__(self, "checkpoint_roots", tuple(checkpoint.uri for checkpoint in self.checkpoints))
         return self
+
+    def _without_services(self) -> None:
+        """Go on only where services are named in the section that says how to sign on there.
+
+        Raises:
+            ConfigError: A checkpoint or a root is one.
+        """
+        named = (*(checkpoint.uri for checkpoint in self.checkpoints), *self.checkpoint_roots)
+        services = [uri for uri in named if uri.partition("://")[0] in connectors.SCHEMES]
+        if services:
+            raise ConfigError(
+                "checkpoints and checkpoint_roots: expected folders, files and tables, found a connector of Kafka "
+                f"Connect, {services[0].partition('?')[0][:200]}.",
+                fix="Name it under `connect`: name, url and connector.",
+            )
 
     @property
     def may_be_one(self) -> bool:
@@ -191,6 +211,21 @@ class Migration(Section):
         raise ConfigError(
             f"Migration {self.name!r}: expected a checkpoint named {name!r}, the file has: {known}.",
             fix="Use one of these names, or add the checkpoint under `checkpoints`.",
+        )
+
+    def connector(self, name: str) -> ConnectConfig:
+        """Return one connector of the new cluster by its name.
+
+        Raises:
+            ConfigError: The file names no such connector; those it names are listed.
+        """
+        known = {each.name: each for each in self.connect if each.cluster is Cluster.NEW}
+        if name in known:
+            return known[name]
+        raise ConfigError(
+            f"Migration {self.name!r}: expected a connector of the new cluster named {name!r}, the file has: "
+            f"{', '.join(known) or 'none'}.",
+            fix="Use one of these names, or add the connector under `connect`, with cluster: new.",
         )
 
     def with_positions(self, positions: PositionsConfig) -> Migration:

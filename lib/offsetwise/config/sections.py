@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import cached_property
@@ -19,7 +20,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from offsetwise import client_properties as allowed
-from offsetwise.client_properties import Kind
+from offsetwise.client_properties import Kind, connectors
 from offsetwise.config.fields import (
     Label,
     Location,
@@ -202,6 +203,81 @@ class PositionsConfig(Section):
         """What stands for it among the checkpoints."""
         part = "positions" if self.shape is None else f"positions:{self.shape}"
         return CheckpointConfig(name=self.name, uri=f"{self.file}#{part}", job=self.job, belongs_to=self.belongs_to)
+
+
+WorkerUrl = Annotated[str, Field(pattern=connectors.URL)]
+
+
+class ConnectConfig(Section):
+    """One connector of Kafka Connect, which its workers tell about over REST.
+
+    One of the old cluster is moved as a checkpoint of that name; one of the new cluster is what a plan writes to, by
+    `--target connector:NAME`. Secrets are references.
+    """
+
+    name: Label
+    url: WorkerUrl | None = None
+    urls: tuple[WorkerUrl, ...] = ()
+    """Of several workers of one Connect cluster: the next one is asked where one is away."""
+    connector: Annotated[str, Field(pattern=connectors.CONNECTOR)] | None = None
+    """As Kafka Connect calls it; `name` where nothing is stated."""
+    cluster: Cluster = Cluster.OLD
+    """Which of the two clusters the connector reads."""
+    user: Label | None = None
+    password: Label | None = None
+    ca: Location | None = None
+    """The file of the certificates that are trusted; the system's where none is named."""
+    certificate: Location | None = None
+    key: Location | None = None
+    key_password: Label | None = None
+    job: JobTraits = JobTraits()
+    belongs_to: Cluster | None = None
+    """As of a checkpoint."""
+    _folder: str | None = PrivateAttr(default=None)
+
+    @model_validator(mode="after")
+    def _reachable(self, info: ValidationInfo) -> Self:
+        urls = self.urls if self.url is None else (self.url, *self.urls)
+        if not urls or (self.url is not None and self.urls) or not connectors.one_cluster(urls):
+            raise PydanticCustomError("urls", "expected url, or urls of one scheme and path, found another number")
+        if not re.match(connectors.CONNECTOR, self.connector or self.name):
+            raise PydanticCustomError("connector", "expected a name of up to 180 characters without a slash")
+        for key in ("password", "key_password"):
+            if (value := getattr(self, key)) is not None:
+                located = located_reference(allowed.only_reference(f"connect.{key}", value), info)
+                object.__setattr__(self, key, located)
+        if self.user is not None:
+            object.__setattr__(self, "user", located_reference(self.user, info))
+        if self.password is not None and self.user is None:
+            raise PydanticCustomError("user", "expected user beside password, found none")
+        object.__setattr__(self, "urls", urls)
+        object.__setattr__(self, "url", None)
+        self._folder = folder_of(info)
+        return self
+
+    @property
+    def address(self) -> connectors.ConnectorAddress:
+        """Where it is, and how to sign on there."""
+        return connectors.ConnectorAddress(
+            workers=tuple(url.rstrip("/") for url in self.urls),
+            connector=self.connector or self.name,
+            sign_on=connectors.SignOn(
+                user=self.user,
+                password=self.password,
+                ca=self.ca,
+                certificate=self.certificate,
+                key=self.key,
+                key_password=self.key_password,
+                folder=self._folder,
+            ),
+        )
+
+    @property
+    def checkpoint(self) -> CheckpointConfig:
+        """What stands for it among the checkpoints."""
+        group = self.job.commits_to or f"connect-{self.connector or self.name}"
+        job = self.job.model_copy(update={"commits_to": group})
+        return CheckpointConfig(name=self.name, uri=self.address.uri, job=job, belongs_to=self.belongs_to)
 
 
 class GroupConfig(Section):

@@ -17,7 +17,7 @@ from offsetwise.engines.engine import CheckpointEngine
 from offsetwise.engines.registry import engines
 from offsetwise.errors import MissingError, StorageError
 from offsetwise.storage.folders import Entry, FolderReader, open_tree
-from offsetwise.storage.location import is_live
+from offsetwise.storage.location import is_live, without_sign_on
 
 MAX_DEPTH: Final = 4
 """How many levels below a root are looked into."""
@@ -56,7 +56,7 @@ def find_checkpoints(root: str, *, roots: Sequence[str] | None = None) -> Discov
         StorageError: `root` is missing or cannot be listed.
     """
     if is_live(root):
-        return Discovered(uris=(root,), folders=0, complete=True)
+        return Discovered(uris=(without_sign_on(root),), folders=0, complete=True)
     tree = open_tree(root, roots=roots)
     base = root.rstrip("/")
     found: list[str] = []

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
+from offsetwise.engines.connect.engine import CONNECT
 from offsetwise.engines.engine import CheckpointEngine, Engine
 from offsetwise.engines.flink.engine import FLINK
 from offsetwise.engines.group.engine import GROUP
@@ -82,7 +83,7 @@ def labels(word: str = "or") -> str:
     """Name the engines for a sentence.
 
     >>> labels()
-    'Spark, Flink, KCL or positions file'
+    'Spark, Flink, KCL, positions file or Kafka Connect'
     """
     *first, last = (each.label for each in engines())
     return f"{', '.join(first)} {word} {last}" if first else last
@@ -92,4 +93,5 @@ register(SPARK)
 register(FLINK)
 register(KCL)
 register(POSITIONS)
+register(CONNECT)
 register(GROUP)

@@ -30,6 +30,8 @@ SCHEMES: Final[Mapping[str, str]] = {
 
 TABLE_SCHEME: Final = "dynamodb"
 """What the URI of a table of DynamoDB begins with, which is no file system's."""
+SERVICE_SCHEMES: Final = frozenset({"connect+http", "connect+https"})
+"""What the URI of a service begins with. How to sign on there stands behind `?`, among the roots alone."""
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
 _ABFS: Final = re.compile(r"[A-Za-z0-9$-]+@[A-Za-z0-9-]+\.(dfs|blob)\.[A-Za-z0-9.-]+", re.IGNORECASE)
 _ESCAPE: Final = re.compile(r"%[0-9A-Fa-f]{2}")
@@ -63,8 +65,18 @@ WRITING: Final = Bound("write_roots", "Nothing was written.")
 
 
 def is_live(uri: str) -> bool:
-    """Whether a URI names a table that is there now, and no file."""
-    return uri.partition("://")[0].lower() == TABLE_SCHEME and "://" in uri
+    """Whether a URI names a table that is there now, or what a service tells, and no file."""
+    return "://" in uri and (uri.partition("://")[0].lower() == TABLE_SCHEME or is_service(uri))
+
+
+def is_service(uri: str) -> bool:
+    """Whether a URI names what a service tells."""
+    return uri.partition("://")[0] in SERVICE_SCHEMES
+
+
+def without_sign_on(uri: str) -> str:
+    """Return the URI of what a service tells without how to sign on there; any other as it is."""
+    return uri.partition("?")[0] if is_service(uri) else uri
 
 
 def locate(uri: str, *, bound: Bound | None = None) -> Location:

@@ -1,0 +1,113 @@
+"""Where a connector of Kafka Connect is: the addresses of its workers' REST API, and how to sign on there.
+
+A connector is named by a URI, `connect+http://HOST:PORT,HOST:PORT/connectors/NAME`, or `connect+https`. Behind `?`
+stands how to sign on, secrets as references: only the migration file and the person at the command line say that, and
+no plan and no other document has it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Final, Self
+from urllib.parse import parse_qsl, quote, unquote, urlencode
+
+from offsetwise.client_properties.references import follow, only_reference
+
+SCHEMES: Final = frozenset({"connect+http", "connect+https"})
+"""What the URI of a connector begins with."""
+_HOST: Final = r"(?:\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?"
+URL: Final = rf"^https?://{_HOST}(/[A-Za-z0-9._~/-]*)?$"
+"""The address of one worker."""
+_URL: Final = re.compile(rf"(https?)://({_HOST})(/[A-Za-z0-9._~/-]*)?")
+_URI: Final = re.compile(
+    rf"connect\+(https?)://({_HOST}(?:,{_HOST})*)((?:/[A-Za-z0-9._~-]+)*)/connectors/([^/?#]+)(?:\?([^#]*))?"
+)
+CONNECTOR: Final = r"^[^/\x00-\x1f\x7f]{1,180}$"
+"""The name of a connector that a plan can name as a source."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignOn:
+    """How to sign on at workers; nothing of it where they take anybody. Secrets are references."""
+
+    user: str | None = None
+    password: str | None = None
+    ca: str | None = None
+    """The file of the certificates that are trusted; the system's where none is named."""
+    certificate: str | None = None
+    """The file of the client's own certificate."""
+    key: str | None = None
+    """The file of its key; in the file of the certificate where none is named."""
+    key_password: str | None = None
+    folder: str | None = None
+    """Of the migration file that says so; None of what a person typed."""
+
+    def secret(self, name: str) -> str | None:
+        """Return what one of the references leads to.
+
+        Raises:
+            SecretError: It leads nowhere, or the user does not let files of others use it.
+        """
+        value: str | None = getattr(self, name)
+        return None if value is None else follow(f"connect.{name}", value, self.folder)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectorAddress:
+    """One connector, and the workers that may be asked about it."""
+
+    workers: tuple[str, ...]
+    """Their addresses, each with the path that stands before `/connectors`; of one scheme and path."""
+    connector: str
+    sign_on: SignOn = field(default_factory=SignOn, repr=False)
+
+    @classmethod
+    def parse(cls, uri: str) -> Self:
+        """Read a URI.
+
+        Raises:
+            ValueError: It has another form, or a secret is written out; it is not shown then.
+            ConfigError: As above.
+        """
+        found = _URI.fullmatch(uri)
+        query = parse_qsl(found[5] or "", keep_blank_values=True) if found else []
+        options = dict(query)
+        if found is None or len(options) != len(query) or not options.keys() <= {each.name for each in fields(SignOn)}:
+            raise ValueError("expected connect+http://HOST:PORT,HOST:PORT/connectors/NAME")
+        for name in options.keys() & {"password", "key_password"}:
+            only_reference(f"connect.{name}", options[name])
+        name = unquote(found[4])
+        if not re.match(CONNECTOR, name):
+            raise ValueError("expected the name of a connector without slashes and control characters")
+        workers = tuple(f"{found[1]}://{host}{found[3]}" for host in found[2].split(","))
+        return cls(workers=workers, connector=name, sign_on=SignOn(**options))
+
+    @property
+    def uri(self) -> str:
+        """What documents call it: without how to sign on."""
+        scheme, _, path = _parts(self.workers[0])
+        hosts = ",".join(_parts(worker)[1] for worker in self.workers)
+        return f"connect+{scheme}://{hosts}{path}/connectors/{quote(self.connector, safe='')}"
+
+    @property
+    def root(self) -> str:
+        """What stands for it among the places that may be read: the URI, with how to sign on."""
+        stated: Mapping[str, str] = {
+            each.name: value for each in fields(SignOn) if (value := getattr(self.sign_on, each.name)) is not None
+        }
+        return f"{self.uri}?{urlencode(stated)}" if stated else self.uri
+
+
+def one_cluster(workers: tuple[str, ...]) -> bool:
+    """Return whether addresses can be named by one URI: all of one scheme and path."""
+    return len({(scheme, path) for scheme, _, path in map(_parts, workers)}) == 1
+
+
+def _parts(worker: str) -> tuple[str, str, str]:
+    """Return scheme, host and path of a worker's address."""
+    found = _URL.fullmatch(worker)
+    if found is None:
+        raise ValueError("expected http://HOST:PORT or https://HOST:PORT of a worker")
+    return found[1], found[2], (found[3] or "").rstrip("/")

@@ -1,0 +1,52 @@
+"""Sink connectors of Kafka Connect: what the other stages ask of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from offsetwise.client_properties.connectors import SCHEMES
+from offsetwise.engines.connect.details import ConnectDetails, listings
+from offsetwise.engines.engine import CheckpointEngine
+from offsetwise.model import Checkpoint
+from offsetwise.storage.dynamodb import Table
+from offsetwise.storage.folders import Entry, Tree
+
+NAME: Final = "connect"
+
+
+def _no_folder(entries: Sequence[Entry]) -> bool:  # noqa: ARG001 - it is a service
+    return False
+
+
+def _read(
+    uri: str,
+    folder: Tree | None,  # noqa: ARG001 - it is asked by its URI
+    entries: tuple[Entry, ...] | None,  # noqa: ARG001 - as above
+    *,
+    roots: Sequence[str] | None,
+    batches: int,  # noqa: ARG001 - a connector has none
+    uids: Sequence[str],  # noqa: ARG001 - as above
+    committer: Table | None,  # noqa: ARG001 - as above
+) -> Checkpoint:
+    from offsetwise.engines.connect.reading import read_connector  # noqa: PLC0415 - for those who have connectors
+
+    return read_connector(uri, NAME, roots=roots)
+
+
+CONNECT: Final = CheckpointEngine(
+    name=NAME,
+    label="Kafka Connect",
+    moving="offsetwise.targets.connect.moving",
+    what="a connector of Kafka Connect",
+    holds="no folder, but offsets that workers tell at connect+http://HOST:PORT/connectors/NAME",
+    job="connector",
+    source_name=re.compile(r"[^/\\\x00-\x1f\x7f]{1,180}"),
+    recognises=_no_folder,
+    read=_read,
+    details=ConnectDetails,
+    listings=listings,
+    schemes=SCHEMES,
+    reads_files=True,  # what is pinned are offsets, and no file in a folder
+)

@@ -1,0 +1,212 @@
+"""Reads one connector: its state, before and after its offsets, and what of both can be relied on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from offsetwise.client_properties.connectors import ConnectorAddress
+from offsetwise.engines.connect.details import ConnectDetails
+from offsetwise.engines.connect.findings import connector_running, connector_source
+from offsetwise.engines.connect.offsets import Offsets, entries_of, request_body, sink_offsets
+from offsetwise.engines.connect.workers import Workers, away_told
+from offsetwise.errors import CheckpointError, OutsideRootsError, StorageError
+from offsetwise.model import Checkpoint, CheckpointSource, Problem, SourcePosition
+from offsetwise.wording import many
+
+STOPPED: Final = "STOPPED"
+_SINK: Final = "sink"
+_STATES: Final = frozenset({STOPPED, "RUNNING", "PAUSED", "FAILED", "UNASSIGNED", "RESTARTING"})
+_NAMED: Final = 4
+_GROUP: Final = "consumer.override.group.id"
+_SERVERS: Final = "override.bootstrap.servers"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connector:
+    """One connector as its workers told it."""
+
+    uri: str
+    name: str
+    workers: Workers
+    is_sink: bool
+    not_stopped: str
+    """What shows that it is not stopped, such as its state; empty where it is."""
+    offsets: Offsets
+    """Of a sink that is stopped; empty else."""
+    entries: tuple[Any, ...]
+    """Of a source, as they were told."""
+    group: str
+    """The consumer group that holds the offsets of a sink."""
+    elsewhere: str | None
+    """The brokers that the connector states for its clients itself; None where it reads the workers' cluster."""
+
+
+def read_connector(uri: str, engine: str, *, roots: Sequence[str] | None = None) -> Checkpoint:
+    """Read a connector.
+
+    Args:
+        uri: `connect+http://HOST:PORT,HOST:PORT/connectors/NAME`.
+        engine: What files call the engine.
+        roots: What may be read, each connector with how to sign on; None when a person named the URI.
+
+    Raises:
+        OutsideRootsError: It is none of the roots.
+        StorageError: No worker answers, or the answer cannot be used.
+        CheckpointError: Its offsets cannot be used, or it has none.
+    """
+    found = observe(_address(uri, roots))
+    if found.is_sink and not found.not_stopped and not found.offsets:
+        raise CheckpointError(
+            f"{found.uri}: expected offsets, found none: the connector is stopped and has committed nothing. No "
+            "position was used.",
+            fix="Let the connector read and commit (offset.flush.interval.ms) before it is stopped; or let it begin on "
+            "the new workers without offsets, where its consumer's auto.offset.reset says: earliest, unless stated.",
+        )
+    return Checkpoint(
+        uri=found.uri,
+        engine=engine,
+        job_id=found.name,
+        restart=_restart(found),
+        sources=(_source(found),),
+        problems=tuple(_problems(found)),
+        pins=((found.name, _digest(found)),),
+        details=ConnectDetails(),
+    )
+
+
+def observe(address: ConnectorAddress) -> Connector:
+    """Ask a connector's workers about it. Its state is asked for before its offsets and behind them.
+
+    Raises:
+        StorageError: No worker answers, or the answer cannot be used; `MissingError` where there is no such connector.
+        CheckpointError: An offset cannot be used.
+    """
+    workers = Workers.of(address)
+    workers.require_connector()
+    config = _config(address, workers.get())
+    is_sink, not_stopped = _state(address, workers.get("/status"))
+    told = workers.get("/offsets") if not is_sink or not not_stopped else {"offsets": []}
+    if not not_stopped:
+        _, later = _state(address, workers.get("/status"))
+        not_stopped = later and f"{later} now, and was stopped a moment ago"
+    try:
+        offsets = sink_offsets(told) if is_sink and not not_stopped else {}
+        entries = () if is_sink else tuple(entries_of(told))
+    except ValueError as error:
+        raise CheckpointError(
+            f"{address.uri}: expected the offsets of a connector as Kafka Connect tells them; {error}. No position was "
+            "used.",
+            fix="Ask the worker yourself, GET /connectors/NAME/offsets, and correct the offset that is named: PATCH "
+            "/connectors/NAME/offsets.",
+        ) from error
+    return Connector(
+        uri=address.uri,
+        name=address.connector,
+        workers=workers,
+        is_sink=is_sink,
+        not_stopped=not_stopped,
+        offsets=offsets,
+        entries=entries,
+        group=config.get(_GROUP) or f"connect-{address.connector}",
+        elsewhere=_elsewhere(address, config),
+    )
+
+
+def _address(uri: str, roots: Sequence[str] | None) -> ConnectorAddress:
+    stated = uri if roots is None else next((root for root in roots if root.partition("?")[0] == uri), None)
+    if stated is None:
+        raise OutsideRootsError(
+            f"{uri[:300]!r}: expected a connector that the migration file names, found another one. Nothing was read.",
+            fix="Name it under `connect` in the migration file: name, urls, and connector.",
+        )
+    try:
+        return ConnectorAddress.parse(stated)
+    except ValueError as error:
+        raise StorageError(
+            f"{uri.partition('?')[0][:300]!r}: {error}, found another form. Nothing was read.",
+            fix="Write connect+http://HOST:PORT/connectors/NAME, several workers with a comma between them.",
+        ) from error
+
+
+def _config(address: ConnectorAddress, body: Any) -> Mapping[str, str]:
+    config = body.get("config") if isinstance(body, dict) else None
+    if not isinstance(config, dict) or body.get("name") != address.connector:
+        raise _unknown_answer(address, "name and config")
+    return {key: value for key, value in config.items() if isinstance(value, str)}
+
+
+def _elsewhere(address: ConnectorAddress, config: Mapping[str, str]) -> str | None:
+    """Return the brokers that a connector states itself; workers ask for its offsets as `Worker.adminConfigs` says.
+
+    Raises:
+        CheckpointError: It reads other brokers than its offsets are asked from.
+    """
+    consumer, admin = (config.get(f"{client}.{_SERVERS}") for client in ("consumer", "admin"))
+    if consumer != admin:
+        raise CheckpointError(
+            f"{address.uri}: expected one Kafka cluster, found consumer.{_SERVERS} {consumer or 'not stated'} and "
+            f"admin.{_SERVERS} {admin or 'not stated'}: the connector reads the one, and its workers tell and change "
+            "offsets on the other. No position was used.",
+            fix="State both alike in the connector's configuration; or move its group instead: --group connect-NAME, "
+            "while the connector is STOPPED.",
+        )
+    return consumer
+
+
+def _state(address: ConnectorAddress, body: Any) -> tuple[bool, str]:
+    """Return whether a connector is a sink, and what shows that it is not stopped."""
+    connector = body.get("connector") if isinstance(body, dict) else None
+    state = connector.get("state") if isinstance(connector, dict) else None
+    tasks = body.get("tasks") if isinstance(body, dict) else None
+    kind = body.get("type") if isinstance(body, dict) else None
+    if state not in _STATES or not isinstance(tasks, list) or kind not in (_SINK, "source"):
+        raise _unknown_answer(address, "state, tasks and type")
+    if state != STOPPED:
+        return kind == _SINK, str(state)
+    return kind == _SINK, f"{STOPPED} and still has {many(len(tasks), 'task')}" if tasks else ""
+
+
+def _unknown_answer(address: ConnectorAddress, expected: str) -> StorageError:
+    return StorageError(
+        f"{address.uri}: expected {expected} of a connector as Kafka Connect tells them, found another answer. Nothing "
+        "was read.",
+        fix="Ask the worker yourself, GET /connectors/NAME/status: an address of a proxy or of another service answers "
+        "otherwise than a worker.",
+    )
+
+
+def _source(found: Connector) -> CheckpointSource:
+    if not found.is_sink:
+        return CheckpointSource(index=0, id=found.name, kind="other", raw=json.dumps(found.entries, ensure_ascii=False))
+    positions = tuple(
+        SourcePosition(topic=at.topic, partition=at.partition, offset=offset) for at, offset in found.offsets.items()
+    )
+    return CheckpointSource(index=0, id=found.name, kind="kafka", positions=positions)
+
+
+def _problems(found: Connector) -> Iterator[Problem]:
+    if not found.is_sink:
+        yield from connector_source(found.name, len(found.entries))
+    elif found.not_stopped:
+        yield from connector_running(found.name, found.not_stopped)
+
+
+def _restart(found: Connector) -> str:
+    away = away_told(found.workers)
+    if not found.is_sink:
+        return f"Source connector {found.name}: it goes on in another system, after its own offsets.{away}"
+    if found.not_stopped:
+        return f"Connector {found.name} is {found.not_stopped}: where it goes on is unknown.{away}"
+    shown = [f"{at} at {offset}" for at, offset in found.offsets.items()]
+    more = [f"and {many(len(shown) - _NAMED, 'more partition')}"] if len(shown) > _NAMED else []
+    return f"Connector {found.name} is STOPPED and goes on with {', '.join([*shown[:_NAMED], *more])}.{away}"
+
+
+def _digest(found: Connector) -> str:
+    """Return the fingerprint of what decides where the connector goes on."""
+    kept = request_body(dict(found.offsets)) if found.is_sink else json.dumps(found.entries, sort_keys=True).encode()
+    return hashlib.sha256(kept + found.not_stopped.encode()).hexdigest()

@@ -1,0 +1,200 @@
+"""The workers of one Connect cluster: which of them answer, and that they are of one cluster.
+
+Format of the answers: `RootResource`, `ConnectorsResource` and `ConnectExceptionMapper` of Kafka Connect.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote
+
+from offsetwise.client_properties.connectors import ConnectorAddress
+from offsetwise.engines.connect.exchange import Access, Answer, UnansweredError, ask
+from offsetwise.errors import MissingError, StorageError
+from offsetwise.strict_json import parse
+from offsetwise.wording import many
+
+OK: Final = 200
+_REDIRECTS: Final = range(300, 400)
+_REFUSED: Final = (401, 403)
+MISSING: Final = 404
+_CONFLICT: Final = 409
+_SHOWN: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workers:
+    """Those of a connector's workers that answer, all of one Connect cluster."""
+
+    address: ConnectorAddress
+    access: Access
+    answering: tuple[str, ...]
+    away: tuple[str, ...]
+    """The others, each with the reason."""
+    version: str
+    cluster_id: str | None
+    """Of the Kafka cluster that the workers themselves are on; None where they do not say."""
+
+    @classmethod
+    def of(cls, address: ConnectorAddress) -> Workers:
+        """Ask every worker who it is.
+
+        Raises:
+            StorageError: None answers, one is no worker, or they are of several clusters.
+            SecretError: A reference leads nowhere.
+        """
+        try:
+            access = Access.of(address.sign_on, tls=address.workers[0].startswith("https:"))
+        except OSError as error:
+            raise unusable(
+                address.uri, f"certificates that can be used, found {error.strerror or str(error)[:_SHOWN]}"
+            ) from error
+        said: dict[str, tuple[str, str | None]] = {}
+        away: list[str] = []
+        for worker in address.workers:
+            try:
+                answer = ask(worker, "GET", "/", access)
+            except UnansweredError as error:
+                away.append(f"{worker}: {error.reason}")
+                continue
+            said[worker] = _who(address.uri, worker, answer)
+        if not said:
+            raise unusable(address.uri, f"a worker that answers, found none: {'; '.join(away)[:600]}")
+        clusters = {cluster for _, cluster in said.values()}
+        if len(clusters) > 1:
+            told = "; ".join(f"{worker} is on Kafka cluster {cluster}" for worker, (_, cluster) in said.items())
+            raise unusable(address.uri, f"workers of one Connect cluster, found several: {told}")
+        version, cluster_id = next(iter(said.values()))
+        return cls(
+            address=address,
+            access=access,
+            answering=tuple(said),
+            away=tuple(away),
+            version=version,
+            cluster_id=cluster_id,
+        )
+
+    @property
+    def path(self) -> str:
+        """The path of the connector."""
+        return f"/connectors/{quote(self.address.connector, safe='')}"
+
+    def get(self, below: str = "") -> Any:
+        """Read one thing of the connector, from the first worker that answers.
+
+        Args:
+            below: What follows the path of the connector.
+
+        Raises:
+            MissingError: There is no such connector.
+            StorageError: No worker answers, or the answer cannot be used.
+        """
+        return read_json(self.address.uri, below, self._first(below))
+
+    def require_connector(self) -> None:
+        """Go on only where every worker that answers has the connector.
+
+        Raises:
+            MissingError: None has it.
+            StorageError: One has it and another one has not: they are of two Connect clusters on one Kafka cluster.
+        """
+        found = {}
+        for worker in self.answering:
+            try:
+                found[worker] = ask(worker, "GET", self.path, self.access).status
+            except UnansweredError:
+                continue
+        has = [worker for worker, status in found.items() if status == OK]
+        lacks = [worker for worker, status in found.items() if status == MISSING]
+        if has and lacks:
+            told = f"{has[0]} has the connector, and {lacks[0]} has not"
+            raise unusable(self.address.uri, f"workers of one Connect cluster, found several: {told}")
+
+    def _first(self, below: str) -> Answer:
+        reasons = []
+        for worker in self.answering:
+            try:
+                return ask(worker, "GET", f"{self.path}{below}", self.access)
+            except UnansweredError as error:
+                reasons.append(f"{worker}: {error.reason}")
+        raise unusable(self.address.uri, f"an answer to GET {self.path}{below}, found none: {'; '.join(reasons)[:600]}")
+
+
+def read_json(uri: str, what: str, answer: Answer) -> Any:
+    """Return what a worker answered.
+
+    Args:
+        uri: The connector.
+        what: What was asked for, below it.
+        answer: The answer.
+
+    Raises:
+        MissingError: There is no such connector, or the workers are too old to know the request.
+        StorageError: It is no answer of Kafka Connect, or says that something is wrong.
+    """
+    if answer.status == OK:
+        try:
+            return parse(answer.body)
+        except (ValueError, RecursionError) as error:
+            raise unusable(uri, f"JSON of Kafka Connect, found another answer: {str(error)[:_SHOWN]}") from error
+    told = message(answer)
+    if answer.status in _REDIRECTS:
+        raise unusable(uri, f"a worker, found a redirect (HTTP {answer.status}), which is not followed")
+    if answer.status in _REFUSED:
+        raise StorageError(
+            f"{uri}: expected that the worker lets us in, found HTTP {answer.status}{told}. Nothing was read.",
+            fix="Correct user and password of the connector under `connect` in the migration file.",
+        )
+    if answer.status == MISSING:
+        raise MissingError(
+            f"{uri}: expected a connector{f' and its {what[1:]}' if what else ''}, found HTTP 404{told}. "
+            "Nothing was read.",
+            fix="Correct `connector` under `connect` in the migration file; the workers list theirs at /connectors. "
+            "Offsets are told from Kafka Connect 3.5 on, and changed from 3.6 on.",
+        )
+    why = "the workers are rebalancing" if answer.status == _CONFLICT else "the worker cannot tell"
+    raise StorageError(
+        f"{uri}: expected an answer about the connector{f', its {what[1:]}' if what else ''}, found HTTP "
+        f"{answer.status}: {why}{told}. Nothing was read.",
+        fix="Give the same command again in a minute; if it stays, see the log of the worker.",
+    )
+
+
+def message(answer: Answer) -> str:
+    """Return what a worker says of an error, behind a comma; empty where it says nothing in Connect's form."""
+    try:
+        body = parse(answer.body)
+    except (ValueError, RecursionError):
+        return ""
+    said = body.get("message") if isinstance(body, dict) else None
+    return f", {said[:_SHOWN]!r}" if isinstance(said, str) and said else ""
+
+
+def unusable(uri: str, expected: str) -> StorageError:
+    """Return the error of addresses at which no worker of the connector's answers as one does."""
+    return StorageError(
+        f"{uri}: expected {expected}. Nothing was read.",
+        fix="Check the addresses under `connect` in the migration file: each is http://HOST:PORT or https://HOST:PORT "
+        "of a worker of one Connect cluster.",
+    )
+
+
+def _who(uri: str, worker: str, answer: Answer) -> tuple[str, str | None]:
+    """Return version and Kafka cluster of a worker.
+
+    Raises:
+        StorageError: It is another service.
+    """
+    body = read_json(uri, "", answer) if answer.status != MISSING else None
+    version = body.get("version") if isinstance(body, dict) else None
+    cluster = body.get("kafka_cluster_id") if isinstance(body, dict) else None
+    if not isinstance(body, dict) or "kafka_cluster_id" not in body or not isinstance(version, str):
+        raise unusable(uri, f"Kafka Connect at {worker}, found another service")
+    return version[:60], cluster if isinstance(cluster, str) else None
+
+
+def away_told(workers: Workers) -> str:
+    """Return which workers did not answer, as a sentence; empty where all did."""
+    count = len(workers.away)
+    return f" {many(count, 'worker')} did not answer: {'; '.join(workers.away)[:300]}." if count else ""

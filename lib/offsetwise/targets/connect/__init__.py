@@ -1,0 +1,1 @@
+"""The offsets of a sink connector of Kafka Connect, written by its workers."""

@@ -1,0 +1,29 @@
+"""How sink connectors move: a connector goes on where its group has committed, on whichever cluster its workers are."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from offsetwise.engines.connect.findings import connector_group
+from offsetwise.model import Comparison, Prediction, RawVerdict
+from offsetwise.plan.moving import Moving
+from offsetwise.plan.predict import Rows, besides, by_numbers, damage, first, named
+
+_BEGINS: Final = "The connector starts"
+DECLARES: Final = (connector_group,)
+"""Findings of the engine, which are registered with this module."""
+
+
+def _predict(comparison: Comparison, rows: Rows) -> Prediction:  # noqa: ARG001 - as every engine's
+    outside = first(rows, lambda row: row.raw.verdict is RawVerdict.OUT_OF_RANGE)
+    if outside is None:
+        return by_numbers(rows, _BEGINS)
+    told = (
+        f"Written as it is, {named(outside)} lies outside the new log. PATCH takes it without an error, and the "
+        "connector's consumer then follows auto.offset.reset: earliest, unless the workers or the connector say "
+        "otherwise."
+    )
+    return besides(told, damage(rows, _BEGINS))
+
+
+MOVING: Final = Moving(predict=_predict)
