@@ -185,6 +185,7 @@ TARGETS: Final = Registry(
         "at-timestamp": "offsetwise.targets.at_timestamp",
         "consumer-group": "offsetwise.targets.group",
         "positions-file": "offsetwise.targets.positions",
+        "connector": "offsetwise.targets.connect",
         "kcl-leases": "offsetwise.targets.kcl_leases",
         "sink-transactions": "offsetwise.targets.sink_transactions",
         "hanging-transactions": "offsetwise.targets.hanging_transactions",

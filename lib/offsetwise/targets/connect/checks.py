@@ -1,0 +1,188 @@
+"""What must hold before the offsets of a connector are changed: who it is, and that they lie inside the new log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from offsetwise.config import Migration
+from offsetwise.engines.connect.findings import INACTIVE
+from offsetwise.engines.connect.reading import Connector
+from offsetwise.errors import ApplyError, GroupActiveError, RunningQueryError, StalePlanError
+from offsetwise.model import Cluster, GroupState, Plan, Snapshot, Target, TopicPartition, WrittenOffset
+from offsetwise.plan.exports import planned_offsets
+from offsetwise.position import offset_or_none
+from offsetwise.streams.reader import read_cluster
+from offsetwise.targets.connect.spec import KAFKA, PLACE, STOP, TYPE, not_to_write, offsets_before, reviewed
+
+_NAMED: Final = 12
+
+
+def require_stopped(found: Connector, effect: str) -> None:
+    """Go on only with a sink connector that is stopped.
+
+    Raises:
+        RunningQueryError: It is none, or not stopped.
+    """
+    if why := not_to_write(found):
+        raise RunningQueryError(
+            f"{found.uri}: expected a sink connector that is stopped, found {why}. {effect}",
+            fix=STOP,
+        )
+
+
+def require_reviewed(plan: Plan, target: Target, found: Connector) -> None:
+    """Go on only with the connector that was reviewed, whose workers are on the reviewed Kafka cluster.
+
+    Raises:
+        StalePlanError: It is another one, or on another cluster.
+    """
+    before, wanted = reviewed(plan, target), plan.requirements.new.cluster_id
+    for what, expected, now in (
+        ("the connector", before.get(PLACE), found.uri),
+        ("workers on the Kafka cluster", before.get(KAFKA), found.workers.cluster_id),
+    ):
+        if expected != now:
+            raise _stale(found, f"{what} {expected} as reviewed, found {now}")
+    if found.elsewhere is None and found.workers.cluster_id != wanted:
+        raise StalePlanError(
+            f"{found.uri}: expected workers on the new Kafka cluster {wanted}, found them on "
+            f"{found.workers.cluster_id or 'one that they do not name'}, whose offsets these are not. Nothing was "
+            "written.",
+            fix="Name the connector on the new workers under `connect`, with cluster: new, then draft the plan again.",
+        )
+
+
+def offsets_to_write(plan: Plan, target: Target, found: Connector) -> tuple[WrittenOffset, ...]:
+    """Return every offset to write, with what is there now: exactly what the plan was drafted against.
+
+    Raises:
+        StalePlanError: Something else is there.
+    """
+    TYPE.require_fit(plan, found.uri)
+    before = offsets_before(plan, target)
+    if before != found.offsets:
+        apart = sorted(at for at in {*before, *found.offsets} if before.get(at) != found.offsets.get(at))
+        told = [f"{at} at {_told(found.offsets.get(at))}, reviewed {_told(before.get(at))}" for at in apart]
+        raise _stale(found, f"the offsets that were reviewed, found others: {some_of(told)}")
+    return tuple(
+        WrittenOffset(topic=at.topic, partition=at.partition, offset=offset, before=before.get(at))
+        for at, offset in sorted(planned_offsets(plan, target.group or "").items())
+    )
+
+
+def require_own(found: Connector, offsets: Iterable[WrittenOffset]) -> None:
+    """Go on only where every offset is the one that was written, or the one before.
+
+    Raises:
+        ApplyError: Somebody else has changed one.
+    """
+    others = [
+        f"{one.topic_partition} at {_told(now)}, neither {one.offset} nor {_told(one.before)}"
+        for one in offsets
+        if (now := found.offsets.get(one.topic_partition)) not in (one.offset, one.before)
+    ]
+    if others:
+        raise ApplyError(
+            f"{found.uri}: expected what this plan wrote or what was there before, found others: {some_of(others)}. "
+            "Nothing was changed now.",
+            fix="Find out who has changed the connector since. If it has gone on, draft a plan from where it is.",
+        )
+
+
+def read_new(migration: Migration, plan: Plan, group: str) -> Snapshot:
+    """Read the new cluster: the logs of the plan's topics, and the group that holds the connector's offsets.
+
+    Raises:
+        ClusterError: It gave no answer.
+    """
+    topics = tuple(sorted({one.new_topic for one in plan.positions}))
+    return read_cluster(migration, Cluster.NEW, topics=topics, groups=(group,), mirror=False)
+
+
+def require_inside(new: Snapshot, offsets: Iterable[WrittenOffset], plan: Plan) -> None:
+    """Go on only where every offset lies inside its log now: workers take any number without an error.
+
+    Raises:
+        StalePlanError: One lies outside, or its log cannot be read.
+    """
+    logs = new.partitions()
+    outside = []
+    for one in offsets:
+        state = logs.get(one.topic_partition)
+        start = None if state is None else offset_or_none(state.log_start)
+        end = None if state is None else offset_or_none(state.log.end(plan.isolation_level))
+        if start is None or end is None:
+            outside.append(f"{one.topic_partition} cannot be read")
+        elif not start <= one.offset <= end:
+            outside.append(f"{one.topic_partition} at {one.offset}, and the log has {start} to {end}")
+    if outside:
+        raise StalePlanError(
+            f"Cluster {new.name!r}: expected every new offset inside its log, found {some_of(outside)}. Nothing was "
+            "written.",
+            fix="Compare again, and draft a new plan.",
+        )
+
+
+def require_no_members(new: Snapshot, group: str) -> GroupState | None:
+    """Return the group of the connector on the new cluster, in which nobody may be; None where it cannot be read.
+
+    Raises:
+        GroupActiveError: It has members.
+    """
+    found = new.group(group)
+    if found is None or found.error is not None:
+        return None
+    if found.state is not None and found.state.casefold() not in INACTIVE:
+        raise GroupActiveError(
+            f"Group {group!r}: expected no members, found the group {found.state}: a task of the connector still "
+            "reads. Nothing was written.",
+            fix="Wait until the tasks have ended, or restart the workers that still run them; then give the same "
+            "command again.",
+        )
+    return found
+
+
+def require_same(found: Connector, group: GroupState | None) -> None:
+    """Go on only where the group on the new cluster has what the workers tell, as far as they tell anything.
+
+    Raises:
+        ApplyError: It has something else.
+    """
+    commits = {} if group is None else commits_of(group)
+    if group is not None and found.offsets and commits != found.offsets:
+        apart = sorted(at for at in {*commits, *found.offsets} if commits.get(at) != found.offsets.get(at))
+        told = [f"{at} at {_told(commits.get(at))}, there {_told(found.offsets.get(at))}" for at in apart]
+        raise reads_another_cluster(found, f"has {some_of(told)}. Nothing was written")
+
+
+def reads_another_cluster(found: Connector, told: str) -> ApplyError:
+    """Return the error of a connector whose group on the new cluster is not the one that its workers write to."""
+    return ApplyError(
+        f"{found.uri}: expected that group {found.group!r} on the new Kafka cluster holds the offsets that the workers "
+        f"tell, found that it {told}: the connector reads another cluster.",
+        fix="Let the connector read the new cluster (bootstrap.servers of its workers, or of consumer.override and "
+        "admin.override), then draft the plan again. Roll back what was written.",
+    )
+
+
+def commits_of(group: GroupState) -> Mapping[TopicPartition, int]:
+    """Return what a group has committed, by topic and partition."""
+    return {each.topic_partition: each.offset for each in group.offsets}
+
+
+def some_of(rows: list[str]) -> str:
+    """Return the first few as a part of a sentence, and how many more there are."""
+    more = f" and {len(rows) - _NAMED:,} more" if len(rows) > _NAMED else ""
+    return "; ".join(rows[:_NAMED]) + more
+
+
+def _stale(found: Connector, expected: str) -> StalePlanError:
+    return StalePlanError(
+        f"{found.uri}: expected {expected}. Nothing was written.",
+        fix="Find out who has changed the connector since, then draft the plan again.",
+    )
+
+
+def _told(offset: int | None) -> str:
+    return "nothing" if offset is None else str(offset)

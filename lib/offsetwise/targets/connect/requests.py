@@ -1,0 +1,78 @@
+"""The one request that changes the offsets of a connector, and what its answer says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from offsetwise.engines.connect.exchange import Answer, UnansweredError, ask
+from offsetwise.engines.connect.offsets import request_body
+from offsetwise.engines.connect.reading import Connector
+from offsetwise.engines.connect.workers import OK, message
+from offsetwise.errors import ApplyError, LostReplyError
+from offsetwise.model import TopicPartition
+
+_SAID: Final = b"manages offsets externally"
+"""In the answer of a connector that may keep offsets outside of Kafka Connect too (`completeModifyOffsetsCallback`)."""
+_SERVER_ERROR: Final = 500
+
+
+def change(found: Connector, offsets: Mapping[TopicPartition, int | None] | None) -> str:
+    """Change the offsets of a connector, or delete all of them.
+
+    It is sent to the first worker that lets itself be connected to, and after that to no other one.
+
+    Args:
+        found: The connector.
+        offsets: What each partition is to have, None for no offset; None for no offsets at all.
+
+    Returns:
+        What the answer says beside that it was done, as a sentence behind a space; empty where that is nothing.
+
+    Raises:
+        ApplyError: It was refused, and nothing was changed.
+        LostReplyError: Whether it was done is not known.
+    """
+    answer = _sent(found, offsets)
+    if answer.status == OK:
+        outside = " The connector may keep offsets of its own in the system that it writes to; these were not changed."
+        return outside if _SAID in answer.body else ""
+    told = f"HTTP {answer.status}{message(answer)}"
+    if answer.status >= _SERVER_ERROR:
+        raise lost(found.uri, f"expected that the worker changes the offsets, found {told}")
+    raise ApplyError(
+        f"{found.uri}: expected that the worker changes the offsets, found {told}. Nothing was changed.",
+        fix="Wait until the workers have rebalanced (409) or the connector is stopped (400), let the user change the "
+        "connector (401, 403), then give the same command again.",
+    )
+
+
+def lost(called: str, told: str) -> LostReplyError:
+    """Return the error of a change of which nobody knows whether it was made, of all partitions or of some.
+
+    Args:
+        called: The connector.
+        told: What shows that, as a sentence without its end.
+    """
+    return LostReplyError(
+        f"{called}: {told}. Whether the offsets are changed, all or some of them, is not known.",
+        fix="Give the same command again when the workers answer: it reads the connector first, and goes on from "
+        "there.",
+    )
+
+
+def _sent(found: Connector, offsets: Mapping[TopicPartition, int | None] | None) -> Answer:
+    workers = found.workers
+    method, body = ("DELETE", None) if offsets is None else ("PATCH", request_body(offsets))
+    reasons = []
+    for worker in workers.answering:
+        try:
+            return ask(worker, method, f"{workers.path}/offsets", workers.access, body)
+        except UnansweredError as error:
+            if error.sent:
+                raise lost(found.uri, f"the answer to {method} was lost, because {error.reason}") from error
+            reasons.append(f"{worker}: {error.reason}")
+    raise ApplyError(
+        f"{found.uri}: expected a worker that answers, found none: {'; '.join(reasons)[:600]}. Nothing was changed.",
+        fix="Start a worker, then give the same command again.",
+    )

@@ -1,0 +1,141 @@
+"""The offsets of a sink connector on the new cluster, as its workers take them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from offsetwise.config import JobTraits, Migration
+from offsetwise.engines.connect.engine import NAME as ENGINE
+from offsetwise.engines.connect.reading import Connector, observe
+from offsetwise.errors import OffsetwiseError, PlanError
+from offsetwise.model import Comparison, Plan, Problem, ReceiptStep, Target, TopicPartition
+from offsetwise.plan.exports import planned_offsets
+from offsetwise.plan.refusals import sources
+from offsetwise.plan.settings import Recorded
+from offsetwise.plan.target import TargetRole, TargetType, Where
+from offsetwise.plan.ways import Way
+
+_NAME: Final = "connector"
+PLACE: Final = "connector"
+"""Among what is reviewed: which connector it is, and where."""
+KAFKA: Final = "Kafka cluster"
+"""Among what is reviewed: the id of the Kafka cluster of its workers."""
+STOP: Final = "Stop the connector: PUT /connectors/NAME/stop. Then give the same command again."
+
+
+def connector_of(migration: Migration, target: Target) -> Connector:
+    """Ask a connector's workers about it; only the migration file says where they are.
+
+    Raises:
+        ConfigError: The migration file names no such connector.
+        OffsetwiseError: No worker answers, or the answer cannot be used.
+    """
+    return observe(migration.connector(target.group or "").address)
+
+
+def not_to_write(found: Connector) -> str:
+    """Return why nothing may be written to a connector as it is, as a part of a sentence; empty where it may be."""
+    if not found.is_sink:
+        return "a source connector"
+    return f"{found.name} {found.not_stopped}" if found.not_stopped else ""
+
+
+def image(found: Connector) -> dict[str, str | int | None]:
+    """Return what is at a connector that is stopped, to be reviewed and put back."""
+    told: dict[str, str | int | None] = {PLACE: found.uri, KAFKA: found.workers.cluster_id}
+    if found.elsewhere is not None:
+        told["bootstrap.servers"] = found.elsewhere
+    return told | {str(at): offset for at, offset in found.offsets.items()}
+
+
+def reviewed(plan: Plan, target: Target) -> Mapping[str, str | int | None]:
+    """Return what was at the connector when the plan was drafted."""
+    return next((each.before for each in plan.requirements.targets if each.target == target), {})
+
+
+def offsets_before(plan: Plan, target: Target) -> dict[TopicPartition, int]:
+    """Return the offsets that a connector had when the plan was drafted."""
+    made = {}
+    for key, value in reviewed(plan, target).items():
+        topic, dash, partition = key.rpartition("-")
+        if isinstance(value, int) and dash and partition.isdigit():
+            made[TopicPartition(topic, int(partition))] = value
+    return made
+
+
+class ConnectorTarget(TargetType):
+    """The offsets of a sink connector on the new cluster, as its workers take them."""
+
+    name = _NAME
+    label = "connector"
+    where = Where.SERVICE
+    role = TargetRole.POSITIONS
+    address = "entry of connect"
+    ways = (
+        Way(
+            name=_NAME,
+            engine=ENGINE,
+            order=10,
+            target=_NAME,
+            title="the offsets of the connector on the new workers",
+            keeps=("the positions", "the offsets that the new connector had before, to put back"),
+            gives_up=("what a connector keeps outside of Kafka Connect, in the system that it writes to",),
+            needs=(
+                "the old connector is stopped",
+                "the new connector is created with initial_state STOPPED, and named under connect with cluster: new",
+                "Kafka Connect 3.6 or later",
+            ),
+            elsewhere="This page does not know which connectors there are",
+        ),
+    )
+
+    def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
+        """Yield what speaks against writing it for a job; see `TargetType`."""
+        return sources(comparison)
+
+    def before_of(
+        self, migration: Migration, target: Target, settings: Recorded
+    ) -> Mapping[str, str | int | None] | None:
+        """Read the offsets of the connector; see `TargetType`.
+
+        Raises:
+            PlanError: It is not stopped, or a source.
+            OffsetwiseError: It cannot be read.
+        """
+        try:
+            found = connector_of(migration, target)
+        except OffsetwiseError as error:
+            raise PlanError(error.problem, fix=error.fix) from error
+        if why := not_to_write(found):
+            raise PlanError(
+                f"{found.uri}: expected a sink connector that is stopped, found {why}, whose offsets are not known. "
+                "Nothing was written.",
+                fix=STOP,
+            )
+        return image(found)
+
+    def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
+        """Yield where a step is none that its writer records."""
+        place = reviewed(plan, step.target).get(PLACE)
+        if step.place != place:
+            yield f"its place is {step.place[:300]!r}, and the plan's connector is {place!r}"
+        if step.files:
+            yield "it has files, which a connector has none of"
+        planned, before = planned_offsets(plan, step.target.group or ""), offsets_before(plan, step.target)
+        seen: set[TopicPartition] = set()
+        for one in step.offsets:
+            key = one.topic_partition
+            if key in seen:
+                yield f"it has {key} twice"
+            seen.add(key)
+            if one.offset != planned.get(key):
+                yield f"it has {key} at {one.offset:,}, and the plan says {planned.get(key, 'nothing')}"
+            if one.before != before.get(key):
+                yield f"it says that {key} was at {one.before} before, and {before.get(key)} was reviewed"
+        if planned.keys() - seen:
+            lacking = min(planned.keys() - seen)
+            yield f"it lacks {lacking}, which the plan moves to {planned[lacking]}"
+
+
+TYPE: Final = ConnectorTarget()

@@ -1,0 +1,176 @@
+"""Writes the offsets of a sink connector: read, compared, PATCHed while it is STOPPED, read back, put back.
+
+Kafka Connect has no compare-and-set: what is there is compared with what was reviewed right before the one request. It
+takes any number, also one past the end of a log, so every offset is compared with the new log right before too. Nothing
+is called written that was not read back, from the workers and from the group on the new Kafka cluster, which is what
+holds these offsets: a connector that reads another cluster would be written to without an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from offsetwise.apply.publish import journal_of
+from offsetwise.apply.writing import Context, Preview, SeenPlace, StepStanding, Writer
+from offsetwise.config import Migration
+from offsetwise.engines.connect.reading import Connector
+from offsetwise.errors import OffsetwiseError
+from offsetwise.model import Plan, ReceiptStep, Snapshot, StepState, Target, TopicPartition, WrittenOffset
+from offsetwise.targets.connect import checks
+from offsetwise.targets.connect.requests import change, lost
+from offsetwise.targets.connect.spec import connector_of, offsets_before
+from offsetwise.targets.connect.verification import verify
+from offsetwise.wording import many
+
+__all__ = ["ConnectorWriter", "verify", "writer"]
+
+_NOTHING: Final = "Nothing was written."
+ReadNew = Callable[[Migration, Plan, str], Snapshot]
+"""Reads the logs of a plan's topics on the new cluster, and a group there."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorWriter(Writer):
+    """Writes to connectors that a migration file names."""
+
+    migration: Migration
+    read_new: ReadNew = checks.read_new
+
+    def prepare(self, plan: Plan, target: Target, context: Context) -> Preview:  # noqa: ARG002 - the protocol's
+        """Say which offsets the connector would have. Nothing is written.
+
+        Raises:
+            OffsetwiseError: It could not be written as things stand; the message says why.
+        """
+        found = self._found(plan, target)
+        offsets = checks.offsets_to_write(plan, target, found)
+        self._require_new(plan, found, offsets)
+        told = f"{many(len(offsets), 'offset')} of connector {found.name!r} would be written by PATCH."
+        return Preview(target=target, place=found.uri, told=told, offsets=offsets)
+
+    def write(self, plan: Plan, target: Target, context: Context) -> ReceiptStep:
+        """Write the plan's offsets, under the journal.
+
+        Raises:
+            RunningQueryError: The connector is not stopped.
+            StalePlanError: Something is not as it was reviewed, or an offset lies outside the new log.
+            LostReplyError: Whether it was done cannot be told yet.
+            ApplyError: It was refused; the message says what is there now.
+        """
+        journal = journal_of(context)
+        record = journal.record(context.step)
+        if record.done is not None and record.whole:
+            return record.done
+        found = self._found(plan, target)
+        if record.stands and record.intended is not None:
+            step = record.intended
+            checks.require_own(found, step.offsets)
+        else:
+            offsets = checks.offsets_to_write(plan, target, found)
+            told = f"{many(len(offsets), 'offset')} of connector {found.name!r} are written as planned."
+            step = ReceiptStep(target=target, place=found.uri, state=StepState.DONE, told=told, offsets=offsets)
+        self._require_new(plan, found, step.offsets)
+        if not record.stands:
+            journal.begin(context.step, step)
+        said = change(found, {one.topic_partition: one.offset for one in step.offsets})
+        self._require_written(plan, target, step.offsets)
+        done = replace(step, told=f"{step.told}{said}")
+        journal.done(context.step, done)
+        return done
+
+    def undo(self, plan: Plan, step: ReceiptStep, context: Context) -> ReceiptStep:
+        """Put back the offsets that were reviewed, as long as nobody has changed them since.
+
+        Partitions that had none lose theirs; a connector that had no offset at all gets a DELETE.
+
+        Raises:
+            RunningQueryError: The connector is not stopped.
+            StalePlanError: It is another one than was reviewed.
+            LostReplyError: Whether it was done cannot be told yet.
+            ApplyError: Somebody else has changed an offset, or it was refused.
+        """
+        journal = journal_of(context)
+        record = journal.record(context.step)
+        if record.undone is not None:
+            return record.undone
+        found = self._found(plan, step.target)
+        checks.require_own(found, step.offsets)
+        before = {one.topic_partition: one.before for one in step.offsets}
+        journal.undoing(context.step)
+        if not self._is_back(found, before):
+            bare = not offsets_before(plan, step.target) and found.offsets.keys() <= before.keys()
+            change(found, None if bare else before)
+            found = self._found(plan, step.target)
+        if not self._is_back(found, before):
+            raise lost(found.uri, "expected the offsets that were there before, found others after they were put back")
+        told = f"Connector {found.name!r} has the offsets that it had before, in {many(len(before), 'partition')}."
+        undone = replace(step, state=StepState.UNDONE, told=told)
+        journal.undone(context.step, undone)
+        return undone
+
+    def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:  # noqa: ARG002 - the protocol's
+        """Say whether the connector has the offsets that the step left."""
+        try:
+            found = connector_of(self.migration, step.target)
+            checks.require_stopped(found, "What it has read is not known.")
+        except OffsetwiseError as error:
+            return SeenPlace(standing=StepStanding.UNKNOWN, told=error.problem)
+        undone = step.state is StepState.UNDONE
+        wanted = {one.topic_partition: one.before if undone else one.offset for one in step.offsets}
+        now = {at: found.offsets.get(at) for at in wanted}
+        if now == wanted:
+            return SeenPlace(standing=StepStanding.AS_WRITTEN, told=f"{found.uri} has the offsets of this step.")
+        if not any(offset is not None for offset in now.values()):
+            return SeenPlace(standing=StepStanding.ABSENT, told=f"{found.uri} has no offset of these partitions.")
+        apart = [f"{at} at {now[at]}, expected {wanted[at]}" for at in sorted(now) if now[at] != wanted[at]]
+        return SeenPlace(standing=StepStanding.CHANGED, told=f"{found.uri}: {checks.some_of(apart)}.")
+
+    def left(self, plan: Plan, undone: ReceiptStep, context: Context) -> str | None:
+        """Say which offsets are not as they were before; see `Writer`."""
+        seen = self.look(plan, undone, context)
+        return None if seen.standing is StepStanding.AS_WRITTEN else seen.told
+
+    def _found(self, plan: Plan, target: Target) -> Connector:
+        """Read the connector, which must be the reviewed one and stopped."""
+        found = connector_of(self.migration, target)
+        checks.require_stopped(found, _NOTHING)
+        checks.require_reviewed(plan, target, found)
+        return found
+
+    def _require_new(self, plan: Plan, found: Connector, offsets: Sequence[WrittenOffset]) -> None:
+        new = self.read_new(self.migration, plan, found.group)
+        checks.require_inside(new, offsets, plan)
+        checks.require_same(found, checks.require_no_members(new, found.group))
+
+    def _require_written(self, plan: Plan, target: Target, offsets: Sequence[WrittenOffset]) -> None:
+        """Read back, from the workers and from the group on the new Kafka cluster.
+
+        Raises:
+            LostReplyError: Something else is there.
+            ApplyError: The group on the new cluster does not have them.
+        """
+        wanted = {one.topic_partition: one.offset for one in offsets}
+        try:
+            found = connector_of(self.migration, target)
+            group = self.read_new(self.migration, plan, found.group).group(found.group)
+        except OffsetwiseError as error:
+            told = f"the offsets were written, and could not be read back: {error.problem.rstrip('.')}"
+            raise lost(f"Connector {target.group!r}", told) from error
+        apart = [f"{at} at {found.offsets.get(at)}" for at in wanted if found.offsets.get(at) != wanted[at]]
+        if apart:
+            raise lost(found.uri, f"expected the offsets as written, found {checks.some_of(apart)}")
+        commits = {} if group is None or group.error is not None else checks.commits_of(group)
+        lacking = [f"{at} at {commits.get(at, 'nothing')}" for at in wanted if commits.get(at) != wanted[at]]
+        if lacking and group is not None and group.error is None:
+            raise checks.reads_another_cluster(found, f"has {checks.some_of(lacking)} after they were written")
+
+    @staticmethod
+    def _is_back(found: Connector, before: Mapping[TopicPartition, int | None]) -> bool:
+        return all(found.offsets.get(at) == offset for at, offset in before.items())
+
+
+def writer(migration: Migration) -> Writer:
+    """Return the writer; see `WriterModule`."""
+    return ConnectorWriter(migration)

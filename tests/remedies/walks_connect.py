@@ -1,0 +1,265 @@
+"""Walks of connectors of Kafka Connect, at workers on loopback."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+
+from offsetwise.apply.back import rollback
+from offsetwise.config import load_migration
+from offsetwise.engines.checkpoint import read_checkpoint
+from offsetwise.engines.connect.findings import connector_group
+from offsetwise.engines.connect.reading import observe
+from offsetwise.model import Cluster, GroupOffset, GroupState, Problem
+from offsetwise.plan.target import target_type
+from offsetwise.targets.connect.requests import change
+from tests.apply.connectors import BEFORE, TARGET, Stage, clusters, stage
+from tests.checkpoints import changed
+from tests.engines.connect.service import Bad, ConnectCluster, Connector, Worker, hangs_up, says, serving, uri
+from tests.engines.connect.test_reading import CLUSTERS, named
+from tests.findings.cases import migration as migration_case
+from tests.remedies.walk import Scene, Steps, walk
+
+_READING = "engines/connect/reading.py"
+_WORKERS = "engines/connect/workers.py"
+_CHECKS = "targets/connect/checks.py"
+_REQUESTS = "targets/connect/requests.py"
+
+
+def _served(scene: Scene, *clusters: ConnectCluster) -> Sequence[Worker]:
+    stack = ExitStack()
+    scene.request.addfinalizer(stack.close)
+    return stack.enter_context(serving(*clusters))
+
+
+def _sink(**told: object) -> ConnectCluster:
+    return ConnectCluster({"sink": replace(Connector({("orders", 0): 1}), **told)})  # type: ignore[arg-type] # as given
+
+
+def _problems(address: str) -> tuple[Problem, ...] | None:
+    return read_checkpoint(address).problems or None
+
+
+def _bad(scope: str, words: str, name: str, at: tuple[str, str], bad: Bad) -> None:
+    """Add a walk of an answer that gets better."""
+
+    @walk(scope, words, name=name)
+    def _(scene: Scene) -> Steps:
+        cluster = _sink()
+        (worker,) = _served(scene, cluster)
+        cluster.bad[at] = bad
+        return Steps(lambda: _problems(uri(worker.host)), cluster.bad.clear)
+
+
+_bad(f"{_WORKERS}::read_json", "in a minute", "connect_rebalances", ("GET", "/status"), says(409))
+_bad(f"{_WORKERS}::unusable", "Check the addresses", "connect_is_another_service", ("GET", "/"), says(200, {}))
+_bad(f"{_READING}::_unknown_answer", "GET /connectors/NAME/status", "connect_proxy", ("GET", "/status"), says(200))
+_bad(f"{_READING}::observe", "GET /connectors/NAME/offsets", "connect_offset", ("GET", "/offsets"), says(200, {}))
+
+
+@walk(f"{_WORKERS}::read_json", "Correct user and password")
+def connect_user_unknown(scene: Scene) -> Steps:
+    cluster = _sink()
+    cluster.users = {"Basic YWRhOnNlY3JldA==": "ada"}
+    (worker,) = _served(scene, cluster)
+    scene.patch.setenv("CONNECT_PASSWORD", "secret")
+    return Steps(
+        lambda: _problems(uri(worker.host)),
+        lambda: None,
+        lambda: _problems(f"{uri(worker.host)}?user=ada&password=${{CONNECT_PASSWORD}}"),
+    )
+
+
+@walk(f"{_WORKERS}::read_json", "Correct `connector`")
+def connector_missing(scene: Scene) -> Steps:
+    (worker,) = _served(scene, _sink())
+    return Steps(lambda: _problems(uri(worker.host, name="sing")), lambda: None, lambda: _problems(uri(worker.host)))
+
+
+@walk(f"{_READING}::read_connector", "Let the connector read and commit")
+def connector_without_offsets(scene: Scene) -> Steps:
+    cluster = _sink(offsets={})
+    (worker,) = _served(scene, cluster)
+    offsets = cluster.connectors["sink"].offsets
+    return Steps(lambda: _problems(uri(worker.host)), lambda: offsets.update({("orders", 0): 1}))
+
+
+@walk(f"{_READING}::_address", "Name it under `connect`")
+def connector_not_named(scene: Scene) -> Steps:
+    (worker,) = _served(scene, _sink())
+
+    def read() -> object:
+        roots = load_migration(scene.folder / "m.yaml").checkpoint_roots
+        return read_checkpoint(uri(worker.host), roots=roots) and None
+
+    named(scene.folder, url="http://localhost:1")
+    return Steps(read, lambda: named(scene.folder, url=worker.url))
+
+
+@walk(f"{_READING}::_address", "Write connect+http")
+def connector_of_another_form(scene: Scene) -> Steps:
+    (worker,) = _served(scene, _sink())
+    return Steps(
+        lambda: _problems(f"connect+http://{worker.host}/sink"), lambda: None, lambda: _problems(uri(worker.host))
+    )
+
+
+@walk(f"{_READING}::_elsewhere", "State both alike")
+def connector_of_two_clusters(scene: Scene) -> Steps:
+    config = {"consumer.override.bootstrap.servers": "a:1"}
+    cluster = _sink(config=config)
+    (worker,) = _served(scene, cluster)
+    return Steps(
+        lambda: _problems(uri(worker.host)), lambda: config.update({"admin.override.bootstrap.servers": "a:1"})
+    )
+
+
+@walk("engines/connect/findings.py::connector_running", "Stop the connector")
+def connector_that_runs(scene: Scene) -> Steps:
+    cluster = _sink(state="RUNNING")
+    (worker,) = _served(scene, cluster)
+
+    def stop() -> None:
+        cluster.connectors["sink"].state = "STOPPED"
+
+    return Steps(lambda: _problems(uri(worker.host)), stop)
+
+
+@walk("engines/connect/findings.py::connector_source", "Move a source connector")
+def connector_that_is_a_source(scene: Scene) -> Steps:
+    cluster = _sink(kind="source", entries=[])
+    (worker,) = _served(scene, cluster)
+    return Steps(lambda: _problems(uri(worker.host)), lambda: None, lambda: None)
+
+
+@walk("engines/connect/findings.py::connector_group", "Stop the connector and every task")
+def connector_group_with_members(scene: Scene) -> Steps:
+    (worker,) = _served(scene, _sink())
+    offsets = (GroupOffset(topic="orders", partition=0, offset=1050),)
+    group = GroupState(name="connect-sink", state="Stable", offsets=offsets)
+    read = read_checkpoint(uri(worker.host))
+    cases = [migration_case(checkpoint=changed(read), committed=group)]
+
+    def judged() -> tuple[Problem, ...] | None:
+        return tuple(connector_group(cases[-1])) or None
+
+    return Steps(judged, lambda: cases.append(replace(cases[0], committed=replace(group, state="Empty"))))
+
+
+@walk("config/migration.py::Migration.connector", "Use one of these names")
+def connector_that_the_file_lacks(scene: Scene) -> Steps:
+    (worker,) = _served(scene, _sink())
+    migration = load_migration(named(scene.folder, url=worker.url, cluster="new"))
+    return Steps(lambda: migration.connector("elt") and None, lambda: None, lambda: migration.connector("etl") and None)
+
+
+@walk("config/migration.py::Migration._without_services", "Name it under `connect`")
+def connector_among_the_checkpoints(scene: Scene) -> Steps:
+    path = scene.write("m.yaml", f"{CLUSTERS}checkpoints: [{{name: sink, uri: {json.dumps(uri('h:1'))}}}]\n")
+    return Steps(lambda: load_migration(path) and None, lambda: named(scene.folder, url="http://h:1"))
+
+
+def _staged(scene: Scene) -> Stage:
+    old, new = clusters()
+    there, here = _served(scene, old, new)
+    return stage(scene.folder, old, new, there, here)
+
+
+def _prepared(staged: Stage) -> Callable[[], object]:
+    return lambda: staged.prepare() and None
+
+
+@walk("targets/connect/spec.py::ConnectorTarget.before_of", "Stop the connector")
+def new_connector_that_runs(scene: Scene) -> Steps:
+    staged = _staged(scene)
+    staged.sink.state = "RUNNING"
+
+    def stop() -> None:
+        staged.sink.state = "STOPPED"
+
+    target = target_type(TARGET.kind)
+    return Steps(lambda: target.before_of(staged.migration, TARGET, ()) and None, stop)
+
+
+@walk(f"{_CHECKS}::_stale", "Find out who has changed")
+def new_connector_that_was_changed(scene: Scene) -> Steps:
+    staged = _staged(scene)
+    staged.sink.offsets["orders", 0] += 1
+    return Steps(_prepared(staged), lambda: staged.sink.offsets.update(BEFORE))
+
+
+@walk(f"{_CHECKS}::require_reviewed", "Name the connector on the new workers")
+def new_connector_on_the_old_cluster(scene: Scene) -> Steps:
+    staged = _staged(scene)
+    staged.new.kafka = "id-of-old"
+    staged.review()
+
+    def name_another() -> None:
+        staged.new.kafka = "id-of-new"
+        staged.review()
+
+    return Steps(_prepared(staged), name_another)
+
+
+@walk(f"{_CHECKS}::require_own", "draft a plan from where it is")
+def new_connector_that_went_on(scene: Scene) -> Steps:
+    staged = _staged(scene)
+    staged.apply()
+    staged.sink.offsets["orders", 0] += 9
+
+    def draft_anew() -> object:
+        return read_checkpoint(staged.migration.connector("moved").address.uri).problems or None
+
+    return Steps(lambda: rollback(staged.back(), staged.tools()) and None, lambda: None, draft_anew)
+
+
+@walk(f"{_CHECKS}::require_inside", "Compare again")
+def new_log_that_is_shorter(scene: Scene) -> Steps:
+    staged = _staged(scene)
+    whole = staged.world.clusters.copy()
+    staged.world.change_logs(Cluster.NEW, hw=10, lso=10)
+    return Steps(_prepared(staged), lambda: staged.world.clusters.update(whole))
+
+
+@walk(f"{_CHECKS}::require_no_members", "Wait until the tasks have ended")
+def new_group_with_members(scene: Scene) -> Steps:
+    staged = _staged(scene)
+    staged.members = "Stable"
+
+    def leave() -> None:
+        staged.members = "Empty"
+
+    return Steps(_prepared(staged), leave)
+
+
+@walk(f"{_CHECKS}::reads_another_cluster", "Let the connector read the new cluster")
+def new_connector_of_another_cluster(scene: Scene) -> Steps:
+    staged = _staged(scene)
+    staged.commits = {}
+
+    def read_the_new_one() -> None:
+        staged.commits = None
+
+    return Steps(_prepared(staged), read_the_new_one)
+
+
+def _changing(scope: str, words: str, name: str, bad: Bad) -> None:
+    @walk(scope, words, name=name)
+    def _(scene: Scene) -> Steps:
+        staged = _staged(scene)
+        staged.new.bad["PATCH", "/offsets"] = bad
+        return Steps(lambda: staged.apply() and None, staged.new.bad.clear)
+
+
+_changing(f"{_REQUESTS}::lost", "Give the same command again", "connect_answer_lost", hangs_up)
+_changing(f"{_REQUESTS}::change", "rebalanced (409)", "connect_change_refused", says(409))
+
+
+@walk(f"{_REQUESTS}::_sent", "Start a worker")
+def workers_that_end_before_the_change(scene: Scene) -> Steps:
+    staged = _staged(scene)
+    found = observe(staged.migration.connector("moved").address)
+    away = replace(found, workers=replace(found.workers, answering=("http://localhost:1",)))
+    return Steps(lambda: change(away, {}) and None, lambda: None, lambda: change(found, {}) and None)
