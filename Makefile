@@ -116,6 +116,7 @@ $(EMULATORS): $(PACKAGE) tools/find-emulators $(wildcard locks/emulators/*) lib/
 	tools/find-emulators $(VENV)/emulators
 	$(BIN)/python -m tests.kinesis.jars
 	$(BIN)/python -m tests.integration.secured_broker
+	$(BIN)/python -m tests.integration.connect_workers
 	touch $@
 
 $(SPARK): $(JARS) tests/quick_spark.py

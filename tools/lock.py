@@ -21,6 +21,8 @@ from offsetwise.jars import LOCK, locked, resolve, sha256_of
 from offsetwise.lab.jars import KAFKA_VERSION
 from offsetwise.lab.java import find_java
 from offsetwise.pipeline.launching import CONNECTOR
+from tests.integration.connect_workers import JARS as CONNECT
+from tests.integration.connect_workers import WANTED as OF_CONNECT
 from tests.integration.flink_distribution import DISTRIBUTIONS, PACKAGE, ROOT
 from tests.integration.secured_broker import NEWEST_KAFKA, OLD_KAFKA
 from tests.kinesis.jars import SETS
@@ -63,6 +65,7 @@ def wanted_jars() -> Iterator[Wanted]:
         ),
         transitive=True,
     )
+    yield Wanted(name=CONNECT, coordinates=OF_CONNECT)
     for version, logging in ((NEWEST_KAFKA, LOG4J), (OLD_KAFKA, "org.slf4j:slf4j-simple:1.7.36")):
         broker = f"org.apache.kafka:kafka_2.13:{version}"
         yield Wanted(name=f"kafka-{version}", coordinates=(broker, logging), transitive=True)

@@ -1,0 +1,168 @@
+"""Sink connectors on a real Kafka Connect: compared, planned, written, verified, every record once; and rolled back."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from offsetwise.lab import Lab
+from tests.commands import Ran, call
+from tests.integration.connect_workers import PASSWORD, USER, Workers, workers
+from tests.integration.groups import committed
+from tests.integration.topics import copies, create, produce
+
+ORDERS: Final = "connect-orders"
+READ, END = 250, 300
+GONE: Final = 100
+"""What the copy of the old log begins without."""
+
+
+@pytest.fixture(scope="module")
+def running(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Workers, Workers]]:
+    """Give the workers on the old and on the new cluster, and a topic on both."""
+    create(lab.old_bootstrap, ORDERS)
+    create(lab.new_bootstrap, ORDERS)
+    produce(lab.old_bootstrap, {ORDERS: copies(0, READ)})
+    produce(lab.new_bootstrap, {ORDERS: copies(GONE, READ)})
+    with workers(tmp_path_factory.mktemp("connect"), lab.old_bootstrap, lab.new_bootstrap) as both:
+        yield both
+
+
+@dataclass
+class Job:
+    """A connector on each side, and the commands on a migration between both."""
+
+    lab: Lab
+    old: Workers
+    new: Workers
+    folder: Path
+    name: str
+
+    @property
+    def new_name(self) -> str:
+        return f"{self.name}-new"
+
+    def write_migration(self) -> None:
+        signed_on = {"user": USER, "password": "file:./password"}
+        (self.folder / "password").write_text(PASSWORD)
+        body = {
+            "name": "moved",
+            "source": {"properties": {"bootstrap.servers": self.lab.old_bootstrap}},
+            "target": {"properties": {"bootstrap.servers": self.lab.new_bootstrap}},
+            "link": "other",
+            "writers": "mirror-only",
+            "connect": [
+                {"name": "sink", "connector": self.name, "urls": ["http://127.0.0.1:1", self.old.url]},
+                {"name": "there", "connector": self.new_name, "url": self.new.url, "cluster": "new"} | signed_on,
+            ],
+            "spark": {"master": "local[2]"},
+        }
+        (self.folder / "m.yaml").write_text(yaml.safe_dump(body))
+
+    def call(self, command: str, *arguments: str | Path) -> Ran:
+        return call(command, *arguments, "--migration", self.folder / "m.yaml", "--json")
+
+    def compare(self) -> Ran:
+        return self.call("compare", "--checkpoint", "sink")
+
+    def draft(self) -> dict[str, Any]:
+        """Draft a plan and sign it."""
+        plan, key = self.folder / "plan.json", self.folder / "rea"
+        chosen = ("--checkpoint", "sink", "--target", "connector:there", "--author", "ann", "--out", plan)
+        made = self.call("draft", *chosen).answered()
+        assert call("keygen", "--out", key, "--as", "rea").code == 0
+        assert call("sign", plan, "--key", key, "--as", "rea", "--out", self.folder / "approval.json").code == 0
+        return made
+
+    def apply(self, receipt: str = "receipt.json") -> Ran:
+        place = ("--receipt", self.folder / receipt, "--execute")
+        return self.call("apply", self.folder / "plan.json", *self.signed, *place)
+
+    def rollback(self, written: str, *more: str | Path) -> None:
+        ran = self.call("rollback", self.folder / written, *self.signed, *more, "--execute")
+        assert ran.code == 0, ran.err
+
+    def turnouts(self, receipt: str = "receipt.json") -> set[str]:
+        seen = self.call("verify", self.folder / receipt).answered()
+        return {each["turnout"] for each in seen["positions"]}
+
+    @property
+    def signed(self) -> tuple[str | Path, ...]:
+        return ("--approval", self.folder / "approval.json", "--trust", self.folder / "rea.pub")
+
+
+def until(out: Path, count: int) -> list[str]:
+    """Wait until a connector has written so many lines, and return what each says."""
+    end = time.monotonic() + 60
+    while out.read_text().count("\n") < count and time.monotonic() < end:
+        time.sleep(0.1)
+    return [json.loads(line)["serial"] for line in out.read_text().splitlines()]
+
+
+def serials(first: int, end: int) -> list[str]:
+    return [f"r{number}" for number in range(first, end)]
+
+
+def test_a_sink_connector_moves_and_every_record_is_written_once(
+    lab: Lab, running: tuple[Workers, Workers], tmp_path: Path
+) -> None:
+    job = Job(lab, *running, tmp_path, "orders-sink")
+    job.write_migration()
+    written = job.old.create(job.name, ORDERS)
+    assert until(written, READ) == serials(0, READ)
+    assert job.old.offsets(job.name) == {}, "it has written and not committed"
+    assert f"Connector {job.name} is RUNNING" in job.compare().refused()["problem"]
+
+    job.old.change(job.name, "STOPPED")
+    assert job.old.offsets(job.name) == {0: READ}
+    for bootstrap in (lab.old_bootstrap, lab.new_bootstrap):
+        produce(bootstrap, {ORDERS: copies(READ, END)})
+    moved = job.new.create(job.new_name, ORDERS, state="STOPPED")
+    document = job.compare().answered()
+    (row,) = document["partitions"]
+    assert (row["old_offset"], row["new_offset"], row["exactness"]) == (str(READ), str(READ - GONE), "EXACT")
+    assert "CONNECTOR_GROUP" not in {finding["code"] for finding in document["findings"]}
+
+    reviewed = job.draft()["requirements"]["targets"][0]["before"]
+    assert reviewed["connector"] == f"connect+{job.new.url}/connectors/{job.new_name}"
+    assert job.apply().answered()["steps"][0]["state"] == "done"
+    assert job.turnouts() == {"CONFIRMED"}
+    assert job.new.offsets(job.new_name) == {0: READ - GONE}
+    assert committed(lab.new_bootstrap, f"connect-{job.new_name}") == {ORDERS: (READ - GONE, "")}
+
+    job.rollback("receipt.json")
+    assert job.new.offsets(job.new_name) == {}
+    assert job.apply("again.json").answered()["steps"][0]["state"] == "done"
+
+    job.new.change(job.new_name, "RUNNING")
+    until(moved, END - READ)
+    job.new.change(job.new_name, "STOPPED")
+    lines = [json.loads(line)["serial"] for out in (written, moved) for line in out.read_text().splitlines()]
+    assert lines == serials(0, END), "every record once, in order"
+    assert job.turnouts("again.json") == {"MOVED_ON"}
+
+
+def test_nothing_stays_written_to_a_connector_that_runs_or_reads_another_cluster(
+    lab: Lab, running: tuple[Workers, Workers], tmp_path: Path
+) -> None:
+    job = Job(lab, *running, tmp_path, "late-sink")
+    job.write_migration()
+    until(job.old.create(job.name, ORDERS), READ)
+    job.old.change(job.name, "STOPPED")
+    clients = ("consumer", "admin")
+    elsewhere = {f"{client}.override.bootstrap.servers": lab.old_bootstrap for client in clients}
+    job.new.create(job.new_name, ORDERS, state="STOPPED", **elsewhere)
+    job.draft()
+
+    assert "the connector reads another cluster" in job.apply().refused()["problem"]
+    job.rollback("receipt.json.journal", "--plan", tmp_path / "plan.json")
+    assert job.new.offsets(job.new_name) == {}
+    job.new.change(job.new_name, "RUNNING")
+    assert f"found {job.new_name} RUNNING" in job.apply("again.json").refused()["problem"]
