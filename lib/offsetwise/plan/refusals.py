@@ -220,13 +220,17 @@ def no_checkpoint(comparison: Comparison) -> Iterator[str]:
     stage=Stage.PLAN,
 )
 def no_state_to_copy(checkpoint: Checkpoint, target: str) -> Iterator[str | tuple[str, str]]:
-    """A copy keeps the state of a job, and a table of leases or a file of offsets has none."""
+    """A copy keeps the state of a job, and a table of leases, a file of offsets and a connector have none."""
     engine = engine_of(checkpoint.engine)
     if not engine.reads_files:
         return
     told = f"The positions are those of {engine.what}, which has no state: there is no {target} to copy."
     if any(source.positions for source in checkpoint.sources):
-        yield told, "Write to positions-file, or to a consumer group: --target consumer-group:NAME."
+        yield (
+            told,
+            "Write to positions-file what a file gives, to connector:NAME what a connector has, or to a consumer group: "
+            "--target consumer-group:NAME.",
+        )
     else:
         yield told
 
