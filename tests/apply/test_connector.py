@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,9 +22,11 @@ from offsetwise.errors import (
     StalePlanError,
 )
 from offsetwise.model import Cluster, StepState, Turnout
+from offsetwise.plan.strategies import judge_strategies
 from offsetwise.plan.target import target_type
 from tests.apply.connectors import AFTER, BEFORE, TARGET, WRITTEN, Stage, clusters, stage
 from tests.engines.connect.service import Handler, hangs_up, says, serving
+from tests.plan import scene
 from tests.with_cases import with_cases
 
 
@@ -242,6 +245,18 @@ def test_a_connector_that_manages_offsets_of_its_own_is_said_in_the_receipt(stag
     staged.apply()
 
     assert "may keep offsets of its own" in read_receipt(staged.receipt).steps[0].told
+
+
+def test_it_is_the_first_way_of_a_connector_and_of_nothing_else(staged: Stage) -> None:
+    read = staged.world.checkpoint(staged.plan.requirements.checkpoint.uri)  # type: ignore[union-attr] # it has one
+    kept = replace(read.sources[0], positions=read.sources[0].positions[:1])
+    rows = (replace(row, source=kept.id) for row in scene.rows({}))
+    ways = judge_strategies(scene.comparison(*rows, checkpoint=replace(read, sources=(kept,))), scene.migration())
+
+    assert ways[0].kind.name == "connector"
+    assert "connector" not in {way.kind.name for way in judge_strategies(scene.comparison(), scene.migration())}
+    with pytest.raises(PlanError, match="read from no connector of Kafka Connect"):
+        scene.drafted(scene.comparison(), TARGET)
 
 
 def test_a_plan_is_not_drafted_for_a_connector_that_runs(staged: Stage) -> None:

@@ -20,6 +20,7 @@ from tests.checkpoints import changed
 from tests.engines.connect.service import Bad, ConnectCluster, Connector, Worker, hangs_up, says, serving, uri
 from tests.engines.connect.test_reading import CLUSTERS, named
 from tests.findings.cases import migration as migration_case
+from tests.plan.scene import ETL, comparison, drafted
 from tests.remedies.walk import Scene, Steps, walk
 
 _READING = "engines/connect/reading.py"
@@ -181,6 +182,19 @@ def new_connector_that_runs(scene: Scene) -> Steps:
 
     target = target_type(TARGET.kind)
     return Steps(lambda: target.before_of(staged.migration, TARGET, ()) and None, stop)
+
+
+@walk("targets/connect/spec.py::ConnectorTarget.objections", "Write to the group that holds")
+def positions_of_a_query_to_a_connector(scene: Scene) -> Steps:  # noqa: ARG001 - nothing is asked
+    return Steps(lambda: drafted(comparison(), TARGET), lambda: None, lambda: drafted(comparison(), ETL))
+
+
+@walk("targets/connect/spec.py::ConnectorTarget.unfit", "Draft without --comparison")
+def connector_that_nobody_has_read(scene: Scene) -> Steps:
+    staged = _staged(scene)
+    unread = replace(staged.plan.requirements, targets=())
+    staged.plan = replace(staged.plan, requirements=unread)
+    return Steps(_prepared(staged), staged.review)
 
 
 @walk(f"{_CHECKS}::_stale", "Find out who has changed")

@@ -37,6 +37,7 @@ def require_reviewed(plan: Plan, target: Target, found: Connector) -> None:
     Raises:
         StalePlanError: It is another one, or on another cluster.
     """
+    TYPE.require_fit(plan, found.uri)
     before, wanted = reviewed(plan, target), plan.requirements.new.cluster_id
     for what, expected, now in (
         ("the connector", before.get(PLACE), found.uri),
@@ -59,7 +60,6 @@ def offsets_to_write(plan: Plan, target: Target, found: Connector) -> tuple[Writ
     Raises:
         StalePlanError: Something else is there.
     """
-    TYPE.require_fit(plan, found.uri)
     before = offsets_before(plan, target)
     if before != found.offsets:
         apart = sorted(at for at in {*before, *found.offsets} if before.get(at) != found.offsets.get(at))

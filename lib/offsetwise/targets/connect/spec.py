@@ -11,7 +11,7 @@ from offsetwise.engines.connect.reading import Connector, observe
 from offsetwise.errors import OffsetwiseError, PlanError
 from offsetwise.model import Comparison, Plan, Problem, ReceiptStep, Target, TopicPartition
 from offsetwise.plan.exports import planned_offsets
-from offsetwise.plan.refusals import sources
+from offsetwise.plan.refusals import no_checkpoint, sources
 from offsetwise.plan.settings import Recorded
 from offsetwise.plan.target import TargetRole, TargetType, Where
 from offsetwise.plan.ways import Way
@@ -92,7 +92,23 @@ class ConnectorTarget(TargetType):
 
     def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
         """Yield what speaks against writing it for a job; see `TargetType`."""
-        return sources(comparison)
+        if comparison.engine != ENGINE:
+            yield no_checkpoint.problem(
+                "The positions were read from no connector of Kafka Connect.",
+                fix="Write to the group that holds the offsets of the new connector, while that one is STOPPED: "
+                "--target consumer-group:connect-NAME.",
+            )
+            return
+        yield from sources(comparison)
+
+    def unfit(self, plan: Plan) -> Iterator[Problem]:
+        """Yield that nobody has read what the connector has now, as of a plan from the files of a comparison."""
+        for target in plan.targets:
+            if target.kind == _NAME and PLACE not in reviewed(plan, target):
+                yield no_checkpoint.problem(
+                    f"The plan does not say what connector {target.group} has now, to be reviewed and put back.",
+                    fix="Draft without --comparison, so that the workers are asked.",
+                )
 
     def before_of(
         self, migration: Migration, target: Target, settings: Recorded
