@@ -77,6 +77,14 @@ class Stage(worlds.Stage):
     def apply(self) -> Any:
         return apply(self.order(), self.receipt, self.tools())
 
+    def at(self, worker: Worker) -> Stage:
+        """Return the same with another worker of the new cluster in the migration file."""
+        there, here = self.migration.connect
+        moved = self.migration.model_copy(update={"connect": (there, here.model_copy(update={"urls": (worker.url,)}))})
+        live = LiveReaders(migration=moved, progress=lambda *_: None)
+        world = OfConnector(live=live, clusters=self.world.clusters, groups=self.groups, group=self.group)
+        return replace(self, migration=moved, world=world)
+
     def review(self) -> None:
         """Let the plan have what the workers tell now."""
         before = target_type(TARGET.kind).before_of(self.migration, TARGET, ())

@@ -219,6 +219,17 @@ def test_offsets_that_are_not_there_after_the_change_are_said(staged: Stage) -> 
         staged.apply()
 
 
+def test_it_is_put_back_by_a_worker_of_another_address_and_not_written_by_one(staged: Stage) -> None:
+    with serving(staged.new) as (other,):
+        elsewhere = staged.at(other)
+        with pytest.raises(StalePlanError, match="connector: reviewed connect"):
+            elsewhere.apply()
+        staged.apply()
+        rollback(elsewhere.back(migration=elsewhere.migration), elsewhere.tools())
+
+    assert staged.sink.offsets == BEFORE
+
+
 def test_a_connector_that_has_gone_on_is_not_put_back(staged: Stage) -> None:
     staged.apply()
     staged.sink.offsets["orders", 0] += 5

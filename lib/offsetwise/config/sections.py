@@ -248,8 +248,13 @@ class ConnectConfig(Section):
                 object.__setattr__(self, key, located)
         if self.user is not None:
             object.__setattr__(self, "user", located_reference(self.user, info))
-        if self.password is not None and self.user is None:
-            raise PydanticCustomError("user", "expected user beside password, found none")
+        for key, needed in (("password", "user"), ("key", "certificate"), ("key_password", "certificate")):
+            if getattr(self, key) is not None and getattr(self, needed) is None:
+                raise PydanticCustomError(
+                    "alone", "expected {needed} beside {key}, found none", {"needed": needed, "key": key}
+                )
+        if (self.ca or self.certificate) and not urls[0].startswith("https:"):
+            raise PydanticCustomError("no_tls", "expected addresses of https, since ca or certificate is stated")
         object.__setattr__(self, "urls", urls)
         object.__setattr__(self, "url", None)
         self._folder = folder_of(info)

@@ -24,7 +24,7 @@ from offsetwise.errors import (
     StorageError,
 )
 from offsetwise.model import Checkpoint
-from offsetwise.workflow import checkpoint_reading
+from offsetwise.workflow import checkpoint_reading, fleet
 from tests.commands import call
 from tests.engines.connect.service import (
     Bad,
@@ -301,6 +301,8 @@ def test_a_connector_that_the_migration_file_does_not_name_is_not_asked(worker: 
 REFUSED: dict[str, tuple[dict[str, object], str]] = {
     "a secret written out": ({"url": "http://h:1", "user": "a", "password": "s3cret"}, "found it written out"),
     "a password alone": ({"url": "http://h:1", "password": "${P}"}, "expected user beside password"),
+    "a key alone": ({"url": "https://h:1", "key": "k.pem"}, "expected certificate beside key"),
+    "certificates without TLS": ({"url": "http://h:1", "ca": "ca.pem"}, "expected addresses of https"),
     "no address": ({}, "expected url, or urls"),
     "url and urls": ({"url": "http://h:1", "urls": ["http://i:1"]}, "expected url, or urls"),
     "two schemes": ({"urls": ["http://h:1", "https://i:1"]}, "urls of one scheme and path"),
@@ -334,6 +336,14 @@ def test_a_connector_of_the_new_cluster_is_no_checkpoint(tmp_path: Path) -> None
 
     assert migration.checkpoints == ()
     assert migration.connector("etl").address.connector == "sink"
+
+
+def test_the_fleet_lists_a_connector_once_and_without_how_to_sign_on(worker: Worker, tmp_path: Path) -> None:
+    migration = load_migration(named(tmp_path, url=worker.url, user="ada"))
+    read = fleet(migration)
+
+    assert [(row.uri, row.names) for row in read.rows] == [(uri(worker.host), ("etl",))]
+    assert "user" not in repr(read.rows)
 
 
 def test_a_migration_file_with_roots_of_its_own_reads_its_connectors_too(worker: Worker, tmp_path: Path) -> None:

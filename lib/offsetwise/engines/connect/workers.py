@@ -144,7 +144,8 @@ def read_json(uri: str, what: str, answer: Answer) -> Any:
     if answer.status in _REFUSED:
         raise StorageError(
             f"{uri}: expected that the worker lets us in, found HTTP {answer.status}{told}. Nothing was read.",
-            fix="Correct user and password of the connector under `connect` in the migration file.",
+            fix="Correct user and password of the connector under `connect` in the migration file; at the command "
+            "line, write ?user=NAME&password=${VARIABLE} behind the URI.",
         )
     if answer.status == MISSING:
         raise MissingError(

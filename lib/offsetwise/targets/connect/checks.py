@@ -31,16 +31,24 @@ def require_stopped(found: Connector, effect: str) -> None:
         )
 
 
-def require_reviewed(plan: Plan, target: Target, found: Connector) -> None:
+def require_reviewed(plan: Plan, target: Target, found: Connector, *, anywhere: bool = False) -> None:
     """Go on only with the connector that was reviewed, whose workers are on the reviewed Kafka cluster.
+
+    Args:
+        plan: The plan.
+        target: The connector, as the plan names it.
+        found: The connector now.
+        anywhere: Whether its workers may have other addresses by now, as when something is put back.
 
     Raises:
         StalePlanError: It is another one, or on another cluster.
     """
     TYPE.require_fit(plan, found.uri)
     before, wanted = reviewed(plan, target), plan.requirements.new.cluster_id
+    place = str(before.get(PLACE))
+    of_name = place.rpartition("/")[2] == found.uri.rpartition("/")[2]
     for what, expected, now in (
-        ("the connector", before.get(PLACE), found.uri),
+        ("the connector", place, place if anywhere and of_name else found.uri),
         ("workers on the Kafka cluster", before.get(KAFKA), found.workers.cluster_id),
     ):
         if expected != now:

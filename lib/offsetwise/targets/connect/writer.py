@@ -95,14 +95,14 @@ class ConnectorWriter(Writer):
         record = journal.record(context.step)
         if record.undone is not None:
             return record.undone
-        found = self._found(plan, step.target)
+        found = self._found(plan, step.target, anywhere=True)
         checks.require_own(found, step.offsets)
         before = {one.topic_partition: one.before for one in step.offsets}
         journal.undoing(context.step)
         if not self._is_back(found, before):
             bare = not offsets_before(plan, step.target) and found.offsets.keys() <= before.keys()
             change(found, None if bare else before)
-            found = self._found(plan, step.target)
+            found = self._found(plan, step.target, anywhere=True)
         if not self._is_back(found, before):
             raise lost(found.uri, "expected the offsets that were there before, found others after they were put back")
         told = f"Connector {found.name!r} has the offsets that it had before, in {many(len(before), 'partition')}."
@@ -132,11 +132,11 @@ class ConnectorWriter(Writer):
         seen = self.look(plan, undone, context)
         return None if seen.standing is StepStanding.AS_WRITTEN else seen.told
 
-    def _found(self, plan: Plan, target: Target) -> Connector:
+    def _found(self, plan: Plan, target: Target, *, anywhere: bool = False) -> Connector:
         """Read the connector, which must be the reviewed one and stopped."""
         found = connector_of(self.migration, target)
         checks.require_stopped(found, _NOTHING)
-        checks.require_reviewed(plan, target, found)
+        checks.require_reviewed(plan, target, found, anywhere=anywhere)
         return found
 
     def _require_new(self, plan: Plan, found: Connector, offsets: Sequence[WrittenOffset]) -> None:
