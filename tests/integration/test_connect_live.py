@@ -26,7 +26,7 @@ GONE: Final = 100
 
 @pytest.fixture(scope="module")
 def running(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Workers, Workers]]:
-    """Give the workers on the old and on the new cluster, and a topic on both."""
+    """Run workers on the old and on the new cluster, with a topic on both."""
     create(lab.old_bootstrap, ORDERS)
     create(lab.new_bootstrap, ORDERS)
     produce(lab.old_bootstrap, {ORDERS: copies(0, READ)})

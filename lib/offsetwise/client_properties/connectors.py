@@ -71,17 +71,17 @@ class ConnectorAddress:
             ValueError: It has another form, or a secret is written out; it is not shown then.
             ConfigError: As above.
         """
-        found = _URI.fullmatch(uri)
-        query = parse_qsl(found[5] or "", keep_blank_values=True) if found else []
+        match = _URI.fullmatch(uri)
+        query = parse_qsl(match[5] or "", keep_blank_values=True) if match else []
         options = dict(query)
-        if found is None or len(options) != len(query) or not options.keys() <= {each.name for each in fields(SignOn)}:
+        if match is None or len(options) != len(query) or not options.keys() <= {each.name for each in fields(SignOn)}:
             raise ValueError("expected connect+http://HOST:PORT,HOST:PORT/connectors/NAME")
         for name in options.keys() & {"password", "key_password"}:
             only_reference(f"connect.{name}", options[name])
-        name = unquote(found[4])
+        name = unquote(match[4])
         if not re.match(CONNECTOR, name):
             raise ValueError("expected the name of a connector without slashes and control characters")
-        workers = tuple(f"{found[1]}://{host}{found[3]}" for host in found[2].split(","))
+        workers = tuple(f"{match[1]}://{host}{match[3]}" for host in match[2].split(","))
         return cls(workers=workers, connector=name, sign_on=SignOn(**options))
 
     @property
@@ -94,10 +94,10 @@ class ConnectorAddress:
     @property
     def root(self) -> str:
         """What stands for it among the places that may be read: the URI, with how to sign on."""
-        stated: Mapping[str, str] = {
+        values: Mapping[str, str] = {
             each.name: value for each in fields(SignOn) if (value := getattr(self.sign_on, each.name)) is not None
         }
-        return f"{self.uri}?{urlencode(stated)}" if stated else self.uri
+        return f"{self.uri}?{urlencode(values)}" if values else self.uri
 
 
 def one_cluster(workers: tuple[str, ...]) -> bool:
@@ -107,7 +107,7 @@ def one_cluster(workers: tuple[str, ...]) -> bool:
 
 def _parts(worker: str) -> tuple[str, str, str]:
     """Return scheme, host and path of a worker's address."""
-    found = _URL.fullmatch(worker)
-    if found is None:
+    match = _URL.fullmatch(worker)
+    if match is None:
         raise ValueError("expected http://HOST:PORT or https://HOST:PORT of a worker")
-    return found[1], found[2], (found[3] or "").rstrip("/")
+    return match[1], match[2], (match[3] or "").rstrip("/")

@@ -228,8 +228,8 @@ def no_state_to_copy(checkpoint: Checkpoint, target: str) -> Iterator[str | tupl
     if any(source.positions for source in checkpoint.sources):
         yield (
             told,
-            "Write to positions-file what a file gives, to connector:NAME what a connector has, or to a consumer group: "
-            "--target consumer-group:NAME.",
+            "Write to positions-file (of a file), to connector:NAME (of a connector), or to a consumer group: --target "
+            "consumer-group:NAME.",
         )
     else:
         yield told

@@ -24,15 +24,15 @@ _NAMED: Final = 4
     rank=1200,
     stage=Stage.READER,
 )
-def connector_running(connector: str, found: str) -> Iterator[str]:
+def connector_running(connector: str, state: str) -> Iterator[str]:
     """A connector that is not STOPPED, or has tasks left.
 
     Args:
         connector: Its name.
-        found: Its state, or what else shows that it is not stopped.
+        state: Its state, or what else shows that it is not stopped.
     """
     yield (
-        f"Connector {connector} is {found}: what it has written to its sink and not committed yet, nobody tells, so "
+        f"Connector {connector} is {state}: what it has written to its sink and not committed yet, nobody tells, so "
         "its offsets are not used."
     )
 
@@ -77,9 +77,9 @@ def connector_group(case: MigrationCase) -> Iterator[str]:
     there: Mapping[TopicPartition, AnyPosition] = {each.topic_partition: each.offset for each in group.offsets}
     apart = [at for at in sorted(here) if there.get(at) != here[at]]
     if apart:
-        told = [f"{at} at {here[at]}, there {there.get(at, 'nothing')}" for at in apart[:_NAMED]]
+        rows = [f"{at} at {here[at]}, there {there.get(at, 'nothing')}" for at in apart[:_NAMED]]
         more = f", and {many(len(apart) - _NAMED, 'more partition')}" if len(apart) > _NAMED else ""
         yield (
-            f"The workers tell other offsets than group {group.name} has on {case.old.name}: {'; '.join(told)}{more}. "
+            f"The workers tell other offsets than group {group.name} has on {case.old.name}: {'; '.join(rows)}{more}. "
             "The connector went on, or it reads another cluster."
         )

@@ -41,7 +41,7 @@ def sink_offsets(body: Any) -> dict[TopicPartition, int]:
     Raises:
         ValueError: One of them cannot be used; says what was expected and found. None of them is used then.
     """
-    made: dict[TopicPartition, int] = {}
+    offsets: dict[TopicPartition, int] = {}
     for entry in entries_of(body):
         partition, offset = _members(entry, "partition", "offset")
         topic, number = _members(partition, "kafka_topic", "kafka_partition")
@@ -49,10 +49,10 @@ def sink_offsets(body: Any) -> dict[TopicPartition, int]:
             raise ValueError(f"expected the name of a topic, found {_shown(topic)}")
         at = TopicPartition(topic, _whole(number, _MAX_PARTITION, f"a partition of {topic}"))
         (value,) = _members(offset, "kafka_offset")
-        if at in made:
+        if at in offsets:
             raise ValueError(f"expected {at} once, found it twice")
-        made[at] = _whole(value, MAX_OFFSET, f"the offset of {at}")
-    return dict(sorted(made.items()))
+        offsets[at] = _whole(value, MAX_OFFSET, f"the offset of {at}")
+    return dict(sorted(offsets.items()))
 
 
 def request_body(offsets: Mapping[TopicPartition, int | None]) -> bytes:

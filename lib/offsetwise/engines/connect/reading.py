@@ -12,7 +12,7 @@ from offsetwise.client_properties.connectors import ConnectorAddress
 from offsetwise.engines.connect.details import ConnectDetails
 from offsetwise.engines.connect.findings import connector_running, connector_source
 from offsetwise.engines.connect.offsets import Offsets, entries_of, request_body, sink_offsets
-from offsetwise.engines.connect.workers import Workers, away_told
+from offsetwise.engines.connect.workers import Workers, away_sentence
 from offsetwise.errors import CheckpointError, OutsideRootsError, StorageError
 from offsetwise.model import Checkpoint, CheckpointSource, Problem, SourcePosition
 from offsetwise.wording import many
@@ -58,22 +58,22 @@ def read_connector(uri: str, engine: str, *, roots: Sequence[str] | None = None)
         StorageError: No worker answers, or the answer cannot be used.
         CheckpointError: Its offsets cannot be used, or it has none.
     """
-    found = observe(_address(uri, roots))
-    if found.is_sink and not found.not_stopped and not found.offsets:
+    connector = observe(_address(uri, roots))
+    if connector.is_sink and not connector.not_stopped and not connector.offsets:
         raise CheckpointError(
-            f"{found.uri}: expected offsets, found none: the connector is stopped and has committed nothing. No "
+            f"{connector.uri}: expected offsets, found none: the connector is stopped and has committed nothing. No "
             "position was used.",
             fix="Let the connector read and commit (offset.flush.interval.ms) before it is stopped; or let it begin on "
             "the new workers without offsets, where its consumer's auto.offset.reset says: earliest, unless stated.",
         )
     return Checkpoint(
-        uri=found.uri,
+        uri=connector.uri,
         engine=engine,
-        job_id=found.name,
-        restart=_restart(found),
-        sources=(_source(found),),
-        problems=tuple(_problems(found)),
-        pins=((found.name, _digest(found)),),
+        job_id=connector.name,
+        restart=_restart(connector),
+        sources=(_source(connector),),
+        problems=tuple(_problems(connector)),
+        pins=((connector.name, _digest(connector)),),
         details=ConnectDetails(),
     )
 
@@ -89,13 +89,13 @@ def observe(address: ConnectorAddress) -> Connector:
     workers.require_connector()
     config = _config(address, workers.get())
     is_sink, not_stopped = _state(address, workers.get("/status"))
-    told = workers.get("/offsets") if not is_sink or not not_stopped else {"offsets": []}
+    answer = workers.get("/offsets") if not is_sink or not not_stopped else {"offsets": []}
     if not not_stopped:
         _, later = _state(address, workers.get("/status"))
         not_stopped = later and f"{later} now, and was stopped a moment ago"
     try:
-        offsets = sink_offsets(told) if is_sink and not not_stopped else {}
-        entries = () if is_sink else tuple(entries_of(told))
+        offsets = sink_offsets(answer) if is_sink and not not_stopped else {}
+        entries = () if is_sink else tuple(entries_of(answer))
     except ValueError as error:
         raise CheckpointError(
             f"{address.uri}: expected the offsets of a connector as Kafka Connect tells them; {error}. No position was "
@@ -117,14 +117,14 @@ def observe(address: ConnectorAddress) -> Connector:
 
 
 def _address(uri: str, roots: Sequence[str] | None) -> ConnectorAddress:
-    stated = uri if roots is None else next((root for root in roots if root.partition("?")[0] == uri), None)
-    if stated is None:
+    root = uri if roots is None else next((root for root in roots if root.partition("?")[0] == uri), None)
+    if root is None:
         raise OutsideRootsError(
             f"{uri[:300]!r}: expected a connector that the migration file names, found another one. Nothing was read.",
             fix="Name it under `connect` in the migration file: name, urls, and connector.",
         )
     try:
-        return ConnectorAddress.parse(stated)
+        return ConnectorAddress.parse(root)
     except ValueError as error:
         raise StorageError(
             f"{uri.partition('?')[0][:300]!r}: {error}, found another form. Nothing was read.",
@@ -179,34 +179,41 @@ def _unknown_answer(address: ConnectorAddress, expected: str) -> StorageError:
     )
 
 
-def _source(found: Connector) -> CheckpointSource:
-    if not found.is_sink:
-        return CheckpointSource(index=0, id=found.name, kind="other", raw=json.dumps(found.entries, ensure_ascii=False))
+def _source(connector: Connector) -> CheckpointSource:
+    if not connector.is_sink:
+        return CheckpointSource(
+            index=0, id=connector.name, kind="other", raw=json.dumps(connector.entries, ensure_ascii=False)
+        )
     positions = tuple(
-        SourcePosition(topic=at.topic, partition=at.partition, offset=offset) for at, offset in found.offsets.items()
+        SourcePosition(topic=at.topic, partition=at.partition, offset=offset)
+        for at, offset in connector.offsets.items()
     )
-    return CheckpointSource(index=0, id=found.name, kind="kafka", positions=positions)
+    return CheckpointSource(index=0, id=connector.name, kind="kafka", positions=positions)
 
 
-def _problems(found: Connector) -> Iterator[Problem]:
-    if not found.is_sink:
-        yield from connector_source(found.name, len(found.entries))
-    elif found.not_stopped:
-        yield from connector_running(found.name, found.not_stopped)
+def _problems(connector: Connector) -> Iterator[Problem]:
+    if not connector.is_sink:
+        yield from connector_source(connector.name, len(connector.entries))
+    elif connector.not_stopped:
+        yield from connector_running(connector.name, connector.not_stopped)
 
 
-def _restart(found: Connector) -> str:
-    away = away_told(found.workers)
-    if not found.is_sink:
-        return f"Source connector {found.name}: it goes on in another system, after its own offsets.{away}"
-    if found.not_stopped:
-        return f"Connector {found.name} is {found.not_stopped}: where it goes on is unknown.{away}"
-    shown = [f"{at} at {offset}" for at, offset in found.offsets.items()]
+def _restart(connector: Connector) -> str:
+    away = away_sentence(connector.workers)
+    if not connector.is_sink:
+        return f"Source connector {connector.name}: it goes on in another system, after its own offsets.{away}"
+    if connector.not_stopped:
+        return f"Connector {connector.name} is {connector.not_stopped}: where it goes on is unknown.{away}"
+    shown = [f"{at} at {offset}" for at, offset in connector.offsets.items()]
     more = [f"and {many(len(shown) - _NAMED, 'more partition')}"] if len(shown) > _NAMED else []
-    return f"Connector {found.name} is STOPPED and goes on with {', '.join([*shown[:_NAMED], *more])}.{away}"
+    return f"Connector {connector.name} is STOPPED and goes on with {', '.join([*shown[:_NAMED], *more])}.{away}"
 
 
-def _digest(found: Connector) -> str:
+def _digest(connector: Connector) -> str:
     """Return the fingerprint of what decides where the connector goes on."""
-    kept = request_body(dict(found.offsets)) if found.is_sink else json.dumps(found.entries, sort_keys=True).encode()
-    return hashlib.sha256(kept + found.not_stopped.encode()).hexdigest()
+    kept = (
+        request_body(dict(connector.offsets))
+        if connector.is_sink
+        else json.dumps(connector.entries, sort_keys=True).encode()
+    )
+    return hashlib.sha256(kept + connector.not_stopped.encode()).hexdigest()

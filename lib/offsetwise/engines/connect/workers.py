@@ -50,7 +50,7 @@ class Workers:
             raise unusable(
                 address.uri, f"certificates that can be used, found {error.strerror or str(error)[:_SHOWN]}"
             ) from error
-        said: dict[str, tuple[str, str | None]] = {}
+        identities: dict[str, tuple[str, str | None]] = {}
         away: list[str] = []
         for worker in address.workers:
             try:
@@ -58,18 +58,18 @@ class Workers:
             except UnansweredError as error:
                 away.append(f"{worker}: {error.reason}")
                 continue
-            said[worker] = _who(address.uri, worker, answer)
-        if not said:
+            identities[worker] = _who(address.uri, worker, answer)
+        if not identities:
             raise unusable(address.uri, f"a worker that answers, found none: {'; '.join(away)[:600]}")
-        clusters = {cluster for _, cluster in said.values()}
+        clusters = {cluster for _, cluster in identities.values()}
         if len(clusters) > 1:
-            told = "; ".join(f"{worker} is on Kafka cluster {cluster}" for worker, (_, cluster) in said.items())
-            raise unusable(address.uri, f"workers of one Connect cluster, found several: {told}")
-        version, cluster_id = next(iter(said.values()))
+            reason = "; ".join(f"{worker} is on Kafka cluster {cluster}" for worker, (_, cluster) in identities.items())
+            raise unusable(address.uri, f"workers of one Connect cluster, found several: {reason}")
+        version, cluster_id = next(iter(identities.values()))
         return cls(
             address=address,
             access=access,
-            answering=tuple(said),
+            answering=tuple(identities),
             away=tuple(away),
             version=version,
             cluster_id=cluster_id,
@@ -99,17 +99,17 @@ class Workers:
             MissingError: None has it.
             StorageError: One has it and another one has not: they are of two Connect clusters on one Kafka cluster.
         """
-        found = {}
+        statuses = {}
         for worker in self.answering:
             try:
-                found[worker] = ask(worker, "GET", self.path, self.access).status
+                statuses[worker] = ask(worker, "GET", self.path, self.access).status
             except UnansweredError:
                 continue
-        has = [worker for worker, status in found.items() if status == OK]
-        lacks = [worker for worker, status in found.items() if status == MISSING]
+        has = [worker for worker, status in statuses.items() if status == OK]
+        lacks = [worker for worker, status in statuses.items() if status == MISSING]
         if has and lacks:
-            told = f"{has[0]} has the connector, and {lacks[0]} has not"
-            raise unusable(self.address.uri, f"workers of one Connect cluster, found several: {told}")
+            reason = f"{has[0]} has the connector, and {lacks[0]} has not"
+            raise unusable(self.address.uri, f"workers of one Connect cluster, found several: {reason}")
 
     def _first(self, below: str) -> Answer:
         reasons = []
@@ -138,18 +138,18 @@ def read_json(uri: str, what: str, answer: Answer) -> Any:
             return parse(answer.body)
         except (ValueError, RecursionError) as error:
             raise unusable(uri, f"JSON of Kafka Connect, found another answer: {str(error)[:_SHOWN]}") from error
-    told = message(answer)
+    reason = message(answer)
     if answer.status in _REDIRECTS:
         raise unusable(uri, f"a worker, found a redirect (HTTP {answer.status}), which is not followed")
     if answer.status in _REFUSED:
         raise StorageError(
-            f"{uri}: expected that the worker lets us in, found HTTP {answer.status}{told}. Nothing was read.",
+            f"{uri}: expected that the worker lets us in, found HTTP {answer.status}{reason}. Nothing was read.",
             fix="Correct user and password of the connector under `connect` in the migration file; at the command "
             "line, write ?user=NAME&password=${VARIABLE} behind the URI.",
         )
     if answer.status == MISSING:
         raise MissingError(
-            f"{uri}: expected a connector{f' and its {what[1:]}' if what else ''}, found HTTP 404{told}. "
+            f"{uri}: expected a connector{f' and its {what[1:]}' if what else ''}, found HTTP 404{reason}. "
             "Nothing was read.",
             fix="Correct `connector` under `connect` in the migration file; the workers list theirs at /connectors. "
             "Offsets are told from Kafka Connect 3.5 on, and changed from 3.6 on.",
@@ -157,7 +157,7 @@ def read_json(uri: str, what: str, answer: Answer) -> Any:
     why = "the workers are rebalancing" if answer.status == _CONFLICT else "the worker cannot tell"
     raise StorageError(
         f"{uri}: expected an answer about the connector{f', its {what[1:]}' if what else ''}, found HTTP "
-        f"{answer.status}: {why}{told}. Nothing was read.",
+        f"{answer.status}: {why}{reason}. Nothing was read.",
         fix="Give the same command again in a minute; if it stays, see the log of the worker.",
     )
 
@@ -168,8 +168,8 @@ def message(answer: Answer) -> str:
         body = parse(answer.body)
     except (ValueError, RecursionError):
         return ""
-    said = body.get("message") if isinstance(body, dict) else None
-    return f", {said[:_SHOWN]!r}" if isinstance(said, str) and said else ""
+    text = body.get("message") if isinstance(body, dict) else None
+    return f", {text[:_SHOWN]!r}" if isinstance(text, str) and text else ""
 
 
 def unusable(uri: str, expected: str) -> StorageError:
@@ -195,7 +195,7 @@ def _who(uri: str, worker: str, answer: Answer) -> tuple[str, str | None]:
     return version[:60], cluster if isinstance(cluster, str) else None
 
 
-def away_told(workers: Workers) -> str:
+def away_sentence(workers: Workers) -> str:
     """Return which workers did not answer, as a sentence; empty where all did."""
     count = len(workers.away)
     return f" {many(count, 'worker')} did not answer: {'; '.join(workers.away)[:300]}." if count else ""

@@ -18,82 +18,85 @@ from offsetwise.targets.connect.spec import KAFKA, PLACE, STOP, TYPE, not_to_wri
 _NAMED: Final = 12
 
 
-def require_stopped(found: Connector, effect: str) -> None:
+def require_stopped(connector: Connector, effect: str) -> None:
     """Go on only with a sink connector that is stopped.
 
     Raises:
         RunningQueryError: It is none, or not stopped.
     """
-    if why := not_to_write(found):
+    if why := not_to_write(connector):
         raise RunningQueryError(
-            f"{found.uri}: expected a sink connector that is stopped, found {why}. {effect}",
+            f"{connector.uri}: expected a sink connector that is stopped, found {why}. {effect}",
             fix=STOP,
         )
 
 
-def require_reviewed(plan: Plan, target: Target, found: Connector, *, anywhere: bool = False) -> None:
+def require_reviewed(plan: Plan, target: Target, connector: Connector, *, anywhere: bool = False) -> None:
     """Go on only with the connector that was reviewed, whose workers are on the reviewed Kafka cluster.
 
     Args:
         plan: The plan.
         target: The connector, as the plan names it.
-        found: The connector now.
+        connector: The connector now.
         anywhere: Whether its workers may have other addresses by now, as when something is put back.
 
     Raises:
         StalePlanError: It is another one, or on another cluster.
     """
-    TYPE.require_fit(plan, found.uri)
+    TYPE.require_fit(plan, connector.uri)
     before, wanted = reviewed(plan, target), plan.requirements.new.cluster_id
     place = str(before.get(PLACE))
-    of_name = place.rpartition("/")[2] == found.uri.rpartition("/")[2]
+    of_name = place.rpartition("/")[2] == connector.uri.rpartition("/")[2]
     for what, expected, now in (
-        ("the connector", place, place if anywhere and of_name else found.uri),
-        ("workers on the Kafka cluster", before.get(KAFKA), found.workers.cluster_id),
+        ("the connector", place, place if anywhere and of_name else connector.uri),
+        ("workers on the Kafka cluster", before.get(KAFKA), connector.workers.cluster_id),
     ):
         if expected != now:
-            raise _stale(found, f"{what} {expected} as reviewed, found {now}")
-    if found.elsewhere is None and found.workers.cluster_id != wanted:
+            raise _stale(connector, f"{what} {expected} as reviewed, found {now}")
+    if connector.elsewhere is None and connector.workers.cluster_id != wanted:
         raise StalePlanError(
-            f"{found.uri}: expected workers on the new Kafka cluster {wanted}, found them on "
-            f"{found.workers.cluster_id or 'one that they do not name'}, whose offsets these are not. Nothing was "
+            f"{connector.uri}: expected workers on the new Kafka cluster {wanted}, found them on "
+            f"{connector.workers.cluster_id or 'one that they do not name'}, whose offsets these are not. Nothing was "
             "written.",
             fix="Name the connector on the new workers under `connect`, with cluster: new, then draft the plan again.",
         )
 
 
-def offsets_to_write(plan: Plan, target: Target, found: Connector) -> tuple[WrittenOffset, ...]:
+def offsets_to_write(plan: Plan, target: Target, connector: Connector) -> tuple[WrittenOffset, ...]:
     """Return every offset to write, with what is there now: exactly what the plan was drafted against.
 
     Raises:
         StalePlanError: Something else is there.
     """
     before = offsets_before(plan, target)
-    if before != found.offsets:
-        apart = sorted(at for at in {*before, *found.offsets} if before.get(at) != found.offsets.get(at))
-        told = [f"{at} at {_told(found.offsets.get(at))}, reviewed {_told(before.get(at))}" for at in apart]
-        raise _stale(found, f"the offsets that were reviewed, found others: {some_of(told)}")
+    if before != connector.offsets:
+        apart = sorted(at for at in {*before, *connector.offsets} if before.get(at) != connector.offsets.get(at))
+        rows = [
+            f"{at} at {_offset_text(connector.offsets.get(at))}, reviewed {_offset_text(before.get(at))}"
+            for at in apart
+        ]
+        raise _stale(connector, f"the offsets that were reviewed, found others: {some_of(rows)}")
     return tuple(
         WrittenOffset(topic=at.topic, partition=at.partition, offset=offset, before=before.get(at))
         for at, offset in sorted(planned_offsets(plan, target.group or "").items())
     )
 
 
-def require_own(found: Connector, offsets: Iterable[WrittenOffset]) -> None:
+def require_own(connector: Connector, offsets: Iterable[WrittenOffset]) -> None:
     """Go on only where every offset is the one that was written, or the one before.
 
     Raises:
         ApplyError: Somebody else has changed one.
     """
     others = [
-        f"{one.topic_partition} at {_told(now)}, neither {one.offset} nor {_told(one.before)}"
+        f"{one.topic_partition} at {_offset_text(now)}, neither {one.offset} nor {_offset_text(one.before)}"
         for one in offsets
-        if (now := found.offsets.get(one.topic_partition)) not in (one.offset, one.before)
+        if (now := connector.offsets.get(one.topic_partition)) not in (one.offset, one.before)
     ]
     if others:
         raise ApplyError(
-            f"{found.uri}: expected what this plan wrote or what was there before, found others: {some_of(others)}. "
-            "Nothing was changed now.",
+            f"{connector.uri}: expected what this plan wrote or what was there before, found others: "
+            f"{some_of(others)}. Nothing was changed now.",
             fix="Find out who has changed the connector since. If it has gone on, draft a plan from where it is.",
         )
 
@@ -138,37 +141,39 @@ def require_no_members(new: Snapshot, group: str) -> GroupState | None:
     Raises:
         GroupActiveError: It has members.
     """
-    found = new.group(group)
-    if found is None or found.error is not None:
+    state = new.group(group)
+    if state is None or state.error is not None:
         return None
-    if found.state is not None and found.state.casefold() not in INACTIVE:
+    if state.state is not None and state.state.casefold() not in INACTIVE:
         raise GroupActiveError(
-            f"Group {group!r}: expected no members, found the group {found.state}: a task of the connector still "
+            f"Group {group!r}: expected no members, found the group {state.state}: a task of the connector still "
             "reads. Nothing was written.",
             fix="Wait until the tasks have ended, or restart the workers that still run them; then give the same "
             "command again.",
         )
-    return found
+    return state
 
 
-def require_same(found: Connector, group: GroupState | None) -> None:
+def require_same(connector: Connector, group: GroupState | None) -> None:
     """Go on only where the group on the new cluster has what the workers tell, as far as they tell anything.
 
     Raises:
         ApplyError: It has something else.
     """
     commits = {} if group is None else commits_of(group)
-    if group is not None and found.offsets and commits != found.offsets:
-        apart = sorted(at for at in {*commits, *found.offsets} if commits.get(at) != found.offsets.get(at))
-        told = [f"{at} at {_told(commits.get(at))}, there {_told(found.offsets.get(at))}" for at in apart]
-        raise reads_another_cluster(found, f"has {some_of(told)}. Nothing was written")
+    if group is not None and connector.offsets and commits != connector.offsets:
+        apart = sorted(at for at in {*commits, *connector.offsets} if commits.get(at) != connector.offsets.get(at))
+        rows = [
+            f"{at} at {_offset_text(commits.get(at))}, there {_offset_text(connector.offsets.get(at))}" for at in apart
+        ]
+        raise reads_another_cluster(connector, f"has {some_of(rows)}. Nothing was written")
 
 
-def reads_another_cluster(found: Connector, told: str) -> ApplyError:
+def reads_another_cluster(connector: Connector, state: str) -> ApplyError:
     """Return the error of a connector whose group on the new cluster is not the one that its workers write to."""
     return ApplyError(
-        f"{found.uri}: expected that group {found.group!r} on the new Kafka cluster holds the offsets that the workers "
-        f"tell, found that it {told}: the connector reads another cluster.",
+        f"{connector.uri}: expected that group {connector.group!r} on the new Kafka cluster holds the offsets that the "
+        f"workers tell, found that it {state}: the connector reads another cluster.",
         fix="Let the connector read the new cluster (bootstrap.servers of its workers, or of consumer.override and "
         "admin.override), then draft the plan again. Roll back what was written.",
     )
@@ -185,12 +190,12 @@ def some_of(rows: list[str]) -> str:
     return "; ".join(rows[:_NAMED]) + more
 
 
-def _stale(found: Connector, expected: str) -> StalePlanError:
+def _stale(connector: Connector, expected: str) -> StalePlanError:
     return StalePlanError(
-        f"{found.uri}: expected {expected}. Nothing was written.",
+        f"{connector.uri}: expected {expected}. Nothing was written.",
         fix="Find out who has changed the connector since, then draft the plan again.",
     )
 
 
-def _told(offset: int | None) -> str:
+def _offset_text(offset: int | None) -> str:
     return "nothing" if offset is None else str(offset)

@@ -17,13 +17,13 @@ _SAID: Final = b"manages offsets externally"
 _SERVER_ERROR: Final = 500
 
 
-def change(found: Connector, offsets: Mapping[TopicPartition, int | None] | None) -> str:
+def change(connector: Connector, offsets: Mapping[TopicPartition, int | None] | None) -> str:
     """Change the offsets of a connector, or delete all of them.
 
     It is sent to the first worker that lets itself be connected to, and after that to no other one.
 
     Args:
-        found: The connector.
+        connector: The connector.
         offsets: What each partition is to have, None for no offset; None for no offsets at all.
 
     Returns:
@@ -33,36 +33,36 @@ def change(found: Connector, offsets: Mapping[TopicPartition, int | None] | None
         ApplyError: It was refused, and nothing was changed.
         LostReplyError: Whether it was done is not known.
     """
-    answer = _sent(found, offsets)
+    answer = _sent(connector, offsets)
     if answer.status == OK:
         outside = " The connector may keep offsets of its own in the system that it writes to; these were not changed."
         return outside if _SAID in answer.body else ""
-    told = f"HTTP {answer.status}{message(answer)}"
+    reason = f"HTTP {answer.status}{message(answer)}"
     if answer.status >= _SERVER_ERROR:
-        raise lost(found.uri, f"expected that the worker changes the offsets, found {told}")
+        raise lost(connector.uri, f"expected that the worker changes the offsets, found {reason}")
     raise ApplyError(
-        f"{found.uri}: expected that the worker changes the offsets, found {told}. Nothing was changed.",
+        f"{connector.uri}: expected that the worker changes the offsets, found {reason}. Nothing was changed.",
         fix="Wait until the workers have rebalanced (409) or the connector is stopped (400), let the user change the "
         "connector (401, 403), then give the same command again.",
     )
 
 
-def lost(called: str, told: str) -> LostReplyError:
+def lost(called: str, reason: str) -> LostReplyError:
     """Return the error of a change of which nobody knows whether it was made, of all partitions or of some.
 
     Args:
         called: The connector.
-        told: What shows that, as a sentence without its end.
+        reason: What shows that, as a sentence without its end.
     """
     return LostReplyError(
-        f"{called}: {told}. Whether the offsets are changed, all or some of them, is not known.",
+        f"{called}: {reason}. Whether the offsets are changed, all or some of them, is not known.",
         fix="Give the same command again when the workers answer: it reads the connector first, and goes on from "
         "there.",
     )
 
 
-def _sent(found: Connector, offsets: Mapping[TopicPartition, int | None] | None) -> Answer:
-    workers = found.workers
+def _sent(connector: Connector, offsets: Mapping[TopicPartition, int | None] | None) -> Answer:
+    workers = connector.workers
     method, body = ("DELETE", None) if offsets is None else ("PATCH", request_body(offsets))
     reasons = []
     for worker in workers.answering:
@@ -70,9 +70,10 @@ def _sent(found: Connector, offsets: Mapping[TopicPartition, int | None] | None)
             return ask(worker, method, f"{workers.path}/offsets", workers.access, body)
         except UnansweredError as error:
             if error.sent:
-                raise lost(found.uri, f"the answer to {method} was lost, because {error.reason}") from error
+                raise lost(connector.uri, f"the answer to {method} was lost, because {error.reason}") from error
             reasons.append(f"{worker}: {error.reason}")
     raise ApplyError(
-        f"{found.uri}: expected a worker that answers, found none: {'; '.join(reasons)[:600]}. Nothing was changed.",
+        f"{connector.uri}: expected a worker that answers, found none: {'; '.join(reasons)[:600]}. Nothing was "
+        "changed.",
         fix="Start a worker, then give the same command again.",
     )

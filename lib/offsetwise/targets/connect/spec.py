@@ -34,19 +34,19 @@ def connector_of(migration: Migration, target: Target) -> Connector:
     return observe(migration.connector(target.group or "").address)
 
 
-def not_to_write(found: Connector) -> str:
+def not_to_write(connector: Connector) -> str:
     """Return why nothing may be written to a connector as it is, as a part of a sentence; empty where it may be."""
-    if not found.is_sink:
+    if not connector.is_sink:
         return "a source connector"
-    return f"{found.name} {found.not_stopped}" if found.not_stopped else ""
+    return f"{connector.name} {connector.not_stopped}" if connector.not_stopped else ""
 
 
-def image(found: Connector) -> dict[str, str | int | None]:
+def image(connector: Connector) -> dict[str, str | int | None]:
     """Return what is at a connector that is stopped, to be reviewed and put back."""
-    told: dict[str, str | int | None] = {PLACE: found.uri, KAFKA: found.workers.cluster_id}
-    if found.elsewhere is not None:
-        told["bootstrap.servers"] = found.elsewhere
-    return told | {str(at): offset for at, offset in found.offsets.items()}
+    values: dict[str, str | int | None] = {PLACE: connector.uri, KAFKA: connector.workers.cluster_id}
+    if connector.elsewhere is not None:
+        values["bootstrap.servers"] = connector.elsewhere
+    return values | {str(at): offset for at, offset in connector.offsets.items()}
 
 
 def reviewed(plan: Plan, target: Target) -> Mapping[str, str | int | None]:
@@ -56,12 +56,12 @@ def reviewed(plan: Plan, target: Target) -> Mapping[str, str | int | None]:
 
 def offsets_before(plan: Plan, target: Target) -> dict[TopicPartition, int]:
     """Return the offsets that a connector had when the plan was drafted."""
-    made = {}
+    offsets = {}
     for key, value in reviewed(plan, target).items():
         topic, dash, partition = key.rpartition("-")
         if isinstance(value, int) and dash and partition.isdigit():
-            made[TopicPartition(topic, int(partition))] = value
-    return made
+            offsets[TopicPartition(topic, int(partition))] = value
+    return offsets
 
 
 class ConnectorTarget(TargetType):
@@ -120,16 +120,16 @@ class ConnectorTarget(TargetType):
             OffsetwiseError: It cannot be read.
         """
         try:
-            found = connector_of(migration, target)
+            connector = connector_of(migration, target)
         except OffsetwiseError as error:
             raise PlanError(error.problem, fix=error.fix) from error
-        if why := not_to_write(found):
+        if why := not_to_write(connector):
             raise PlanError(
-                f"{found.uri}: expected a sink connector that is stopped, found {why}, whose offsets are not known. "
-                "Nothing was written.",
+                f"{connector.uri}: expected a sink connector that is stopped, found {why}, whose offsets are not "
+                "known. Nothing was written.",
                 fix=STOP,
             )
-        return image(found)
+        return image(connector)
 
     def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
         """Yield where a step is none that its writer records."""

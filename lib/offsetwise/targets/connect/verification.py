@@ -11,18 +11,20 @@ from offsetwise.targets.connect.spec import connector_of
 
 def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[Seen]:  # noqa: ARG001 - as every target's
     """Compare the offsets of a connector with the plan."""
-    found = connector_of(readers.migration, step.target)
-    now, wanted = readers.cluster(Cluster.NEW, topics_of(plan), (found.group,)), plan.requirements.new.cluster_id
+    connector = connector_of(readers.migration, step.target)
+    now, wanted = readers.cluster(Cluster.NEW, topics_of(plan), (connector.group,)), plan.requirements.new.cluster_id
     if now.cluster_id != wanted:
-        told = f"Connector {found.name!r} was written for cluster {wanted}, and this is {now.cluster_id or 'unknown'}."
-        return for_all(plan, Turnout.UNKNOWN, told)
-    group = now.group(found.group)
+        sentence = (
+            f"Connector {connector.name!r} was written for cluster {wanted}, and this is {now.cluster_id or 'unknown'}."
+        )
+        return for_all(plan, Turnout.UNKNOWN, sentence)
+    group = now.group(connector.group)
     if group is None or group.error is not None:
         why = "the cluster did not tell about it" if group is None else group.error
-        return for_all(plan, Turnout.UNKNOWN, f"Group {found.group!r} cannot be read: {why}.")
+        return for_all(plan, Turnout.UNKNOWN, f"Group {connector.group!r} cannot be read: {why}.")
     commits, logs = {each.topic_partition: each.offset for each in group.offsets}, now.partitions()
     return [
-        _seen(found, at, one.new_offset, commits.get(at), logs.get(at))
+        _seen(connector, at, one.new_offset, commits.get(at), logs.get(at))
         for one in plan.positions
         for at in (one.new_topic_partition,)
     ]
@@ -33,20 +35,20 @@ def _seen(
 ) -> Seen:
     end = None if log is None else log.hw
     if not connector.not_stopped and connector.offsets.get(at) != commit:
-        told = f"{at}: the workers tell {connector.offsets.get(at)}, and the group on the new cluster has {commit}."
-        return Seen(found=commit, turnout=Turnout.DIFFERENT, told=told)
+        sentence = f"{at}: the workers tell {connector.offsets.get(at)}, and the group on the new cluster has {commit}."
+        return Seen(found=commit, turnout=Turnout.DIFFERENT, told=sentence)
     if commit == planned:
         return Seen(found=commit, turnout=Turnout.CONFIRMED, told=f"{at}: the connector is at {commit:,}, as planned.")
     if commit is None:
-        told = f"{at}: expected {planned:,}, found no offset: it expired or was deleted."
+        sentence = f"{at}: expected {planned:,}, found no offset: it expired or was deleted."
     elif commit < planned:
-        told = f"{at}: expected {planned:,} or more, found {commit:,}: somebody went back."
+        sentence = f"{at}: expected {planned:,} or more, found {commit:,}: somebody went back."
     elif end is None:
-        told = f"{at}: the connector is at {commit:,}, and its log cannot be read to tell whether that can be."
-        return Seen(found=commit, turnout=Turnout.UNKNOWN, told=told)
+        sentence = f"{at}: the connector is at {commit:,}, and its log cannot be read to tell whether that can be."
+        return Seen(found=commit, turnout=Turnout.UNKNOWN, told=sentence)
     elif commit > end:
-        told = f"{at}: the connector is at {commit:,}, past the end of the log {end:,}."
+        sentence = f"{at}: the connector is at {commit:,}, past the end of the log {end:,}."
     else:
-        told = f"{at}: the connector has gone on from {planned} to {commit}."
-        return Seen(found=commit, turnout=Turnout.MOVED_ON, told=told, started=True)
-    return Seen(found=commit, turnout=Turnout.DIFFERENT, told=told)
+        sentence = f"{at}: the connector has gone on from {planned} to {commit}."
+        return Seen(found=commit, turnout=Turnout.MOVED_ON, told=sentence, started=True)
+    return Seen(found=commit, turnout=Turnout.DIFFERENT, told=sentence)

@@ -39,16 +39,16 @@ class ConnectorWriter(Writer):
     read_new: ReadNew = checks.read_new
 
     def prepare(self, plan: Plan, target: Target, context: Context) -> Preview:  # noqa: ARG002 - the protocol's
-        """Say which offsets the connector would have. Nothing is written.
+        """Preview the offsets that the connector would have. Nothing is written.
 
         Raises:
             OffsetwiseError: It could not be written as things stand; the message says why.
         """
-        found = self._found(plan, target)
-        offsets = checks.offsets_to_write(plan, target, found)
-        self._require_new(plan, found, offsets)
-        told = f"{many(len(offsets), 'offset')} of connector {found.name!r} would be written by PATCH."
-        return Preview(target=target, place=found.uri, told=told, offsets=offsets)
+        connector = self._read(plan, target)
+        offsets = checks.offsets_to_write(plan, target, connector)
+        self._require_new(plan, connector, offsets)
+        sentence = f"{many(len(offsets), 'offset')} of connector {connector.name!r} would be written by PATCH."
+        return Preview(target=target, place=connector.uri, told=sentence, offsets=offsets)
 
     def write(self, plan: Plan, target: Target, context: Context) -> ReceiptStep:
         """Write the plan's offsets, under the journal.
@@ -63,20 +63,20 @@ class ConnectorWriter(Writer):
         record = journal.record(context.step)
         if record.done is not None and record.whole:
             return record.done
-        found = self._found(plan, target)
+        connector = self._read(plan, target)
         if record.stands and record.intended is not None:
             step = record.intended
-            checks.require_own(found, step.offsets)
+            checks.require_own(connector, step.offsets)
         else:
-            offsets = checks.offsets_to_write(plan, target, found)
-            told = f"{many(len(offsets), 'offset')} of connector {found.name!r} are written as planned."
-            step = ReceiptStep(target=target, place=found.uri, state=StepState.DONE, told=told, offsets=offsets)
-        self._require_new(plan, found, step.offsets)
+            offsets = checks.offsets_to_write(plan, target, connector)
+            sentence = f"{many(len(offsets), 'offset')} of connector {connector.name!r} are written as planned."
+            step = ReceiptStep(target=target, place=connector.uri, state=StepState.DONE, told=sentence, offsets=offsets)
+        self._require_new(plan, connector, step.offsets)
         if not record.stands:
             journal.begin(context.step, step)
-        said = change(found, {one.topic_partition: one.offset for one in step.offsets})
+        note = change(connector, {one.topic_partition: one.offset for one in step.offsets})
         self._require_written(plan, target, step.offsets)
-        done = replace(step, told=f"{step.told}{said}")
+        done = replace(step, told=f"{step.told}{note}")
         journal.done(context.step, done)
         return done
 
@@ -95,54 +95,58 @@ class ConnectorWriter(Writer):
         record = journal.record(context.step)
         if record.undone is not None:
             return record.undone
-        found = self._found(plan, step.target, anywhere=True)
-        checks.require_own(found, step.offsets)
+        connector = self._read(plan, step.target, anywhere=True)
+        checks.require_own(connector, step.offsets)
         before = {one.topic_partition: one.before for one in step.offsets}
         journal.undoing(context.step)
-        if not self._is_back(found, before):
-            bare = not offsets_before(plan, step.target) and found.offsets.keys() <= before.keys()
-            change(found, None if bare else before)
-            found = self._found(plan, step.target, anywhere=True)
-        if not self._is_back(found, before):
-            raise lost(found.uri, "expected the offsets that were there before, found others after they were put back")
-        told = f"Connector {found.name!r} has the offsets that it had before, in {many(len(before), 'partition')}."
-        undone = replace(step, state=StepState.UNDONE, told=told)
+        if not self._is_back(connector, before):
+            bare = not offsets_before(plan, step.target) and connector.offsets.keys() <= before.keys()
+            change(connector, None if bare else before)
+            connector = self._read(plan, step.target, anywhere=True)
+        if not self._is_back(connector, before):
+            raise lost(
+                connector.uri, "expected the offsets that were there before, found others after they were put back"
+            )
+        sentence = (
+            f"Connector {connector.name!r} has the offsets that it had before, in {many(len(before), 'partition')}."
+        )
+        undone = replace(step, state=StepState.UNDONE, told=sentence)
         journal.undone(context.step, undone)
         return undone
 
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:  # noqa: ARG002 - the protocol's
-        """Say whether the connector has the offsets that the step left."""
+        """Compare the offsets of the connector with those that the step left."""
         try:
-            found = connector_of(self.migration, step.target)
-            checks.require_stopped(found, "What it has read is not known.")
+            connector = connector_of(self.migration, step.target)
+            checks.require_stopped(connector, "What it has read is not known.")
         except OffsetwiseError as error:
             return SeenPlace(standing=StepStanding.UNKNOWN, told=error.problem)
         undone = step.state is StepState.UNDONE
         wanted = {one.topic_partition: one.before if undone else one.offset for one in step.offsets}
-        now = {at: found.offsets.get(at) for at in wanted}
+        now = {at: connector.offsets.get(at) for at in wanted}
         if now == wanted:
-            return SeenPlace(standing=StepStanding.AS_WRITTEN, told=f"{found.uri} has the offsets of this step.")
+            return SeenPlace(standing=StepStanding.AS_WRITTEN, told=f"{connector.uri} has the offsets of this step.")
         if not any(offset is not None for offset in now.values()):
-            return SeenPlace(standing=StepStanding.ABSENT, told=f"{found.uri} has no offset of these partitions.")
+            return SeenPlace(standing=StepStanding.ABSENT, told=f"{connector.uri} has no offset of these partitions.")
         apart = [f"{at} at {now[at]}, expected {wanted[at]}" for at in sorted(now) if now[at] != wanted[at]]
-        return SeenPlace(standing=StepStanding.CHANGED, told=f"{found.uri}: {checks.some_of(apart)}.")
+        return SeenPlace(standing=StepStanding.CHANGED, told=f"{connector.uri}: {checks.some_of(apart)}.")
 
     def left(self, plan: Plan, undone: ReceiptStep, context: Context) -> str | None:
-        """Say which offsets are not as they were before; see `Writer`."""
+        """Return which offsets are not as they were before; see `Writer`."""
         seen = self.look(plan, undone, context)
         return None if seen.standing is StepStanding.AS_WRITTEN else seen.told
 
-    def _found(self, plan: Plan, target: Target, *, anywhere: bool = False) -> Connector:
+    def _read(self, plan: Plan, target: Target, *, anywhere: bool = False) -> Connector:
         """Read the connector, which must be the reviewed one and stopped."""
-        found = connector_of(self.migration, target)
-        checks.require_stopped(found, _NOTHING)
-        checks.require_reviewed(plan, target, found, anywhere=anywhere)
-        return found
+        connector = connector_of(self.migration, target)
+        checks.require_stopped(connector, _NOTHING)
+        checks.require_reviewed(plan, target, connector, anywhere=anywhere)
+        return connector
 
-    def _require_new(self, plan: Plan, found: Connector, offsets: Sequence[WrittenOffset]) -> None:
-        new = self.read_new(self.migration, plan, found.group)
+    def _require_new(self, plan: Plan, connector: Connector, offsets: Sequence[WrittenOffset]) -> None:
+        new = self.read_new(self.migration, plan, connector.group)
         checks.require_inside(new, offsets, plan)
-        checks.require_same(found, checks.require_no_members(new, found.group))
+        checks.require_same(connector, checks.require_no_members(new, connector.group))
 
     def _require_written(self, plan: Plan, target: Target, offsets: Sequence[WrittenOffset]) -> None:
         """Read back, from the workers and from the group on the new Kafka cluster.
@@ -153,22 +157,22 @@ class ConnectorWriter(Writer):
         """
         wanted = {one.topic_partition: one.offset for one in offsets}
         try:
-            found = connector_of(self.migration, target)
-            group = self.read_new(self.migration, plan, found.group).group(found.group)
+            connector = connector_of(self.migration, target)
+            group = self.read_new(self.migration, plan, connector.group).group(connector.group)
         except OffsetwiseError as error:
-            told = f"the offsets were written, and could not be read back: {error.problem.rstrip('.')}"
-            raise lost(f"Connector {target.group!r}", told) from error
-        apart = [f"{at} at {found.offsets.get(at)}" for at in wanted if found.offsets.get(at) != wanted[at]]
+            sentence = f"the offsets were written, and could not be read back: {error.problem.rstrip('.')}"
+            raise lost(f"Connector {target.group!r}", sentence) from error
+        apart = [f"{at} at {connector.offsets.get(at)}" for at in wanted if connector.offsets.get(at) != wanted[at]]
         if apart:
-            raise lost(found.uri, f"expected the offsets as written, found {checks.some_of(apart)}")
+            raise lost(connector.uri, f"expected the offsets as written, found {checks.some_of(apart)}")
         commits = {} if group is None or group.error is not None else checks.commits_of(group)
         lacking = [f"{at} at {commits.get(at, 'nothing')}" for at in wanted if commits.get(at) != wanted[at]]
         if lacking and group is not None and group.error is None:
-            raise checks.reads_another_cluster(found, f"has {checks.some_of(lacking)} after they were written")
+            raise checks.reads_another_cluster(connector, f"has {checks.some_of(lacking)} after they were written")
 
     @staticmethod
-    def _is_back(found: Connector, before: Mapping[TopicPartition, int | None]) -> bool:
-        return all(found.offsets.get(at) == offset for at, offset in before.items())
+    def _is_back(connector: Connector, before: Mapping[TopicPartition, int | None]) -> bool:
+        return all(connector.offsets.get(at) == offset for at, offset in before.items())
 
 
 def writer(migration: Migration) -> Writer:
