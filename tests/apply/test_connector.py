@@ -134,8 +134,8 @@ WRITER: dict[str, tuple[Callable[[Stage], None], type[OffsetwiseError], str]] = 
     "it runs": (_running, RunningQueryError, "expected a sink connector that is stopped, found moved RUNNING"),
     "it was changed": (_other_offset, StalePlanError, "orders-0 at 4, reviewed 3"),
     "other workers": (_other_kafka, StalePlanError, "expected workers on the Kafka cluster id-of-new as reviewed"),
-    "a shorter log": (_shorter_log, StalePlanError, "orders-0 at 1053, and the log has 0 to 10"),
-    "a later log": (_expired, StalePlanError, "orders-0 at 1053, and the log has 5000 to 100000"),
+    "a shorter log": (_shorter_log, StalePlanError, "orders-0 at 1,053, and the log has 0 to 10"),
+    "a later log": (_expired, StalePlanError, "orders-0 at 1,053, and the log has 5,000 to 100,000"),
 }
 
 
@@ -230,11 +230,29 @@ def test_it_is_put_back_by_a_worker_of_another_address_and_not_written_by_one(st
     assert staged.sink.offsets == BEFORE
 
 
+def test_a_worker_that_is_away_after_the_change_leaves_it_unknown_and_the_same_command_goes_on(staged: Stage) -> None:
+    def away(handler: Handler) -> None:
+        handler.server.cluster.bad["GET", "/status"] = says(500)
+        handler.server.cluster.connectors["moved"].offsets.update(WRITTEN)
+        handler.answer(200, {"message": "altered"})
+
+    staged.new.bad["PATCH", "/offsets"] = away
+    with pytest.raises(LostReplyError, match="could not be read back"):
+        staged.apply()
+    assert staged.sink.offsets == AFTER
+    staged.new.bad.clear()
+
+    staged.apply()
+    rollback(staged.back(), staged.tools())
+
+    assert staged.sink.offsets == BEFORE
+
+
 def test_a_connector_that_has_gone_on_is_not_put_back(staged: Stage) -> None:
     staged.apply()
     staged.sink.offsets["orders", 0] += 5
 
-    with pytest.raises(ApplyError, match="found others: orders-0 at 1058, neither 1053 nor 3"):
+    with pytest.raises(ApplyError, match="found others: orders-0 at 1,058, neither 1,053 nor 3"):
         rollback(staged.back(), staged.tools())
     seen = verify(read_receipt(staged.receipt), staged.world, verified_at="2026-11-21T12:00:00Z")
     assert {each.turnout for each in seen.positions} == {Turnout.CONFIRMED, Turnout.MOVED_ON}

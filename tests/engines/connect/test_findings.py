@@ -29,9 +29,9 @@ def case(group: GroupState | None, *, engine: str = "connect") -> MigrationCase:
 SAID = {
     "members": (replace(GROUP, state="Stable"), "is Stable: it has members"),
     "a rebalance": (replace(GROUP, state="PreparingRebalance"), "is PreparingRebalance: it has members"),
-    "another offset": (replace(GROUP, offsets=(replace(AT, offset=1051),)), "orders-0 at 1050, there 1051"),
-    "no commit": (replace(GROUP, offsets=()), "orders-0 at 1050, there nothing"),
-    "no group": (GroupState(name="connect-sink", state="Dead"), "orders-0 at 1050, there nothing"),
+    "another offset": (replace(GROUP, offsets=(replace(AT, offset=1051),)), "orders-0 at 1,050, there 1,051"),
+    "no commit": (replace(GROUP, offsets=()), "orders-0 at 1,050, there nothing"),
+    "no group": (GroupState(name="connect-sink", state="Dead"), "orders-0 at 1,050, there nothing"),
 }
 SILENT = {
     "the same": case(GROUP),

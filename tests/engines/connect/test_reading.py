@@ -81,7 +81,7 @@ def test_a_stopped_sink_connector_is_a_checkpoint(worker: Worker) -> None:
 
     assert positions(read) == OFFSETS
     assert (read.engine, read.job_id, read.problems) == ("connect", "sink", ())
-    assert read.restart == "Connector sink is STOPPED and goes on with orders-0 at 1050, orders-1 at 7, views-0 at 0."
+    assert read.restart == "Connector sink is STOPPED and goes on with orders-0 at 1,050, orders-1 at 7, views-0 at 0."
 
 
 def test_its_fingerprint_changes_with_every_offset_and_not_with_their_order(

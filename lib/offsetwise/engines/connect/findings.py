@@ -77,7 +77,9 @@ def connector_group(case: MigrationCase) -> Iterator[str]:
     there: Mapping[TopicPartition, AnyPosition] = {each.topic_partition: each.offset for each in group.offsets}
     apart = [at for at in sorted(here) if there.get(at) != here[at]]
     if apart:
-        rows = [f"{at} at {here[at]}, there {there.get(at, 'nothing')}" for at in apart[:_NAMED]]
+        rows = [
+            f"{at} at {here[at]:,}, there {f'{there[at]:,}' if at in there else 'nothing'}" for at in apart[:_NAMED]
+        ]
         more = f", and {many(len(apart) - _NAMED, 'more partition')}" if len(apart) > _NAMED else ""
         yield (
             f"The workers tell other offsets than group {group.name} has on {case.old.name}: {'; '.join(rows)}{more}. "

@@ -204,7 +204,7 @@ def _restart(connector: Connector) -> str:
         return f"Source connector {connector.name}: it goes on in another system, after its own offsets.{away}"
     if connector.not_stopped:
         return f"Connector {connector.name} is {connector.not_stopped}: where it goes on is unknown.{away}"
-    shown = [f"{at} at {offset}" for at, offset in connector.offsets.items()]
+    shown = [f"{at} at {offset:,}" for at, offset in connector.offsets.items()]
     more = [f"and {many(len(shown) - _NAMED, 'more partition')}"] if len(shown) > _NAMED else []
     return f"Connector {connector.name} is STOPPED and goes on with {', '.join([*shown[:_NAMED], *more])}.{away}"
 

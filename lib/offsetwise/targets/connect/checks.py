@@ -72,8 +72,7 @@ def offsets_to_write(plan: Plan, target: Target, connector: Connector) -> tuple[
     if before != connector.offsets:
         apart = sorted(at for at in {*before, *connector.offsets} if before.get(at) != connector.offsets.get(at))
         rows = [
-            f"{at} at {_offset_text(connector.offsets.get(at))}, reviewed {_offset_text(before.get(at))}"
-            for at in apart
+            f"{at} at {offset_text(connector.offsets.get(at))}, reviewed {offset_text(before.get(at))}" for at in apart
         ]
         raise _stale(connector, f"the offsets that were reviewed, found others: {some_of(rows)}")
     return tuple(
@@ -89,7 +88,7 @@ def require_own(connector: Connector, offsets: Iterable[WrittenOffset]) -> None:
         ApplyError: Somebody else has changed one.
     """
     others = [
-        f"{one.topic_partition} at {_offset_text(now)}, neither {one.offset} nor {_offset_text(one.before)}"
+        f"{one.topic_partition} at {offset_text(now)}, neither {one.offset:,} nor {offset_text(one.before)}"
         for one in offsets
         if (now := connector.offsets.get(one.topic_partition)) not in (one.offset, one.before)
     ]
@@ -126,7 +125,7 @@ def require_inside(new: Snapshot, offsets: Iterable[WrittenOffset], plan: Plan) 
         if start is None or end is None:
             outside.append(f"{one.topic_partition} cannot be read")
         elif not start <= one.offset <= end:
-            outside.append(f"{one.topic_partition} at {one.offset}, and the log has {start} to {end}")
+            outside.append(f"{one.topic_partition} at {one.offset:,}, and the log has {start:,} to {end:,}")
     if outside:
         raise StalePlanError(
             f"Cluster {new.name!r}: expected every new offset inside its log, found {some_of(outside)}. Nothing was "
@@ -164,7 +163,7 @@ def require_same(connector: Connector, group: GroupState | None) -> None:
     if group is not None and connector.offsets and commits != connector.offsets:
         apart = sorted(at for at in {*commits, *connector.offsets} if commits.get(at) != connector.offsets.get(at))
         rows = [
-            f"{at} at {_offset_text(commits.get(at))}, there {_offset_text(connector.offsets.get(at))}" for at in apart
+            f"{at} at {offset_text(commits.get(at))}, there {offset_text(connector.offsets.get(at))}" for at in apart
         ]
         raise reads_another_cluster(connector, f"has {some_of(rows)}. Nothing was written")
 
@@ -197,5 +196,6 @@ def _stale(connector: Connector, expected: str) -> StalePlanError:
     )
 
 
-def _offset_text(offset: int | None) -> str:
-    return "nothing" if offset is None else str(offset)
+def offset_text(offset: int | None) -> str:
+    """Return an offset in a sentence, or that there is none."""
+    return "nothing" if offset is None else f"{offset:,}"

@@ -128,7 +128,11 @@ class ConnectorWriter(Writer):
             return SeenPlace(standing=StepStanding.AS_WRITTEN, told=f"{connector.uri} has the offsets of this step.")
         if not any(offset is not None for offset in now.values()):
             return SeenPlace(standing=StepStanding.ABSENT, told=f"{connector.uri} has no offset of these partitions.")
-        apart = [f"{at} at {now[at]}, expected {wanted[at]}" for at in sorted(now) if now[at] != wanted[at]]
+        apart = [
+            f"{at} at {checks.offset_text(now[at])}, expected {checks.offset_text(wanted[at])}"
+            for at in sorted(now)
+            if now[at] != wanted[at]
+        ]
         return SeenPlace(standing=StepStanding.CHANGED, told=f"{connector.uri}: {checks.some_of(apart)}.")
 
     def left(self, plan: Plan, undone: ReceiptStep, context: Context) -> str | None:
@@ -160,13 +164,17 @@ class ConnectorWriter(Writer):
             connector = connector_of(self.migration, target)
             group = self.read_new(self.migration, plan, connector.group).group(connector.group)
         except OffsetwiseError as error:
-            sentence = f"the offsets were written, and could not be read back: {error.problem.rstrip('.')}"
-            raise lost(f"Connector {target.group!r}", sentence) from error
-        apart = [f"{at} at {connector.offsets.get(at)}" for at in wanted if connector.offsets.get(at) != wanted[at]]
+            reason = "the offsets were written, and could not be read back"
+            raise lost(f"Connector {target.group!r}", reason, because=error.problem) from error
+        apart = [
+            f"{at} at {checks.offset_text(connector.offsets.get(at))}"
+            for at in wanted
+            if connector.offsets.get(at) != wanted[at]
+        ]
         if apart:
             raise lost(connector.uri, f"expected the offsets as written, found {checks.some_of(apart)}")
         commits = {} if group is None or group.error is not None else checks.commits_of(group)
-        lacking = [f"{at} at {commits.get(at, 'nothing')}" for at in wanted if commits.get(at) != wanted[at]]
+        lacking = [f"{at} at {checks.offset_text(commits.get(at))}" for at in wanted if commits.get(at) != wanted[at]]
         if lacking and group is not None and group.error is None:
             raise checks.reads_another_cluster(connector, f"has {checks.some_of(lacking)} after they were written")
 
