@@ -86,6 +86,15 @@ class Workers:
             time.sleep(0.1)
         raise AssertionError(f"{name} is {status} and not {state}")
 
+    def write(self, name: str, topic: str, offset: int) -> str:
+        """Change the offset of partition 0, and return what the worker says."""
+        entry = {"partition": {"kafka_topic": topic, "kafka_partition": 0}, "offset": {"kafka_offset": offset}}
+        return str(self.ask("PATCH", f"/connectors/{name}/offsets", {"offsets": [entry]})["message"])
+
+    def reset(self, name: str) -> None:
+        """Take all offsets away."""
+        self.ask("DELETE", f"/connectors/{name}/offsets")
+
     def offsets(self, name: str) -> dict[int, int]:
         told = self.ask("GET", f"/connectors/{name}/offsets")["offsets"]
         return {each["partition"]["kafka_partition"]: each["offset"]["kafka_offset"] for each in told}

@@ -139,6 +139,10 @@ def test_a_sink_connector_moves_and_every_record_is_written_once(
 
     job.rollback("receipt.json")
     assert job.new.offsets(job.new_name) == {}
+    assert "successfully" in job.new.write(job.new_name, ORDERS, 10**9), "a worker takes any number"
+    drifted = job.call("drift", tmp_path / "plan.json")
+    assert f"{ORDERS}-0: reviewed nothing, now {10**9}" in drifted.err
+    job.new.reset(job.new_name)
     assert job.apply("again.json").answered()["steps"][0]["state"] == "done"
 
     job.new.change(job.new_name, "RUNNING")

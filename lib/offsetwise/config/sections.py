@@ -231,8 +231,6 @@ class ConnectConfig(Section):
     key: Location | None = None
     key_password: Label | None = None
     job: JobTraits = JobTraits()
-    belongs_to: Cluster | None = None
-    """As of a checkpoint."""
     _folder: str | None = PrivateAttr(default=None)
 
     @model_validator(mode="after")
@@ -282,7 +280,7 @@ class ConnectConfig(Section):
         """What stands for it among the checkpoints."""
         group = self.job.commits_to or f"connect-{self.connector or self.name}"
         job = self.job.model_copy(update={"commits_to": group})
-        return CheckpointConfig(name=self.name, uri=self.address.uri, job=job, belongs_to=self.belongs_to)
+        return CheckpointConfig(name=self.name, uri=self.address.uri, job=job, belongs_to=self.cluster)
 
 
 class GroupConfig(Section):

@@ -23,7 +23,7 @@ from offsetwise.errors import (
     OutsideRootsError,
     StorageError,
 )
-from offsetwise.model import Checkpoint
+from offsetwise.model import Checkpoint, Cluster
 from offsetwise.workflow import checkpoint_reading, fleet
 from tests.commands import call
 from tests.engines.connect.service import (
@@ -353,6 +353,7 @@ def test_a_migration_file_with_roots_of_its_own_reads_its_connectors_too(worker:
 
     assert positions(checkpoint_reading(migration, "etl").checkpoint) == OFFSETS
     assert migration.checkpoint("etl").job.commits_to == "connect-sink"
+    assert migration.checkpoint("etl").belongs_to is Cluster.OLD
 
 
 @with_cases(
