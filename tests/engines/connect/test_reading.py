@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import time
 from base64 import b64encode
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -209,6 +211,34 @@ def test_offsets_that_cannot_be_used_are_refused_whole(name: str, cluster: Conne
 
     with pytest.raises((CheckpointError, StorageError), match="expected"):
         read_checkpoint(uri(worker.host))
+
+
+def test_an_answer_that_is_cut_anywhere_gives_no_position(cluster: ConnectCluster, worker: Worker) -> None:
+    whole = json.dumps({"offsets": cluster.connectors["sink"].listed()}).encode()
+    for length in range(0, len(whole), 7):
+        cluster.bad["GET", "/offsets"] = sends(whole[:length])
+        assert "JSON of Kafka Connect, found another answer" in refused(uri(worker.host)), length
+
+
+@with_cases("below", ["/", "", "/status", "/offsets"])
+def test_a_changed_answer_is_a_sentence_or_positions(below: str, cluster: ConnectCluster, worker: Worker) -> None:
+    sink = cluster.connectors["sink"]
+    told = {"state": "STOPPED", "worker_id": "w"}
+    whole = {
+        "/": {"version": "4.1.1", "commit": "c", "kafka_cluster_id": "k"},
+        "": {"name": "sink", "config": {}, "tasks": [], "type": "sink"},
+        "/status": {"name": "sink", "connector": told, "tasks": [], "type": "sink"},
+        "/offsets": {"offsets": sink.listed()},
+    }[below]
+    chosen = random.Random(32)
+    for _ in range(40):
+        data = bytearray(json.dumps(whole).encode())
+        for _ in range(chosen.choice((1, 1, 3))):
+            data[chosen.randrange(len(data))] ^= 1 << chosen.randrange(8)
+        cluster.bad["GET", below] = sends(bytes(data))
+        with suppress(OffsetwiseError):
+            read = read_checkpoint(uri(worker.host))
+            assert below == "/offsets" or read.problems or positions(read) == OFFSETS, bytes(data)
 
 
 def test_a_slow_answer_is_ended_by_the_clock(
