@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +18,7 @@ from offsetwise.clusters import reading as clusters
 from offsetwise.clusters.reading import MinimumAcls, ReadCluster
 from offsetwise.clusters.retention import Standing
 from offsetwise.config import Migration
+from offsetwise.console.offered import Offered, free_name, offer_of
 from offsetwise.console.warm_spark import SparkNow, WarmSpark
 from offsetwise.engines.batch_files import BatchFiles
 from offsetwise.engines.engine import CheckpointReading
@@ -27,14 +28,12 @@ from offsetwise.lag.archive import Archive
 from offsetwise.lag.moments import Key
 from offsetwise.lag.subject import LagSubject
 from offsetwise.lag.view import LagView, PartitionView, lag_view, partition_view
-from offsetwise.model import Checkpoint, Cluster, Comparison, Plan, Reconciliation, Subject, SubjectKind, time_of
-from offsetwise.model.plan import transactions_of
+from offsetwise.model import Checkpoint, Cluster, Comparison, Plan, Reconciliation, Subject, time_of
 from offsetwise.model.state import StateRows
 from offsetwise.plan.drift import Drift
 from offsetwise.plan.request import DraftRequest
 from offsetwise.plan.strategies import Strategy, judge_strategies
 from offsetwise.progress import Progress
-from offsetwise.review.exports import Destination, destination_of
 from offsetwise.store.store import open_store
 from offsetwise.streams.access import Permissions, Step
 from offsetwise.transactions.report import SinkTransactions
@@ -44,40 +43,13 @@ from offsetwise.watch.recording import recorded_lag
 from offsetwise.watch.sampler import Keeper
 from offsetwise.workflow.repairing import FittingRepair
 
+__all__ = ["HELD_ANSWERS", "LIVE_ONLY", "MIGRATIONS_VARIABLE", "Offered", "PlanOf", "Reader", "reader_of_process"]
+
 MIGRATIONS_VARIABLE: Final = "OFFSETWISE_MIGRATIONS"
 """Names the migration files of this process, separated as in PATH. `launch` sets it."""
 
 HELD_ANSWERS: Final = 16
 """Answers of each kind kept in memory; the one not looked at for longest goes first."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offered:
-    """A migration that the browser may pick, by name only."""
-
-    name: str
-    old: str
-    new: str
-    subjects: tuple[Subject, ...]
-    recorded: bool
-    """Whether it is the bundled sample, whose answers were recorded and need no cluster."""
-    sinks: tuple[tuple[Subject, str], ...] = ()
-    """Checkpoints whose sink's cluster is stated, each with what a plan that only ends its transactions moves."""
-    destination: Destination = field(default_factory=Destination)
-    """Where its plans are applied; of a bundle nothing is known."""
-    may_be_one: bool = False
-    """Whether both clusters may be one, as with positions that stay in their stream."""
-    terms: Mapping[str, str] = field(default_factory=dict)
-    """The words of the old cluster's stream, by Kafka's."""
-
-    @property
-    def recorded_from(self) -> str:
-        """What the answers of a bundled sample were recorded from."""
-        return "two streams on local servers" if self.may_be_one else "two real clusters"
-
-    def address(self, subject: Subject) -> dict[str, str]:
-        """Give what leads a page to these positions, as its query."""
-        return {"migration": self.name, "of": str(subject)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +71,7 @@ class Reader:
         self._samples = {f"{workflow.sample(which).name} (sample)": which for which in Bundled}
         self._migrations: dict[str, Migration] = {name: workflow.sample(which) for name, which in self._samples.items()}
         for migration in workflow.load_migrations(files):
-            self._migrations[_free_name(migration.name, set(self._migrations))] = migration
+            self._migrations[free_name(migration.name, set(self._migrations))] = migration
         self._keeper = Keeper(open_store)
         self._samplers = BackgroundSamplers(self._keeper)
         self._lock = threading.Lock()
@@ -110,7 +82,7 @@ class Reader:
     def offered(self) -> tuple[Offered, ...]:
         """Give the samples and the migrations of the files."""
         return tuple(
-            _offered(migration, name, recorded=name in self._samples) for name, migration in self._migrations.items()
+            offer_of(migration, name, recorded=name in self._samples) for name, migration in self._migrations.items()
         )
 
     def comparison(self, migration: str, subject: Subject, progress: Progress) -> Comparison:
@@ -357,34 +329,6 @@ def reader_of_process() -> Reader:
     """
     files = os.environ.get(MIGRATIONS_VARIABLE, "")
     return Reader(tuple(Path(file) for file in files.split(os.pathsep) if file))
-
-
-def _offered(migration: Migration, name: str, *, recorded: bool) -> Offered:
-    groups = () if recorded else tuple(Subject(kind=SubjectKind.GROUP, name=group) for group in migration.group_names)
-    sinks = (
-        (_checkpoint(one.name), transactions_of(str(_checkpoint(one.uri)).rstrip("/")))
-        for one in migration.checkpoints
-        if one.job.sink_cluster or one.job.sink_servers
-    )
-    return Offered(
-        name=name,
-        old=migration.source.name,
-        new=migration.target.name,
-        subjects=tuple(_checkpoint(one.name) for one in migration.checkpoints) + groups,
-        recorded=recorded,
-        sinks=tuple(sinks),
-        destination=destination_of(migration, recorded=recorded),
-        may_be_one=migration.may_be_one,
-        terms=migration.terms,
-    )
-
-
-def _checkpoint(name: str) -> Subject:
-    return Subject(kind=SubjectKind.CHECKPOINT, name=name)
-
-
-def _free_name(name: str, taken: set[str]) -> str:
-    return name if name not in taken else next(made for n in range(2, 1_000) if (made := f"{name} ({n})") not in taken)
 
 
 LIVE_ONLY: Final = frozenset(

@@ -154,6 +154,8 @@ class Spec:
     it."""
     by_name: bool = False
     """Whether only topics that are named are read, because an account holds those of everybody."""
+    ends_watched: bool = False
+    """Whether its reader looks where logs end (`streams.abilities.LooksAtLogs`), so that the cutover can be watched."""
     terms: Mapping[str, str] = field(default_factory=dict)
     """What people call a topic, a partition, an offset and a cluster of it, in the singular, by Kafka's word for it."""
     properties: Mapping[str, str] = field(default_factory=dict)

@@ -15,4 +15,5 @@ SPEC: Final = Spec(
     check=check,
     addresses=servers,
     holds_copies=True,
+    ends_watched=True,
 )

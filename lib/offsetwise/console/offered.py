@@ -1,0 +1,74 @@
+"""What the browser may pick: the migrations of this process, by name, and what each is about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from offsetwise.config import Migration
+from offsetwise.model import Subject, SubjectKind
+from offsetwise.model.plan import transactions_of
+from offsetwise.ports.stream import spec_of
+from offsetwise.review.exports import Destination, destination_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offered:
+    """A migration that the browser may pick, by name only."""
+
+    name: str
+    old: str
+    new: str
+    subjects: tuple[Subject, ...]
+    recorded: bool
+    """Whether it is the bundled sample, whose answers were recorded and need no cluster."""
+    sinks: tuple[tuple[Subject, str], ...] = ()
+    """Checkpoints whose sink's cluster is stated, each with what a plan that only ends its transactions moves."""
+    destination: Destination = field(default_factory=Destination)
+    """Where its plans are applied; of a bundle nothing is known."""
+    may_be_one: bool = False
+    """Whether both clusters may be one, as with positions that stay in their stream."""
+    terms: Mapping[str, str] = field(default_factory=dict)
+    """The words of the old cluster's stream, by Kafka's."""
+    ends_watched: bool = False
+    """Whether the ends of the old cluster's logs can be watched."""
+
+    @property
+    def recorded_from(self) -> str:
+        """What the answers of a bundled sample were recorded from."""
+        return "two streams on local servers" if self.may_be_one else "two real clusters"
+
+    def address(self, subject: Subject) -> dict[str, str]:
+        """Give what leads a page to these positions, as its query."""
+        return {"migration": self.name, "of": str(subject)}
+
+
+def offer_of(migration: Migration, name: str, *, recorded: bool) -> Offered:
+    """Return how a migration is offered under a name; `recorded` tells a bundled sample."""
+    groups = () if recorded else tuple(Subject(kind=SubjectKind.GROUP, name=group) for group in migration.group_names)
+    sinks = (
+        (_checkpoint(one.name), transactions_of(str(_checkpoint(one.uri)).rstrip("/")))
+        for one in migration.checkpoints
+        if one.job.sink_cluster or one.job.sink_servers
+    )
+    return Offered(
+        name=name,
+        old=migration.source.name,
+        new=migration.target.name,
+        subjects=tuple(_checkpoint(one.name) for one in migration.checkpoints) + groups,
+        recorded=recorded,
+        sinks=tuple(sinks),
+        destination=destination_of(migration, recorded=recorded),
+        may_be_one=migration.may_be_one,
+        terms=migration.terms,
+        ends_watched=spec_of(migration.source.stream).ends_watched,
+    )
+
+
+def _checkpoint(name: str) -> Subject:
+    return Subject(kind=SubjectKind.CHECKPOINT, name=name)
+
+
+def free_name(name: str, taken: set[str]) -> str:
+    """Return a name that no other migration has."""
+    return name if name not in taken else next(made for n in range(2, 1_000) if (made := f"{name} ({n})") not in taken)
