@@ -113,7 +113,7 @@ BAD = {
         lambda desk: DRIFT["another new cluster"](desk.staged), 3, "cluster id: reviewed id-of-new, now other", "draft"
     ),
     "plan of a newer major version": Bad(
-        lambda desk: newer_major(desk.plan), 1, "version 1.1, found version 2.0", "release of Offsetwise"
+        lambda desk: newer_major(desk.plan), 1, "version 1.2, found version 2.0", "release of Offsetwise"
     ),
     "checkpoint moved on since": Bad(
         lambda desk: DRIFT["the query committed another batch"](desk.staged),
@@ -258,6 +258,6 @@ def test_no_command_takes_a_file_of_a_newer_major_version(
     ran = call(command, desk.folder / name, *more, "--json")
 
     assert ran.code in (1, 4)
-    newest = "1.1" if name == "plan.json" else "1.0"
+    newest = "1.2" if name == "plan.json" else "1.0"
     assert f"version {newest}, found version 2.0" in json.loads(ran.out)["problem"]
     assert desk.world() == before

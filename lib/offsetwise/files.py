@@ -8,7 +8,6 @@ lowest version that has all its keys: what was stored keeps its bytes.
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import field, fields, make_dataclass
 from functools import cache
 from pathlib import Path
@@ -32,6 +31,7 @@ from offsetwise.model import (
     Plan,
     Receipt,
     Reconciliation,
+    Requirements,
     Snapshot,
     Verification,
 )
@@ -40,10 +40,10 @@ from offsetwise.registry import STREAMS
 from offsetwise.transactions.snapshot import SinkSnapshot
 
 FORMAT_VERSION: Final = "1.0"
-PLAN_VERSION: Final = "1.1"
+PLAN_VERSION: Final = "1.2"
 """The newest of a plan."""
-_LATER_KEYS: Final = ("aggregate", "from_files", "left_unset", "parts", "repair", "settings", "tables")
-"""Keys of a plan, its requirements, positions and proofs that make its file one of `PLAN_VERSION`."""
+_KEYS_OF_1_1: Final = ("aggregate", "from_files", "left_unset", "parts", "repair", "settings", "tables")
+"""Keys of a plan, its requirements, positions and proofs that make its file one of version 1.1."""
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 """Of the JSON Schemas."""
 MAX_BYTES: Final = 40 * 1024 * 1024
@@ -67,16 +67,13 @@ KINDS: Final[dict[str, type]] = {
 }
 _WRITTEN: Final = tuple(each for each in fields(Comparison) if each.compare)
 """The fields of a comparison that its file has."""
-_HALF: Final = re.compile("[\ud800-\udfff]")
-"""Half of a character that UTF-16 writes as a pair; UTF-8 has none."""
-_HALF_ESCAPED: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 _LEFT_OUT_OF_LOOKS: Final = ("search", "silent", "unlisted")
 _LEFT_OUT_WHEN_NULL: Final = ("endpoint", "job", "leases", "made_from", "pooled_prefixes", "quota", *_LEFT_OUT_OF_LOOKS)
 _LEFT_OUT_OF_ROWS: Final = ("aggregate", "behind_new", "behind_old", "behind_parts", "parts")
 """Of the partitions of a comparison or a sample, and of their evidence, where they are null or empty."""
 _LEFT_OUT_WITHOUT_SHARDS: Final = ("ranges", "shards")
 """Of topics and sources whose stream has no shards, or does not say more of them."""
-_LEFT_OUT_WHEN_EMPTY: Final = ("identities", "marks", "savepoint", "transactions", *_LATER_KEYS)
+_LEFT_OUT_WHEN_EMPTY: Final = ("identities", "marks", "savepoint", "transactions", *_KEYS_OF_1_1)
 """Of a plan: without them it keeps the bytes, and so the digest, of earlier releases. Of a verification likewise."""
 
 
@@ -112,7 +109,7 @@ def dump(value: Stored, *, indent: int | None = 1, severities: bool = False) -> 
 
 def _encodable(text: str) -> str:
     """Escape what UTF-8 cannot write: a file's name need not be text, and Python keeps its bytes as halves of pairs."""
-    return text if text.isascii() else _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
+    return text if text.isascii() else strict_json.HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
 def _leave_out_empty(body: dict[str, Any]) -> None:
@@ -120,7 +117,7 @@ def _leave_out_empty(body: dict[str, Any]) -> None:
     requirements = body.get("requirements", {})
     for row in (*body.get("positions", ()), *requirements.get("tables", ()), *_proofs(body)):
         _leave_out(row, ("absent", "aggregate", "parts"))
-    _leave_out(requirements, ("sink", "tables", "targets"))
+    _leave_out(requirements, ("cutover", "sink", "tables", "targets"))
     for side in ("old", "new"):
         _leave_out_shards(requirements.get(side, {}))
 
@@ -155,6 +152,7 @@ def load(text: str | bytes, kind: str, *, subject: str) -> Any:
     """
     body = read_object(text, subject=subject, most=MAX_PLAN_BYTES if kind == "plan" else None)
     check_header(body, kind, subject=subject)
+    _check_requirements(body.get("requirements") if kind == "plan" else None, subject=subject)
     if kind == "comparison" and isinstance(body.get("checkpoint"), dict):
         body["checkpoint"] = {k: v for k, v in body["checkpoint"].items() if k not in ("format", "format_version")}
     given = {k: v for k, v in body.items() if k not in ("format", "format_version")}
@@ -218,17 +216,9 @@ def read_object(text: str | bytes, *, subject: str, most: int | None = None) -> 
     except ValueError as error:
         raise _not_ours(subject, str(error)) from error
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    if _HALF_ESCAPED.search(data) and (half := _half_of_a_pair(body)) is not None:
+    if (half := strict_json.half_of_a_pair(data, body)) is not None:
         raise _not_ours(subject, f"a text in it has half of a character, U+{ord(half):04X}")
     return body
-
-
-def _half_of_a_pair(value: Any) -> str | None:
-    """Return the first half of a pair without its other half; bytes of a file's name (U+DC80 to U+DCFF) are none."""
-    if isinstance(value, str):
-        return next((half for half in _HALF.findall(value) if not "\udc80" <= half <= "\udcff"), None)
-    inner = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return next(filter(None, map(_half_of_a_pair, inner)), None)
 
 
 def parse_object(text: str | bytes, *, most: int) -> dict[str, Any]:
@@ -268,6 +258,18 @@ def check_header(body: dict[str, Any], kind: str, *, subject: str) -> None:
             f"{subject}: this release reads {expected} version {newest}, found version {version}. "
             "Nothing was used from it.",
             fix="Use the release of Offsetwise that wrote it, or write it again with this one.",
+        )
+
+
+def _check_requirements(requirements: object, *, subject: str) -> None:
+    """Refuse a plan of a later minor version that requires what this release would not look at."""
+    names = requirements if isinstance(requirements, dict) else {}
+    unknown = sorted(names.keys() - {each.name for each in fields(Requirements)})
+    if unknown:
+        raise VersionError(
+            f"{subject}: expected a plan that requires what this release knows, found the requirement "
+            f"{unknown[0][:80]!r}. Nothing was used from it.",
+            fix="Use the release of Offsetwise that wrote it: this one would not look whether that holds.",
         )
 
 
@@ -380,9 +382,15 @@ def _by_line(body: dict[str, Any]) -> str:
 
 
 def _header(kind: str, body: dict[str, Any]) -> dict[str, str]:
-    parts = (body, body["requirements"], *body["positions"], *_proofs(body)) if kind == "plan" else ()
-    later = any(key in part for part in parts for key in _LATER_KEYS)
-    return {"format": f"offsetwise/{kind}", "format_version": PLAN_VERSION if later else FORMAT_VERSION}
+    return {"format": f"offsetwise/{kind}", "format_version": _version(body) if kind == "plan" else FORMAT_VERSION}
+
+
+def _version(plan: dict[str, Any]) -> str:
+    """Return the lowest version that has all keys of a plan."""
+    if "cutover" in plan["requirements"]:
+        return PLAN_VERSION
+    parts = (plan, plan["requirements"], *plan["positions"], *_proofs(plan))
+    return "1.1" if any(key in part for part in parts for key in _KEYS_OF_1_1) else FORMAT_VERSION
 
 
 def _not_ours(subject: str, what: str) -> FileError:

@@ -22,6 +22,7 @@ from offsetwise.errors import ClusterUnreachableError, LostReplyError
 from offsetwise.model import (
     Checkpoint,
     Cluster,
+    Cutover,
     GroupBefore,
     GroupOffset,
     GroupState,
@@ -200,6 +201,12 @@ class World:
     asked: list[tuple[Cluster, RecordPlace]] = field(default_factory=list)
     sink: Callable[[], SinkTransactions] | None = None
     """What is decided about the transactions of the job's sinks now."""
+    cutovers: list[Cutover] = field(default_factory=list)
+    """What watching the old logs shows, each time; nobody watches where a plan requires nothing of them."""
+
+    def cutover(self, plan: Plan) -> Cutover:
+        assert plan.requirements.cutover is not None
+        return self.cutovers.pop(0)
 
     def transactions(self, plan: Plan) -> SinkTransactions:
         assert plan.requirements.sink is not None

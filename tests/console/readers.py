@@ -118,7 +118,9 @@ class ValueReader(Reader):
         self.calls["offered"] += 1
         names = tuple(Subject(kind=SubjectKind.CHECKPOINT, name=name) for name in self._recorded)
         sample = Offered(name="sample", old="prod-a", new="prod-b", subjects=names, recorded=True)
-        live = Offered(name="orders-to-new", old="old", new="new", subjects=(ORDERS, ETL), recorded=False)
+        live = Offered(
+            name="orders-to-new", old="old", new="new", subjects=(ORDERS, ETL), recorded=False, ends_watched=True
+        )
         return (sample,) if self._live is None else (sample, live)
 
     def comparison(self, migration: str, subject: Subject, progress: Progress) -> Comparison:

@@ -47,14 +47,14 @@ def cutover(path: Path, topic: str, **how: Any) -> Cutover:
 
 
 @contextmanager
-def writing(bootstrap: str, topic: str, seconds: float) -> Iterator[None]:
-    """Write a record five times a second, for so long."""
+def writing(bootstrap: str, topic: str, seconds: float) -> Iterator[threading.Event]:
+    """Write a record five times a second, for so long, or until the event is set."""
     producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 0, "log_level": 2})
-    end = time.monotonic() + seconds
+    end, stop = time.monotonic() + seconds, threading.Event()
 
     def write() -> None:
         for number in range(1_000):
-            if time.monotonic() > end:
+            if time.monotonic() > end or stop.is_set():
                 break
             producer.produce(topic, value=f"late{number}", partition=0)
             producer.flush(TIMEOUT_S)
@@ -63,7 +63,7 @@ def writing(bootstrap: str, topic: str, seconds: float) -> Iterator[None]:
     thread = threading.Thread(target=write)
     thread.start()
     try:
-        yield
+        yield stop
     finally:
         thread.join()
 
@@ -258,3 +258,63 @@ def test_a_topic_that_is_deleted_meanwhile_is_open(lab: Lab, tmp_path: Path) -> 
     assert found.state is CutoverState.OPEN
     assert found.partitions[0].told == "Where the log ends is not known: it is not there any more."
     assert [each.code for each in found.problems] == ["TOPIC_MISSING"]
+
+
+def required(lab: Lab, folder: Path, name: str, *flags: str, old: int = 40, new: int = 40) -> Job:
+    """Draft and sign a plan for a group that requires something of the old log."""
+    both(lab, name, old=old, new=new)
+    commit(lab.old_bootstrap, name, {name: 20})
+    job = Job(lab, name, folder)
+    job.write_migration()
+    job.drafted(*flags)
+    return job
+
+
+def test_a_plan_is_refused_while_a_producer_goes_on_and_applied_once_it_has_stopped(lab: Lab, tmp_path: Path) -> None:
+    job = required(lab, tmp_path, "cut-required", "--require", "frozen", "--still-for", "4s")
+    before = sorted(tmp_path.iterdir())
+
+    with writing(lab.old_bootstrap, "cut-required", 60) as stop:
+        tried = job.apply()
+        refused = job.apply("--execute")
+        stop.set()
+    written = job.now()
+    next_step = ("-m", tmp_path / "m.yaml", "--plan", tmp_path / "plan.json", "--watch", "--detailed-exitcode")
+    watched = call("cutover", *next_step)
+    applied = job.apply("--execute")
+
+    assert (tried.code, refused.code) == (3, 3), refused.err
+    error = json.loads(refused.out)
+    assert "have stood still for 4 s, but cut-required-0 is open. It grew by" in error["problem"]
+    assert "Its leader remembers producer" in error["problem"]
+    assert "Nothing was written." in error["problem"]
+    assert "`offsetwise cutover -m FILE --plan PLAN --watch`" in error["fix"]
+    assert written == {}, "nothing is committed on the new cluster"
+    assert sorted(tmp_path.iterdir()) == before, "nor is there a journal"
+    assert watched.code == 0, watched.out + watched.err
+    assert "COPIED" not in watched.out, "the plan requires that the log stands still, and nothing more"
+    assert applied.code == 0, applied.err
+    assert job.now()["cut-required"][0] == 10
+
+
+def test_a_plan_that_requires_copies_is_refused_until_the_mirror_has_brought_the_last_record(
+    lab: Lab, tmp_path: Path
+) -> None:
+    job = required(lab, tmp_path, "cut-copies", "--require", "copied", "--still-for", "2s", new=40)
+    produce(lab.old_bootstrap, {"cut-copies": copies(40, 60)})
+
+    refused = job.apply("--execute")
+    untouched = job.now()
+    produce(lab.new_bootstrap, {"cut-copies": copies(40, 60)})
+    tried = job.apply()
+    applied = job.apply("--execute")
+
+    assert refused.code == 3, refused.err
+    problem = json.loads(refused.out)["problem"]
+    assert "cut-copies-0 is frozen. It has ended at 60 for" in problem
+    assert "has no copy on the new log, which ends at 30" in problem
+    assert untouched == {}
+    assert tried.code == 0, tried.err
+    (of_cutover,) = (each for each in tried.answered()["held"] if each["cutover"])
+    assert (of_cutover["outcome"], of_cutover["topic"]) == ("passed", None)
+    assert applied.code == 0, applied.err

@@ -16,6 +16,7 @@ from offsetwise.model import (
     Cluster,
     Comparison,
     Cutover,
+    CutoverRequirement,
     Override,
     Reconciliation,
     Snapshot,
@@ -214,7 +215,7 @@ class Migration:
         *,
         topics: Sequence[str] = (),
         plan: Plan | None = None,
-        still_for_s: float = 60.0,
+        still_for_s: float | None = None,
         every_s: float = 5.0,
         until_copied: bool = False,
         records: bool = True,
@@ -310,6 +311,7 @@ class Job:
         sink_snapshot: SinkSnapshot | None = None,
         sink_rewound: bool = False,
         cutover_ms: int | None = None,
+        require: CutoverRequirement | None = None,
         repair: str | None = None,
         settings: Mapping[str, object] | None = None,
         progress: Progress = unheard,
@@ -324,22 +326,20 @@ class Job:
             rewind_to: Go back to this earlier batch.
             overrides: Offsets that people decided, each with its partition of the old cluster.
             starts: Topics that start elsewhere than at their translated offsets.
-            unset: What to do about partitions that a group has no commit for, and nobody decided about; without it
-                such a partition is refused, unless the migration file states the group's `auto_offset_reset`.
+            unset: What to do about a group's partitions without a commit, where neither a person nor the file decides.
             settlements: Transactions of the sink that nothing explains, and that people decided about.
             sink_topics: Topics of the sink to search for transactions, beside those that open ones name.
             sink_snapshot: What the sink's cluster said before; it is not contacted then.
             sink_rewound: Whether the sink is taken back with the job.
             cutover_ms: When the job is to start on the new cluster, epoch ms.
+            require: How far the cutover must have come before the plan is applied.
             repair: The kind of repair that the copy of the checkpoint gets; see `offsetwise.repair`.
             settings: Values of a target's keys, such as `{"create_table": True}`; `offsetwise targets NAME` lists them.
             progress: Told each step.
 
         Raises:
             PlanError: The plan may not be made; every reason is named.
-            CheckpointError: The checkpoint cannot be used.
-            ClusterError: A cluster cannot be read.
-            SparkError: Spark cannot read the records.
+            CheckpointError, ClusterError, SparkError: The checkpoint, a cluster or its records cannot be read.
         """
         request = DraftRequest(
             targets=targets,
@@ -351,6 +351,7 @@ class Job:
             sink_topics=tuple(sink_topics),
             sink_rewound=sink_rewound,
             cutover_ms=cutover_ms,
+            cutover=require,
             **_with_settings(settings or {}, rewind_to=rewind_to, unset=unset, repair=repair),
         )
         return self._drafted(request, comparison, sink_snapshot, progress)

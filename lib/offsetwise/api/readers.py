@@ -9,7 +9,7 @@ from offsetwise.apply.readers import RecordPlace
 from offsetwise.config import ClusterConfig, Migration, java_properties
 from offsetwise.engines.checkpoint import read_checkpoint, read_with_times
 from offsetwise.engines.engine import CheckpointReading
-from offsetwise.model import Checkpoint, Cluster, IsolationLevel, Plan, PlannedTransaction, Snapshot
+from offsetwise.model import Checkpoint, Cluster, Cutover, IsolationLevel, Plan, PlannedTransaction, Snapshot
 from offsetwise.ports.stretches import ReadStretch, Stretch
 from offsetwise.progress import Progress, unheard
 from offsetwise.storage.folders import open_tree
@@ -17,6 +17,8 @@ from offsetwise.streams.reader import read_again, read_cluster, transactions_rea
 from offsetwise.transactions.ended import Ends
 from offsetwise.transactions.report import SinkTransactions
 from offsetwise.translation.identify import Records
+from offsetwise.wording import duration
+from offsetwise.workflow.cutting_over import cutover
 from offsetwise.workflow.scenes import digests
 from offsetwise.workflow.sinks import transactions_of
 
@@ -52,6 +54,16 @@ class LiveReaders:
     def transactions(self, plan: Plan) -> SinkTransactions:
         """Look twice at the transactions of the job's sinks."""
         return transactions_of(self.migration, plan, progress=self.progress)
+
+    def cutover(self, plan: Plan) -> Cutover:
+        """Watch the old logs of a plan's topics."""
+
+        def heard(found: Cutover) -> None:
+            still_ms = min((row.still_ms for row in found.partitions), default=0)
+            step = f"watch the old logs stand still for {duration(found.still_for_ms)}"
+            self.progress(step, min(still_ms, found.still_for_ms) // 1000, found.still_for_ms // 1000)
+
+        return cutover(self.migration, plan=(plan, None), heard=heard, progress=self.progress)
 
     def stretches(self, side: Cluster, wanted: Sequence[Stretch], *, salt: bytes) -> Sequence[ReadStretch]:
         """Read the records around places of a stream again."""

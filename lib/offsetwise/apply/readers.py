@@ -10,6 +10,7 @@ from offsetwise.engines.engine import CheckpointReading
 from offsetwise.model import (
     Checkpoint,
     Cluster,
+    Cutover,
     IsolationLevel,
     Plan,
     PlannedTransaction,
@@ -83,6 +84,14 @@ class Readers(RecordReader, StretchReader, Protocol):
             ConfigError: The migration file does not state it.
             StorageError: The checkpoint cannot be read.
             CheckpointError: It is none.
+        """
+
+    def cutover(self, plan: Plan) -> Cutover:
+        """Watch the old logs of a plan's topics, for as long as it requires that they stand still, and their copies.
+
+        Raises:
+            ClusterError: A cluster gave no answer, or is another one than the plan's.
+            SparkError: Records cannot be read.
         """
 
     def with_times(self, uri: str) -> CheckpointReading:

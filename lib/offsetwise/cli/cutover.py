@@ -12,7 +12,7 @@ from offsetwise.cli.options import AsJson, MigrationFile, seconds
 from offsetwise.cli.output import progress, safe, stdout
 
 if TYPE_CHECKING:
-    from offsetwise import Cutover
+    from offsetwise import Cutover, CutoverState, Plan
 
 
 def cutover(
@@ -24,9 +24,14 @@ def cutover(
     topic: Annotated[
         list[str] | None, typer.Option(help="A topic of the old cluster; may be repeated. Default: all jobs' topics.")
     ] = None,
-    still_for: Annotated[str, typer.Option(metavar="TIME", help="How long a log has to stand still: 60s, 5m.")] = "60s",
+    still_for: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="How long a log has to stand still: 60s, 5m. Default: as the plan requires."),
+    ] = None,
     every: Annotated[float, typer.Option(min=0.5, max=3_600, help="Seconds between looks.")] = 5,
-    watch: Annotated[bool, typer.Option("--watch", help="Go on until every record is on the new cluster.")] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Go on until every record is on the new cluster, or what the plan requires.")
+    ] = False,
     content: Annotated[
         bool, typer.Option("--content/--no-content", help="Look for the copies of the records, with Spark.")
     ] = True,
@@ -40,11 +45,11 @@ def cutover(
     It is over when a log is seen to grow, or once all have stood still. With --watch it goes on until all is COPIED,
     and with --json writes one line for each look.
     """
-    from offsetwise import CutoverState, Migration, Plan, files
+    from offsetwise import Migration, Plan, files
 
     of = Migration.load(migration)
     drafted = None if plan is None else Plan.load(plan, migration=of)
-    still_for_s = seconds(still_for, option="--still-for")
+    still_for_s = None if still_for is None else seconds(still_for, option="--still-for")
 
     def heard(judged: Cutover) -> None:
         if watch and as_json:
@@ -67,8 +72,16 @@ def cutover(
         typer.echo(files.dump(judged), nl=False)
     elif not as_json:
         _show(judged)
-    if detailed_exitcode and (judged.state is not CutoverState.COPIED or judged.findings):
+    if detailed_exitcode and (not judged.state.reaches(_goal(drafted)) or judged.findings):
         raise typer.Exit(2)
+
+
+def _goal(plan: Plan | None) -> CutoverState:
+    """Return the state that a plan requires; COPIED where it requires none."""
+    from offsetwise import CutoverState
+
+    required = None if plan is None else plan.document.requirements.cutover
+    return CutoverState.COPIED if required is None else required.goal
 
 
 def _show(judged: Cutover) -> None:

@@ -44,6 +44,16 @@ Settings = Annotated[
     ),
 ]
 Cutover = Annotated[str | None, typer.Option(help="When the job is to start on the new cluster, ISO 8601.")]
+Require = Annotated[
+    str | None,
+    typer.Option(
+        metavar="frozen,copied",
+        help="What must hold before it is applied: the old logs stand still, and all their records are copied.",
+    ),
+]
+StillFor = Annotated[
+    str | None, typer.Option(metavar="TIME", help="With --require: how long the old logs must stand still; 60s, 5m.")
+]
 ComparisonFile = Annotated[
     Path | None, typer.Option(help="Draft from a comparison's file (with --snapshots) instead of the clusters.")
 ]

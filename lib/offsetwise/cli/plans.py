@@ -9,13 +9,13 @@ import typer
 from typer.core import TyperCommand
 
 from offsetwise.cli import draft_options as of
-from offsetwise.cli.options import AsJson, MaybeMigrationFile, PlanFile, TrustedKeys
+from offsetwise.cli.options import AsJson, MaybeMigrationFile, PlanFile, TrustedKeys, seconds
 from offsetwise.cli.output import say, stderr
 from offsetwise.errors import UsageError
 from offsetwise.wording import many
 
 if TYPE_CHECKING:
-    from offsetwise import Plan
+    from offsetwise import CutoverRequirement, Plan
 
 
 _ZIP: Final = "zip"
@@ -53,6 +53,8 @@ def draft(
     sink_rewound: of.SinkRewound = False,
     set_: of.Settings = None,
     cutover: of.Cutover = None,
+    require: of.Require = None,
+    still_for: of.StillFor = None,
     comparison: of.ComparisonFile = None,
     snapshots: of.SnapshotFiles = None,
     sink_snapshot: of.SinkSnapshotFile = None,
@@ -66,6 +68,7 @@ def draft(
     _require_both_or_neither(comparison, snapshots)
     require_new(out)
     values = settings.parse(set_ or [])
+    required = _required(require, still_for, migration)
     if migration is None:
         made = _repaired(checkpoint, targets=target or [], author=author, editors=editor or [], values=values)
         _written(made, out, as_json=as_json)
@@ -88,6 +91,7 @@ def draft(
         sink_snapshot=None if sink_snapshot is None else load_sink_snapshot(sink_snapshot),
         sink_rewound=sink_rewound,
         cutover_ms=None if cutover is None else options.time_ms(cutover, "--cutover"),
+        require=required,
         settings=values,
     )
     _written(made, out, as_json=as_json)
@@ -99,6 +103,19 @@ def _require_both_or_neither(comparison: Path | None, snapshots: tuple[Path, Pat
             "draft: expected --comparison and --snapshots together, found one of them. Nothing was drafted.",
             fix="Give both, or neither to read the clusters.",
         )
+
+
+def _required(require: str | None, still_for: str | None, migration: Path | None) -> CutoverRequirement | None:
+    from offsetwise.plan import options
+
+    made = options.cutover(require, None if still_for is None else seconds(still_for, option="--still-for"))
+    if made is not None and migration is None:
+        raise UsageError(
+            "draft: expected --migration with --require, which is about the logs of its old cluster, found none. "
+            "Nothing was drafted.",
+            fix="Name the migration file, or leave --require out: a repair alone moves nothing.",
+        )
+    return made
 
 
 def _no_target() -> UsageError:
@@ -169,14 +186,17 @@ def drift(
     from offsetwise.cli import documents
 
     named = None if migration is None else Migration.load(migration)
-    found = Plan.load(plan, migration=named).drift()
+    chosen = Plan.load(plan, migration=named)
+    found = chosen.drift()
     if as_json:
         typer.echo(documents.dump(documents.Drifted(drift=found)), nl=False)
     for each in found:
         say(f"{each.kind}: {each.told}")
     if found:
         raise typer.Exit(3)
-    say("Everything that the plan requires is as it was reviewed.")
+    watched = chosen.document.requirements.cutover is not None
+    more = " The old logs were not watched: `offsetwise cutover --plan` does that, and `apply`." if watched else ""
+    say(f"Everything that the plan requires is as it was reviewed.{more}")
 
 
 def export(

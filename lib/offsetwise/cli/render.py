@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -33,6 +33,7 @@ from offsetwise.position import OpaquePosition
 from offsetwise.translation.alternatives import alternatives
 from offsetwise.wording import at_most, brief, duration, many, number, utc, verdicts
 from offsetwise.wording.behind import behind, parts, quota
+from offsetwise.wording.cutover import required
 from offsetwise.wording.irrevocable import irrevocable
 from offsetwise.wording.terms import in_words
 from offsetwise.wording.verdicts import Tone, Verdict
@@ -233,8 +234,6 @@ def reconciliation(out: Console, made: Reconciliation) -> None:
 
 def plan(out: Console, made: Plan) -> None:
     """Show a plan: what it writes, what it costs, and whether the job may start."""
-    from offsetwise.plan.target import target_type
-
     total, terms = made.totals, terms_of(made.positions)
     targets = ", ".join(str(target) for target in made.targets)
     counted = (
@@ -250,18 +249,8 @@ def plan(out: Console, made: Plan) -> None:
             f"{total.overridden:,} decided by people",
             soft_wrap=True,
         )
-    for name, told in (("keeps", made.keeps), ("gives up", made.gives_up)):
-        if told:
-            out.print(f"{name}: {safe('; '.join(told))}", soft_wrap=True)
-    for cost in () if made.repair is None else made.repair.costs:
-        out.print(f"costs: {safe(cost)}", soft_wrap=True)
-    for target in made.targets:
-        if (created := target_type(target.kind).creates(made, target)) is not None:
-            out.print(f"creates: {safe(created)}", soft_wrap=True)
-    for at in made.requirements.targets:
-        out.print(f"now at {safe(target_type(at.target.kind).named(at.target))}: {safe(at.told)}", soft_wrap=True)
-    if made.settings:
-        out.print(f"set: {safe(', '.join('='.join(each) for each in made.settings))}", soft_wrap=True)
+    for name, text in _of_plan(made):
+        out.print(f"{safe(name)}: {safe(text)}", soft_wrap=True)
     out.print(f"unedited: {safe(made.prediction.effect)}. {safe(made.prediction.told)}", soft_wrap=True)
     for each in made.marks[:_MARKS]:
         name = f"{safe(each.transactional_id)} (producer {each.producer_id}, epoch {each.epoch})"
@@ -271,6 +260,25 @@ def plan(out: Console, made: Plan) -> None:
     for check in made.gate:
         out.print(f"{verdict(verdicts.GATE[check.outcome])} {safe(check.name)}: {safe(check.told)}", soft_wrap=True)
     transactions(out, made)
+
+
+def _of_plan(made: Plan) -> Iterator[tuple[str, str]]:
+    """Yield what a plan keeps, costs, creates and requires, each with its name."""
+    from offsetwise.plan.target import target_type
+
+    for name, told in (("keeps", made.keeps), ("gives up", made.gives_up)):
+        if told:
+            yield name, "; ".join(told)
+    yield from (("costs", cost) for cost in (() if made.repair is None else made.repair.costs))
+    for target in made.targets:
+        if (created := target_type(target.kind).creates(made, target)) is not None:
+            yield "creates", created
+    for at in made.requirements.targets:
+        yield f"now at {target_type(at.target.kind).named(at.target)}", at.told
+    if made.settings:
+        yield "set", ", ".join("=".join(each) for each in made.settings)
+    if made.requirements.cutover is not None:
+        yield "required before it is applied", required(made.requirements.cutover)
 
 
 def transactions(out: Console, made: Plan) -> None:

@@ -34,6 +34,11 @@ _OUTCOMES = {
     Outcome.FAILED: "[bold red]! changed[/]",
     Outcome.UNKNOWN: "[yellow]? unreadable[/]",
 }
+_CUTOVER = {
+    Outcome.PASSED: "[green]✓ met[/]",
+    Outcome.FAILED: "[bold red]! not met[/]",
+    Outcome.UNKNOWN: "[yellow]? unknown[/]",
+}
 _WORDS = {Outcome.PASSED: "hold", Outcome.FAILED: "changed", Outcome.UNKNOWN: "unreadable"}
 _STATES = {
     StepState.DONE: "[green]✓ written[/]",
@@ -54,13 +59,13 @@ def dry_run(out: Console, made: DryRun) -> None:
     if made.begun and not made.held:
         out.print("Every target was written by an earlier call: nothing is left to write.")
         return
-    tally = Counter(each.outcome for each in made.held)
+    tally = Counter(each.outcome for each in made.held if not each.cutover)
     told = ", ".join(f"{count} {_WORDS[outcome]}" for outcome, count in sorted(tally.items()))
     out.print(
         f"Plan {made.plan_digest[:12]} compared with what is there now: {told or 'nothing to compare'}.", soft_wrap=True
     )
     for each in made.held:
-        if each.outcome is not Outcome.PASSED or each.unproven is not None:
+        if each.outcome is not Outcome.PASSED or each.unproven is not None or each.cutover:
             _held(out, each)
     for preview in made.previews:
         _preview(out, preview)
@@ -119,7 +124,8 @@ def verification(out: Console, made: Verification) -> None:
 
 
 def _held(out: Console, each: RecheckResult) -> None:
-    out.print(f"{_OUTCOMES[each.outcome]} {safe(each.told)}", soft_wrap=True)
+    outcome = (_CUTOVER if each.cutover else _OUTCOMES)[each.outcome]
+    out.print(f"{outcome} {safe(each.told)}", soft_wrap=True)
 
 
 def _preview(out: Console, preview: Preview) -> None:

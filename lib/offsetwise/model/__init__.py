@@ -72,8 +72,12 @@ from offsetwise.model.findings import (
 )
 from offsetwise.model.fleet_comparison import ComparedJob, FleetComparison, UnreadJob
 from offsetwise.model.gate import (
+    CUTOVER_CONDITIONS,
+    MAX_STILL_FOR_MS,
+    MIN_STILL_FOR_MS,
     Cutover,
     CutoverPartition,
+    CutoverRequirement,
     CutoverState,
     GateCheck,
     LateCommit,
@@ -152,9 +156,12 @@ from offsetwise.model.subjects import Subject, SubjectKind
 from offsetwise.position import TopicPartition
 
 __all__ = [
+    "CUTOVER_CONDITIONS",
     "MAX_PARALLELISM",
     "MAX_PARTITIONS",
+    "MAX_STILL_FOR_MS",
     "MAX_TIME_MS",
+    "MIN_STILL_FOR_MS",
     "NOWHERE",
     "AcceptedUnproven",
     "Ahead",
@@ -178,6 +185,7 @@ __all__ = [
     "CreatedTable",
     "Cutover",
     "CutoverPartition",
+    "CutoverRequirement",
     "CutoverState",
     "DecimalString",
     "Details",

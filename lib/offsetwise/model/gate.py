@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
 
 from offsetwise.model.comparison import ClusterRef
 from offsetwise.model.findings import Finding, Problem
@@ -49,6 +52,50 @@ class CutoverState(StrEnum):
     """Its old log has stood still for the stated time."""
     COPIED = "COPIED"
     """And every record of it is on the new cluster."""
+
+    def reaches(self, other: CutoverState) -> bool:
+        """Return whether a partition in this state has come at least as far as one in another state.
+
+        >>> CutoverState.COPIED.reaches(CutoverState.FROZEN), CutoverState.DRAINING.reaches(CutoverState.FROZEN)
+        (True, False)
+        """
+        order = [*CutoverState]
+        return order.index(self) >= order.index(other)
+
+
+CUTOVER_CONDITIONS: Final[Mapping[str, CutoverState]] = MappingProxyType(
+    {state.lower(): state for state in (CutoverState.FROZEN, CutoverState.COPIED)}
+)
+"""What a plan may require of the cutover, in the order in which a plan has them."""
+MIN_STILL_FOR_MS: Final = 1_000
+"""Two looks show no shorter time."""
+MAX_STILL_FOR_MS: Final = 24 * 3_600_000
+"""The longest time that `apply` watches the old logs for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CutoverRequirement:
+    """How far the cutover must have come before a plan is applied."""
+
+    states: tuple[str, ...]
+    """Keys of `CUTOVER_CONDITIONS`, in their order."""
+    still_for_ms: int
+    """How long the logs of the plan's topics on the old cluster must have stood still."""
+
+    @property
+    def goal(self) -> CutoverState:
+        """The state that every partition must have reached."""
+        return CUTOVER_CONDITIONS[self.states[-1]]
+
+    @property
+    def objection(self) -> tuple[str, str] | None:
+        """What is expected of it and what was found, as parts of a sentence; None where it can be looked at."""
+        known = tuple(state for state in CUTOVER_CONDITIONS if state in self.states)
+        if not known or self.states != known:
+            return f"the old logs required to be {' or '.join(CUTOVER_CONDITIONS)}", repr(", ".join(self.states)[:80])
+        if not MIN_STILL_FOR_MS <= self.still_for_ms <= MAX_STILL_FOR_MS:
+            return "a time from 1 s to 24 h for which the old logs stand still", f"{self.still_for_ms:,} ms"
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from offsetwise.model.checkpoints import Checkpoint
 from offsetwise.model.closed_sets import IsolationLevel
 from offsetwise.model.clusters import ShardRange
 from offsetwise.model.findings import Finding
-from offsetwise.model.gate import GateCheck, Prediction
+from offsetwise.model.gate import CutoverRequirement, GateCheck, Prediction
 from offsetwise.model.offsets import AnyPosition, Count, Offset, Time
 from offsetwise.model.planned_positions import PlannedPosition, UnsetPartition
 from offsetwise.model.repair import Repair
@@ -189,6 +189,8 @@ class Requirements(OfSubject):
     """What is at targets of plug-ins, which they alone understand. Not written if empty."""
     sink: SinkRequirement | None = None
     """The cluster of the job's sinks, where the plan ends transactions there. Not written if there is none."""
+    cutover: CutoverRequirement | None = None
+    """How far the cutover must have come, where that is required. Not written if it is not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -365,6 +365,7 @@ def _requirements(comparison: Comparison, request: DraftRequest) -> Requirements
         old_group=None if comparison.group is None else _group(old, comparison.group, old_keys),
         tables=request.tables,
         targets=request.before,
+        cutover=request.cutover,
     )
 
 

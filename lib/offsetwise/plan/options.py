@@ -9,7 +9,15 @@ from typing import Any, Final
 
 from offsetwise.engines.registry import registered
 from offsetwise.errors import UsageError
-from offsetwise.model import Override, Settlement, Start, Target, TopicPartition
+from offsetwise.model import (
+    CUTOVER_CONDITIONS,
+    CutoverRequirement,
+    Override,
+    Settlement,
+    Start,
+    Target,
+    TopicPartition,
+)
 from offsetwise.plan.moving import moving_of
 from offsetwise.plan.repair.draft import repair_target
 from offsetwise.plan.repair.kinds import RepairSettings
@@ -159,6 +167,40 @@ def reasons_for(decisions: int, reasons: Sequence[str]) -> tuple[str, ...]:
             "--abort-transaction.",
         )
     return tuple(reasons)
+
+
+STILL_FOR_S: Final = 60.0
+"""How long the old logs must have stood still where nobody says it."""
+
+
+def cutover(text: str | None, still_for_s: float | None = None) -> CutoverRequirement | None:
+    """Read what is required of the cutover before a plan is applied; None where nothing is.
+
+    >>> cutover("copied,frozen", 90)
+    CutoverRequirement(states=('frozen', 'copied'), still_for_ms=90000)
+
+    Args:
+        text: `frozen`, `copied`, or both with a comma.
+        still_for_s: How long the old logs must have stood still, in seconds; None for `STILL_FOR_S`.
+
+    Raises:
+        UsageError: Another word, or only a time.
+    """
+    words = [] if text is None else text.split(",")
+    if text is None and still_for_s is None:
+        return None
+    other = next((repr(word[:60]) for word in words if word not in CUTOVER_CONDITIONS), None)
+    if other is not None or not words:
+        raise UsageError(
+            f"--require: expected {' or '.join(CUTOVER_CONDITIONS)}, or both as in --require frozen,copied; found "
+            f"{other or 'none'}. Nothing was drafted.",
+            fix="Name what must hold of the old logs before the plan is applied, or leave --require and --still-for "
+            "out.",
+        )
+    return CutoverRequirement(
+        states=tuple(word for word in CUTOVER_CONDITIONS if word in words),
+        still_for_ms=round(1000 * (STILL_FOR_S if still_for_s is None else still_for_s)),
+    )
 
 
 def time_ms(text: str, option: str) -> int:

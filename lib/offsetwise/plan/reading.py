@@ -8,7 +8,13 @@ from pathlib import Path
 from offsetwise import files
 from offsetwise.engines.registry import engine_of, engines, labels
 from offsetwise.errors import PlanError
-from offsetwise.model import MAX_PARTITIONS, AnyPosition, Plan, PlannedPosition
+from offsetwise.model import (
+    CUTOVER_CONDITIONS,
+    MAX_PARTITIONS,
+    AnyPosition,
+    Plan,
+    PlannedPosition,
+)
 from offsetwise.plan.draft import totals_of
 from offsetwise.plan.repair.kinds import KINDS, RepairSettings
 from offsetwise.plan.settings import Recorded, Settings, Takers, objections
@@ -38,15 +44,16 @@ def read_plan(data: bytes, *, subject: str) -> Plan:
 
     Raises:
         FileError: Not a plan's file; see `files.load`.
-        PlanError: A plan of an engine that this release does not know; or one whose parts contradict each other: it
-            was not written by `offsetwise draft`.
+        PlanError: A plan of an engine, or one that requires something, that this release does not know; or one whose
+            parts contradict each other: it was not written by `offsetwise draft`.
     """
     plan: Plan = files.load(data, "plan", subject=subject)
-    required = plan.requirements.checkpoint
-    if required is not None and required.engine not in {each.name for each in engines()}:
+    unknown = next(_unknown(plan), None)
+    if unknown is not None:
+        expected, found = unknown
         raise PlanError(
-            f"{subject}: expected the plan of a checkpoint of {labels()}, found one of {required.engine[:80]!r}, which "
-            "this release does not know. Nothing was used from it.",
+            f"{subject}: expected {expected}, found {found}, which this release does not know. Nothing was used from "
+            "it.",
             fix="Use the release of Offsetwise that wrote the file.",
         )
     wrong = next(contradictions(plan), None)
@@ -56,6 +63,16 @@ def read_plan(data: bytes, *, subject: str) -> Plan:
             fix="Use the file that `offsetwise draft` wrote, or draft it again.",
         )
     return plan
+
+
+def _unknown(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield what a later release may have written: what is expected in its place, and what was found."""
+    required, cutover = plan.requirements.checkpoint, plan.requirements.cutover
+    if required is not None and required.engine not in {each.name for each in engines()}:
+        yield f"the plan of a checkpoint of {labels()}", f"one of {required.engine[:80]!r}"
+    for state in () if cutover is None else cutover.states:
+        if state not in CUTOVER_CONDITIONS:
+            yield f"a plan that requires the old logs to be {' or '.join(CUTOVER_CONDITIONS)}", repr(state[:80])
 
 
 def contradictions(plan: Plan) -> Iterator[str]:
@@ -82,6 +99,7 @@ def contradictions(plan: Plan) -> Iterator[str]:
         seen.add(key)
         yield from _position(one)
     yield from _left_unset(plan)
+    yield from _of_cutover(plan)
     if plan.totals != totals_of(plan.positions):
         yield "its totals are not the sums of its positions"
 
@@ -97,6 +115,16 @@ def _left_unset(plan: Plan) -> Iterator[str]:
         if unset.topic_partition in known:
             yield f"it leaves {unset.topic_partition} unset, and has it twice or with a position"
         known.add(unset.topic_partition)
+
+
+def _of_cutover(plan: Plan) -> Iterator[str]:
+    required = plan.requirements.cutover
+    if required is None:
+        return
+    if required.objection is not None:
+        yield f"where {required.objection[0]} is expected, it has {required.objection[1]}"
+    if all(one.old_offset is None for one in plan.positions):
+        yield "it requires that the old logs stand still, and has no position there"
 
 
 def _counts(plan: Plan) -> Iterator[str]:

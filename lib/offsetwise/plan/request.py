@@ -16,6 +16,7 @@ from offsetwise.lookalikes import code_points, invisible
 from offsetwise.model import (
     AnyPosition,
     Comparison,
+    CutoverRequirement,
     Identity,
     Override,
     Problem,
@@ -107,6 +108,8 @@ class DraftRequest:
     """Whether a person states that the sink is taken back with the job."""
     cutover_ms: int | None = None
     """When the job is to start on the new cluster, epoch ms."""
+    cutover: CutoverRequirement | None = None
+    """How far the cutover must have come before the plan is applied."""
     newest: tuple[tuple[TopicPartition, int | None], ...] = ()
     """(partition of the new cluster, time of its newest record in epoch ms), where they were read."""
 
@@ -203,6 +206,8 @@ def check_request(request: DraftRequest) -> None:
             raise unfit(
                 expected, str(target), fix=f"Name the {kind.address}." if kind.address else "Leave the name out."
             )
+    if request.cutover is not None:
+        _check_cutover(request.cutover, positions=roles[TargetRole.TRANSACTIONS] < len(set(chosen.values())))
     accepted(takers(request), request.settings)
     if not request.author.strip():
         raise unfit("an author", "none", fix="Say who drafts it: --author NAME.")
@@ -213,6 +218,22 @@ def check_request(request: DraftRequest) -> None:
                 f"{code_points(unseen)} in {name[:80]!a}",
                 fix="Write the name of the author or editor without it.",
             )
+
+
+def _check_cutover(required: CutoverRequirement, *, positions: bool) -> None:
+    """Refuse to require what cannot be looked at; `positions` says whether the plan writes any."""
+    objection = required.objection
+    if objection is not None:
+        expected, found = objection
+        raise unfit(
+            expected, found, fix="Name frozen, copied or both, and a time such as 60 s that no producer pauses for."
+        )
+    if not positions:
+        raise unfit(
+            "a target that writes positions, where the old logs are required to stand still",
+            "only what ends transactions",
+            fix="Leave --require out, or add the target that the job starts from.",
+        )
 
 
 def check_readings(comparison: Comparison, migration: Migration, request: DraftRequest) -> None:
@@ -231,6 +252,12 @@ def check_readings(comparison: Comparison, migration: Migration, request: DraftR
     if not comparison.partitions:
         why = next((f". {each.message}" for each in comparison.findings if each.severity is Severity.BLOCKS), "")
         raise unfit("partitions to plan", f"none{why}", fix="Compare a checkpoint or a group that has positions.")
+    if request.cutover is not None and all(row.old_offset is None for row in comparison.partitions):
+        raise unfit(
+            "a position on the old cluster, where its logs are required to stand still",
+            "none",
+            fix="Leave --require out: the job has read nothing behind which the old logs could grow.",
+        )
     back = request.rewind_to
     if back is not None and any(row.restart and row.restart[0].batch != back for row in comparison.partitions):
         raise unfit(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from io import BytesIO
@@ -24,6 +24,7 @@ from offsetwise.plan.exports import consumer_groups_csv, starting_form
 from offsetwise.plan.target import Where, target_type
 from offsetwise.review.sheet import SheetMark
 from offsetwise.wording import many, moment, number, signed, verdicts
+from offsetwise.wording.cutover import required
 
 README: Final = "README.md"
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
@@ -275,6 +276,7 @@ def readme(
         ("3. Apply", execute),
         ("4. Verify, before the job starts and after it", verify),
         ("To take it back, until the job has written anything", rollback),
+        *_watched(plan, f"plan-{digest[:8]}.json"),
     )
     told = "\n\n".join(f"## {title}\n\n```sh\n{command}\n```" for title, command in steps)
     place = "\n`DIR` is a folder that does not exist yet, below a write root of the migration file.\n"
@@ -284,8 +286,20 @@ def readme(
         f"{_cluster(needs.new.name, needs.new.cluster_id)}. Digest `{digest}`.\n\nApproved by\n\n{by}\n\n"
         "Stop the job first. Run the commands in the folder of this file. `migration.yaml` is your migration file: it "
         "names the clusters, and the keys that `apply` believes.\n"
-        f"{place if output == 'DIR' else ''}\n{told}\n\n{_positions(plan)}"
+        f"{place if output == 'DIR' else ''}{_required(plan)}\n{told}\n\n{_positions(plan)}"
     )
+
+
+def _required(plan: Plan) -> str:
+    cutover = plan.requirements.cutover
+    if cutover is None:
+        return ""
+    return f"\nThe plan requires that {required(cutover)}. `apply` watches them for that time, and refuses else.\n"
+
+
+def _watched(plan: Plan, name: str) -> Iterator[tuple[str, str]]:
+    if plan.requirements.cutover is not None:
+        yield "To see how far the old logs are", f"offsetwise cutover --migration migration.yaml --plan {name} --watch"
 
 
 def _approver(said: Statement) -> str:

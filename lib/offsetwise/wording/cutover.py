@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from offsetwise.model import Cutover, CutoverState
+from offsetwise.model import Cutover, CutoverPartition, CutoverRequirement, CutoverState
 from offsetwise.wording import duration, many, part
 from offsetwise.wording.verdicts import Tone, Verdict
 
@@ -14,6 +14,39 @@ STATE: Final = {
     CutoverState.FROZEN: Verdict(icon="▲", word="frozen", tone=Tone.CAREFUL),
     CutoverState.COPIED: Verdict(icon="✓", word="copied", tone=Tone.RIGHT),
 }
+
+
+_NAMED: Final = 3
+"""Producers that a sentence names."""
+
+
+def required(requirement: CutoverRequirement) -> str:
+    """Return what a plan requires of the cutover, as a clause.
+
+    >>> required(CutoverRequirement(states=("frozen",), still_for_ms=90_000))
+    'the logs of its topics on the old cluster have stood still for 1 min 30 s'
+    """
+    still = f"the logs of its topics on the old cluster have stood still for {duration(requirement.still_for_ms)}"
+    copied = requirement.goal is CutoverState.COPIED
+    return f"{still}, and every record of them is on the new cluster" if copied else still
+
+
+def producers(row: CutoverPartition) -> str:
+    """Return the ids of those who wrote to a partition, the last to write first, with how many there are."""
+    ids = ", ".join(f"{writer.producer_id:,}" for writer in row.writers[:_NAMED])
+    more = f" and {len(row.writers) - _NAMED:,} more" if len(row.writers) > _NAMED else ""
+    return f"producer {ids}" if len(row.writers) == 1 else f"producers {ids}{more}, the last to write first"
+
+
+def furthest_behind_first(cutover: Cutover) -> tuple[CutoverPartition, ...]:
+    """Return the partitions by how far they have come, of equal ones those that grew most first."""
+    order = [*CutoverState]
+    return tuple(
+        sorted(
+            cutover.partitions,
+            key=lambda row: (order.index(row.state), -row.grown, row.still_ms, row.topic, row.partition),
+        )
+    )
 
 
 def answer(cutover: Cutover) -> str:

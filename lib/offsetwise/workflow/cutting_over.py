@@ -17,6 +17,7 @@ from offsetwise.findings.place import not_yet_mirrored
 from offsetwise.findings.reading import partition_unreadable
 from offsetwise.lag.cutover import CopiesFound, LogWatch, findings_of, late_commits, state_of
 from offsetwise.model import (
+    MIN_STILL_FOR_MS,
     AnyPosition,
     BelongsTo,
     Cluster,
@@ -37,14 +38,13 @@ from offsetwise.model import (
 )
 from offsetwise.pipeline.start import install_pyspark
 from offsetwise.plan.gate import mirrored
+from offsetwise.plan.options import STILL_FOR_S
 from offsetwise.position import offset_of
 from offsetwise.progress import Progress, unheard
 from offsetwise.proof import match_of, prove
 from offsetwise.streams.reader import look_at_logs, read_cluster
 from offsetwise.workflow.scenes import check_two_clusters
 
-STILL_FOR_S: Final = 60.0
-LEAST_STILL_S: Final = 1.0
 EVERY_S: Final = 5.0
 COPIES_EVERY_S: Final = 15.0
 """How long the mirror is left to go on before the records are compared again."""
@@ -56,13 +56,14 @@ def cutover(
     migration: Migration,
     *,
     topics: tuple[str, ...] = (),
-    plan: tuple[Plan, str] | None = None,
-    still_for_s: float = STILL_FOR_S,
+    plan: tuple[Plan, str | None] | None = None,
+    still_for_s: float | None = None,
     every_s: float = EVERY_S,
     until_copied: bool = False,
     records: bool = True,
     heard: Callable[[Cutover], None] = lambda _: None,
     progress: Progress = unheard,
+    wait: Callable[[float], object] = time.sleep,
 ) -> Cutover:
     """Look at the old cluster's logs again and again: whether they stand still, and are on the new cluster.
 
@@ -70,13 +71,15 @@ def cutover(
         migration: The migration.
         topics: Topics of the old cluster; empty for those of the plan, or of every job in the migration file.
         plan: A plan and its digest: its topics are watched, and the commits of its group compared.
-        still_for_s: How long a log has to stand still, in seconds.
+        still_for_s: How long a log has to stand still, in seconds; None for what the plan requires, or 60.
         every_s: Seconds between looks.
-        until_copied: Whether to go on until every record is on the new cluster. Else it is over as soon as a log is
-            seen to grow, or once all have stood still for the stated time.
+        until_copied: Whether to go on until every record is on the new cluster; or, of a plan that requires no more
+            than that, until all logs stand still. Else it is over as soon as a log is seen to grow, or once all have
+            stood still for the stated time.
         records: Whether to look for the copies, with Spark, once all logs stand still. Without, nothing is COPIED.
         heard: Told what is known after each look.
         progress: Told each step.
+        wait: Lets so many seconds pass between two looks.
 
     Raises:
         ClusterError: A cluster gives no answer, has none of the topics, or is another one than before.
@@ -84,14 +87,19 @@ def cutover(
         SparkError: Spark cannot read the records.
         UsageError: The time is shorter than two looks show.
     """
+    required = None if plan is None else plan[0].requirements.cutover
+    goal = CutoverState.COPIED if required is None else required.goal
+    if still_for_s is None:
+        still_for_s = STILL_FOR_S if required is None else required.still_for_ms / 1000
+    records = records and goal is CutoverState.COPIED
     watch = _CutoverWatch(migration, topics, plan, still_for_s=still_for_s, records=records, progress=progress)
     while True:
         judged = watch.look(again=until_copied)
         heard(judged)
-        if judged.state is CutoverState.COPIED or (watch.logs.is_over and not until_copied):
+        if judged.state.reaches(goal) or (watch.logs.is_over and not until_copied):
             return judged
         left_s = still_for_s - watch.logs.least_still_ms / 1000
-        time.sleep(min(every_s, left_s) if left_s > 0 else every_s)
+        wait(min(every_s, left_s) if left_s > 0 else every_s)
 
 
 class _CutoverWatch:
@@ -101,15 +109,15 @@ class _CutoverWatch:
         self,
         migration: Migration,
         topics: tuple[str, ...],
-        plan: tuple[Plan, str] | None,
+        plan: tuple[Plan, str | None] | None,
         *,
         still_for_s: float,
         records: bool,
         progress: Progress,
     ) -> None:
-        if still_for_s < LEAST_STILL_S:
+        if 1000 * still_for_s < MIN_STILL_FOR_MS:
             raise UsageError(
-                f"cutover: expected at least {LEAST_STILL_S:g} s for which the logs stand still, found "
+                f"cutover: expected at least {MIN_STILL_FOR_MS / 1000:g} s for which the logs stand still, found "
                 f"{still_for_s:g} s. Nothing was read.",
                 fix="Give the longest pause that a producer makes, as in --still-for 60s.",
             )

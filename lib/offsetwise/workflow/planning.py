@@ -33,6 +33,7 @@ from offsetwise.plan.settings import settings_of
 from offsetwise.plan.sinks.settled import draft_settling
 from offsetwise.plan.sinks.settling import ends_of, moved
 from offsetwise.plan.target import TargetRole, groups_of, target_type
+from offsetwise.ports.stream import spec_of
 from offsetwise.position import offset_or_none
 from offsetwise.progress import Progress, unheard
 from offsetwise.streams.reader import offsets_for_times, read_cluster, timestamps_at
@@ -141,6 +142,7 @@ def _drafted(
 ) -> Plan:
     settling = None
     check_request(request)
+    _check_cutover(migration, request)
     if request.mark_settled or ends_of(request.targets):
         found = request.sink or sink_of(migration, request, comparison, snapshot=sink, progress=progress)
         request = replace(request, sink=found)
@@ -164,6 +166,20 @@ def _drafted(
                 request = replace(request, sink=sink_of(migration, request, comparison, progress=progress))
     plan = draft_plan(comparison, migration, request, drafted_at=drafted_at, settling=settling)
     return replace(plan, from_files=True) if comparison.from_files else plan
+
+
+def _check_cutover(migration: Migration, request: DraftRequest) -> None:
+    """Refuse to require something of old logs that nobody can watch."""
+    stream = spec_of(migration.source.stream)
+    if request.cutover is None or stream.ends_watched:
+        return
+    required = " and ".join(request.cutover.states)
+    raise PlanError(
+        f"The plan: expected an old cluster whose logs have ends that can be watched, to require that they are "
+        f"{required}; found one of {stream.label}. Nothing was drafted.",
+        fix="Leave --require out. Before the plan is applied, stop the producers and compare: the lag of the job on "
+        "the old stream says what it has not read.",
+    )
 
 
 def _tables(migration: Migration, request: DraftRequest, comparison: Comparison) -> Iterator[TableBefore]:

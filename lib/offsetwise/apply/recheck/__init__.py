@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from offsetwise.apply.readers import Readers
+from offsetwise.apply.recheck.cutover import cutover_again
 from offsetwise.apply.recheck.proofs import RecheckResult, proofs_again
 from offsetwise.apply.recheck.several import several_again
 from offsetwise.errors import ApplyError, OffsetwiseError, StalePlanError
@@ -47,7 +48,8 @@ def recheck(plan: Plan, readers: Readers, *, begun: Collection[Target] = ()) -> 
             their writers do that, by the journal.
 
     Returns:
-        What does not hold, or cannot be read; and where nothing differs, every record that was read again.
+        What does not hold, or cannot be read; and where nothing differs, every record that was read again, and whether
+        the cutover has come as far as the plan requires.
 
     Raises:
         ClusterError: A cluster gave no answer.
@@ -72,6 +74,9 @@ def recheck(plan: Plan, readers: Readers, *, begun: Collection[Target] = ()) -> 
         # Other logs than the reviewed ones would make every record differ and hide what is really wrong.
         made += proofs_again(plan, readers, {Cluster.OLD: old.partitions(), Cluster.NEW: new.partitions()})
         made += several_again(plan, readers, _as_stated if checkpoint is None else checkpoint.details.processed)
+        # An unproven position may be accepted by those who approve; nobody waits for anything else that is wrong.
+        if all(each.outcome is Outcome.PASSED or each.unproven is not None for each in made):
+            made += cutover_again(plan, readers)
     return tuple(made)
 
 
@@ -88,6 +93,12 @@ def require(digest: str, held: Sequence[RecheckResult]) -> None:
     """
     failed = [each for each in held if each.outcome is Outcome.FAILED]
     unknown = [each for each in held if each.outcome is Outcome.UNKNOWN]
+    if failed and all(each.cutover for each in failed):
+        raise StalePlanError(
+            f"Plan {digest[:12]}: {_some(failed)} Nothing was written.",
+            fix="Stop every producer of its topics, wait until `offsetwise cutover -m FILE --plan PLAN --watch` ends, "
+            "then give the same command again.",
+        )
     if failed:
         stop = all(each.stoppable for each in failed)
         raise StalePlanError(

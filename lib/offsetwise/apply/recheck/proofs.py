@@ -50,6 +50,8 @@ class RecheckResult:
     """Whether it is somebody at work, so that stopping them is enough."""
     unproven: TopicPartition | None = None
     """The position, named as on the old cluster, whose proof cannot be made again: a record of it is gone."""
+    cutover: bool = False
+    """Whether it is what the plan requires of the cutover, which may hold later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from offsetwise.console import answers, board
 from offsetwise.console.answers import Answers, Question
 from offsetwise.console.plan import decisions, settling, sinks, strategy, submission
 from offsetwise.console.plan.checklist import FRESH, checks, left_open, met
-from offsetwise.console.plan.panel import bar
+from offsetwise.console.plan.panel import bar, cutover_fields
 from offsetwise.console.plan.panel.position_words import in_one_line
 from offsetwise.console.plan.work import Drafted, Frozen, Work, begun_with, drafted
 from offsetwise.console.reader import Offered, Reader
@@ -103,7 +103,7 @@ def _draft(here: Answers, migration: Offered, frozen: Frozen, seat: board.Seat |
     chosen = strategy.choose(strategies, comparison)
     if not chosen.targets:
         return
-    request = _request(chosen.targets, work, seat, by)
+    request = _request(chosen.targets, work, seat, by, watched=migration.ends_watched)
     found, marking = sinks.ask(here, migration, frozen, chosen.targets)
     if request is None:
         return
@@ -126,7 +126,9 @@ def _draft(here: Answers, migration: Offered, frozen: Frozen, seat: board.Seat |
             submission.draw(seat, work, plan, sheet, checks=checks, job=frozen.subject.name)
 
 
-def _request(targets: Sequence[Target], work: Work, seat: board.Seat | None, by: str | None) -> DraftRequest | None:
+def _request(
+    targets: Sequence[Target], work: Work, seat: board.Seat | None, by: str | None, *, watched: bool
+) -> DraftRequest | None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         cutover = st.text_input(
             terms.said("When the job is to start on the new cluster"),
@@ -135,6 +137,7 @@ def _request(targets: Sequence[Target], work: Work, seat: board.Seat | None, by:
             max_chars=40,
             width=360,
         ).strip()
+        required = cutover_fields.ask() if watched else None
         rewound = st.checkbox("The sink is taken back with the job", key=_SINK)
     try:
         cutover_ms = options.time_ms(cutover, "The start") if cutover else None
@@ -152,6 +155,7 @@ def _request(targets: Sequence[Target], work: Work, seat: board.Seat | None, by:
         unset=Unset.LEAVE if work.leaves_unset else None,
         sink_rewound=rewound,
         cutover_ms=cutover_ms,
+        cutover=required,
     )
 
 
@@ -212,6 +216,7 @@ def _begin(frozen: Frozen, who: str, sheet: Sheet) -> None:
     if group is not None:
         st.session_state["group"] = group
     st.session_state[_SINK] = sheet.plan.job.sink_rewound is True
+    cutover_fields.begin(sheet.plan.requirements.cutover)
     st.session_state[sinks.MARK] = bool(sheet.plan.marks)
 
 

@@ -26,6 +26,7 @@ from offsetwise.review.access import Role
 from offsetwise.review.sheet import Sheet
 from offsetwise.store.review_rows import State
 from offsetwise.wording import at_most, many, number
+from offsetwise.wording.cutover import required
 from offsetwise.wording.verdicts import Tone
 
 _BESIDE: Final = (5, 3)
@@ -187,6 +188,9 @@ def _job(sheet: Sheet, shown: positions.Shown) -> None:
         st.markdown(f"**Now at {markdown(target_type(at.target.kind).named(at.target))}:** {markdown(at.told)}.")
     if plan.settings:
         st.markdown(f"**Set:** {markdown(', '.join('='.join(each) for each in plan.settings))}.")
+    if plan.requirements.cutover is not None:
+        told = f"{required(plan.requirements.cutover)}. `apply` watches them, and refuses else"
+        st.markdown(f"**Required before it is applied:** {terms.said(told)}.")
     if plan.positions:
         st.markdown(f"**Started unedited instead:** {markdown(plan.prediction.told)}")
 

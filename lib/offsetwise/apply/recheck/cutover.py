@@ -1,0 +1,64 @@
+"""What a plan requires of the cutover, looked at when it is applied: do the old logs stand still, and are they copied?
+
+Looking takes as long as the logs have to stand still. It comes last, so that as little time as possible passes between
+it and what is written; a producer that starts again behind it is not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from offsetwise.apply.recheck.proofs import RecheckResult
+from offsetwise.model import Cutover, CutoverPartition, Outcome, Plan
+from offsetwise.wording import many
+from offsetwise.wording.cutover import STATE, producers, required
+
+
+class CutoverReader(Protocol):
+    """What watches the old logs."""
+
+    def cutover(self, plan: Plan) -> Cutover:
+        """Watch the old logs of a plan's topics; see `apply.readers.Readers`."""
+
+
+def cutover_again(plan: Plan, reader: CutoverReader) -> Iterator[RecheckResult]:
+    """Watch the old logs where the plan requires something of them, and yield what was found; else nothing.
+
+    Commits of the plan's group that came meanwhile are another position than was reviewed.
+
+    Raises:
+        ClusterError: A cluster gave no answer.
+        SparkError: Records cannot be read.
+    """
+    requirement = plan.requirements.cutover
+    if requirement is None:
+        return
+    found = reader.cutover(plan)
+    for late in found.late_commits:
+        before = "nothing" if late.planned is None else f"{late.planned:,}"
+        told = (
+            f"{late.topic_partition}: the group has committed {late.committed:,} on the old cluster; when the plan was "
+            f"drafted, {before}."
+        )
+        yield RecheckResult(outcome=Outcome.FAILED, told=told, topic=late.topic, partition=late.partition)
+    if found.state.reaches(requirement.goal):
+        told = f"As the plan requires, {required(requirement)}."
+        yield RecheckResult(outcome=Outcome.PASSED, told=told, cutover=True)
+    else:
+        yield _unmet(found, f"The plan requires that {required(requirement)}")
+
+
+def _unmet(found: Cutover, requires: str) -> RecheckResult:
+    """Return what does not hold, with the evidence of the partition furthest behind."""
+    behind = [row for row in found.partitions if row.state is found.state]
+    worst = max(behind, key=lambda row: (row.grown, row.end is None))
+    outcome = Outcome.UNKNOWN if worst.end is None else Outcome.FAILED
+    more = f" {many(len(behind) - 1, 'more partition')} came no further." if len(behind) > 1 else ""
+    told = f"{requires}, but {_evidence(worst)}{more}"
+    return RecheckResult(outcome=outcome, told=told, topic=worst.topic, partition=worst.partition, cutover=True)
+
+
+def _evidence(row: CutoverPartition) -> str:
+    who = f" Its leader remembers {producers(row)}." if row.grown and row.writers else ""
+    return f"{row.topic_partition} is {STATE[row.state].word}. {row.told}{who}"
