@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from offsetwise import workflow
@@ -42,6 +43,7 @@ from offsetwise.plan.strategies import Strategy, judge_strategies
 from offsetwise.progress import Progress
 from offsetwise.streams.access import Permissions, Step
 from offsetwise.watch.background import Sampling
+from offsetwise.watch.cutovers import WatchedCutover
 from offsetwise.workflow.repairing import FittingRepair, fitting_repairs
 from tests.console import builders
 
@@ -97,6 +99,8 @@ class ValueReader(Reader):
         self.samples: Archive | Exception = Recording(())
         """What was sampled, of the migration `orders-to-new`; an exception is a store that cannot be used."""
         self.sampler: Sampling | None = None
+        self.watched: WatchedCutover | None = None
+        """What watching the old logs has shown."""
         self.spark = SparkNow(warmth=Warmth.WARM)
         self.warmed: list[str] = []
         """The migrations of the pages at each look; Spark is started at the first one."""
@@ -276,6 +280,18 @@ class ValueReader(Reader):
 
     def stop_sampling(self, migration: str) -> None:
         self.calls[f"stop sampling {migration}"] += 1
+
+    def cutover(self, migration: str) -> WatchedCutover | None:  # noqa: ARG002 - the reader's
+        return self.watched
+
+    def watch_cutover(self, migration: str, still_for_s: float) -> None:
+        self.calls[f"watch the cutover of {migration} for {still_for_s:g} s"] += 1
+        self.watched = WatchedCutover(still_for_s=still_for_s, started_at=datetime.now(UTC))
+
+    def stop_cutover(self, migration: str) -> None:
+        self.calls[f"stop watching the cutover of {migration}"] += 1
+        if self.watched is not None:
+            self.watched = replace(self.watched, running=False)
 
     def observed(self, migration: str, subject: Subject, comparison: Comparison) -> Comparison | None:  # noqa: ARG002 - the reader's
         self.calls["observed"] += 1

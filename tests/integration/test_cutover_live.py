@@ -6,8 +6,8 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from confluent_kafka.admin import AdminClient
 import offsetwise as ow
 from offsetwise.lab import Lab
 from offsetwise.model import Cluster, Cutover, CutoverState
+from offsetwise.watch.cutovers import BackgroundCutovers, WatchedCutover
 from tests.commands import call
 from tests.integration.groups import Job, commit
 from tests.integration.relay import Request, relayed
@@ -318,3 +319,49 @@ def test_a_plan_that_requires_copies_is_refused_until_the_mirror_has_brought_the
     (of_cutover,) = (each for each in tried.answered()["held"] if each["cutover"])
     assert (of_cutover["outcome"], of_cutover["topic"]) == ("passed", None)
     assert applied.code == 0, applied.err
+
+
+def test_the_console_watches_until_somebody_stops_it_or_all_is_copied(lab: Lab, tmp_path: Path) -> None:
+    both(lab, "cut-console", old=30, new=20)
+    commit(lab.old_bootstrap, "cut-console", {"cut-console": 20})
+    path = migration(tmp_path, lab.old_bootstrap, lab.new_bootstrap, groups=["cut-console"])
+    of = ow.Migration.load(path).settings
+    watches = BackgroundCutovers(nullcontext)
+
+    assert watches.watched("cut") is None
+    watches.start("cut", of, STILL_S)
+    behind = until(watches, lambda seen: seen.newest is not None and seen.newest.state is CutoverState.FROZEN)
+    watches.stop("cut")
+    stopped = until(watches, lambda seen: not seen.running)
+    produce(lab.new_bootstrap, {"cut-console": copies(20, 30)})
+    watches.start("cut", of, STILL_S)
+    copied = until(watches, lambda seen: not seen.running)
+    watches.close()
+
+    assert behind.newest is not None
+    assert "has no copy on the new log" in behind.newest.partitions[0].told
+    assert stopped.error is None
+    assert copied.newest is not None
+    assert copied.newest.state is CutoverState.COPIED
+    assert copied.error is None
+
+
+def test_a_watch_that_fails_says_why(lab: Lab, tmp_path: Path) -> None:
+    path = migration(tmp_path, lab.old_bootstrap, lab.new_bootstrap)
+    watches = BackgroundCutovers(nullcontext)
+
+    watches.start("cut", ow.Migration.load(path).settings, STILL_S)
+    failed = until(watches, lambda seen: not seen.running)
+
+    assert "expected topics to watch" in str(failed.error)
+
+
+def until(watches: BackgroundCutovers, reached: Callable[[WatchedCutover], bool]) -> WatchedCutover:
+    """Wait until a watch has come so far."""
+    end = time.monotonic() + 180
+    while time.monotonic() < end:
+        seen = watches.watched("cut")
+        if seen is not None and reached(seen):
+            return seen
+        time.sleep(0.1)
+    raise AssertionError(f"it never came so far: {watches.watched('cut')}")

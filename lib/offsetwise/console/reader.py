@@ -39,6 +39,7 @@ from offsetwise.streams.access import Permissions, Step
 from offsetwise.transactions.report import SinkTransactions
 from offsetwise.transactions.snapshot import SinkSnapshot
 from offsetwise.watch.background import BackgroundSamplers, Sampling
+from offsetwise.watch.cutovers import BackgroundCutovers, WatchedCutover
 from offsetwise.watch.recording import recorded_lag
 from offsetwise.watch.sampler import Keeper
 from offsetwise.workflow.repairing import FittingRepair
@@ -78,6 +79,7 @@ class Reader:
         self._recordings: dict[str, Archive] = {}
         self._observations = Observations()
         self._spark = WarmSpark()
+        self._cutovers = BackgroundCutovers(self._spark.in_use)
 
     def offered(self) -> tuple[Offered, ...]:
         """Give the samples and the migrations of the files."""
@@ -262,6 +264,19 @@ class Reader:
     def stop_sampling(self, migration: str) -> None:
         """Stop sampling it."""
         self._samplers.stop(migration)
+
+    def cutover(self, migration: str) -> WatchedCutover | None:
+        """Return what was seen of a migration's old logs; None where nobody asked to watch them."""
+        return self._cutovers.watched(migration)
+
+    def watch_cutover(self, migration: str, still_for_s: float) -> None:
+        """Watch a migration's old logs from this process. A bundled sample has no clusters to watch."""
+        if migration not in self._samples:
+            self._cutovers.start(migration, self._migrations[migration], still_for_s)
+
+    def stop_cutover(self, migration: str) -> None:
+        """Look no more."""
+        self._cutovers.stop(migration)
 
     def observed(self, migration: str, subject: Subject, comparison: Comparison) -> Comparison | None:
         """Give a comparison with the clusters as it read them."""
