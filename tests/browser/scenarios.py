@@ -6,6 +6,7 @@ import json
 import tempfile
 import threading
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from offsetwise.console.reader import Reader
@@ -14,13 +15,17 @@ from offsetwise.fleet import assemble
 from offsetwise.lag.archive import Recording
 from offsetwise.model import Cluster, Comparison, LagPart, LagSample, LogRange, MissingPart, Subject
 from offsetwise.progress import Progress
+from offsetwise.watch.cutovers import WatchedCutover
 from tests import lag_samples
 from tests.clusters.values import group, log, new, old, topic
 from tests.console import builders, clusters_of_tests, fleets
 from tests.console.readers import ValueReader
 from tests.console.test_checkpoint_page import two_partitions, write
+from tests.cutovers import DRAINING, GROWING, OPEN_TRANSACTION, STILL, seen
 
 SLOW_S = 6
+LONG_S = 900
+"""From here on, logs never stand still for long enough."""
 STALLED_S = 20
 PARTITIONS = 10_000
 PER_TOPIC = 20
@@ -34,6 +39,28 @@ DENIED = ClusterAuthError(
     "Cluster 'new': expected to be allowed to Describe topic 'orders', the broker refused.",
     fix="Grant the user Describe and Read on the topic, then try again.",
 )
+
+
+class _Watched(ValueReader):
+    """Old logs that somebody writes to; they stand still and are copied some seconds after they are watched.
+
+    Where they have to stand still for long, somebody goes on writing.
+    """
+
+    def cutover(self, migration: str) -> WatchedCutover | None:
+        watched = super().cutover(migration)
+        if watched is None or not watched.running:
+            return watched
+        now = datetime.now(UTC)
+        copied = watched.still_for_s < LONG_S and (now - watched.started_at).total_seconds() > SLOW_S
+        others = [STILL] * 6
+        newest = (
+            seen([STILL, STILL, *others], copied=[True] * 8)
+            if copied
+            else seen([GROWING, DRAINING, OPEN_TRANSACTION, *others], copied=[False] * 3 + [True] * 6)
+        )
+        self.watched = replace(watched, newest=newest, looked_at=now, running=not copied)
+        return self.watched
 
 
 class Slow(threading.Event):
@@ -87,6 +114,8 @@ def reader(scenario: str) -> Reader:
             beyond = 9_007_199_254_740_993
             ends = (beyond - 50, beyond + 50)
             return _over(builders.comparison((builders.partition(old=beyond, new=950, old_log=ends), rows[1])))
+        case "cutover":
+            return _Watched(live=builders.comparison(migration="orders-to-new"))
         case "empty":
             return _empty()
         case "down":

@@ -73,9 +73,8 @@ def cutover(
         plan: A plan and its digest: its topics are watched, and the commits of its group compared.
         still_for_s: How long a log has to stand still, in seconds; None for what the plan requires, or 60.
         every_s: Seconds between looks.
-        until_copied: Whether to go on until every record is on the new cluster; or, of a plan that requires no more
-            than that, until all logs stand still. Else it is over as soon as a log is seen to grow, or once all have
-            stood still for the stated time.
+        until_copied: Whether to go on until every record is on the new cluster, or what the plan requires holds. Else
+            it is over as soon as a log is seen to grow, or once all have stood still for the stated time.
         records: Whether to look for the copies, with Spark, once all logs stand still. Without, nothing is COPIED.
         heard: Told what is known after each look.
         progress: Told each step.
@@ -87,19 +86,12 @@ def cutover(
         SparkError: Spark cannot read the records.
         UsageError: The time is shorter than two looks show.
     """
-    required = None if plan is None else plan[0].requirements.cutover
-    goal = CutoverState.COPIED if required is None else required.goal
-    if still_for_s is None:
-        still_for_s = STILL_FOR_S if required is None else required.still_for_ms / 1000
-    records = records and goal is CutoverState.COPIED
     watch = _CutoverWatch(migration, topics, plan, still_for_s=still_for_s, records=records, progress=progress)
     while True:
-        judged = watch.look(again=until_copied)
-        heard(judged)
-        if judged.state.reaches(goal) or (watch.logs.is_over and not until_copied):
+        heard(judged := watch.look(again=until_copied))
+        if judged.state.reaches(watch.goal) or (watch.logs.is_over and not until_copied):
             return judged
-        left_s = still_for_s - watch.logs.least_still_ms / 1000
-        wait(min(every_s, left_s) if left_s > 0 else every_s)
+        wait(watch.pause_s(every_s))
 
 
 class _CutoverWatch:
@@ -111,10 +103,13 @@ class _CutoverWatch:
         topics: tuple[str, ...],
         plan: tuple[Plan, str | None] | None,
         *,
-        still_for_s: float,
+        still_for_s: float | None,
         records: bool,
         progress: Progress,
     ) -> None:
+        required = None if plan is None else plan[0].requirements.cutover
+        if still_for_s is None:
+            still_for_s = STILL_FOR_S if required is None else required.still_for_ms / 1000
         if 1000 * still_for_s < MIN_STILL_FOR_MS:
             raise UsageError(
                 f"cutover: expected at least {MIN_STILL_FOR_MS / 1000:g} s for which the logs stand still, found "
@@ -124,9 +119,10 @@ class _CutoverWatch:
         self.migration = migration
         self.plan = None if plan is None else plan[0]
         self.digest = None if plan is None else plan[1]
+        self.goal = CutoverState.COPIED if required is None else required.goal
         self.topics = topics or _topics_of(migration, self.plan)
         self.logs = LogWatch(still_for_ms=round(still_for_s * 1000))
-        self.records = records
+        self.records = records and self.goal is CutoverState.COPIED
         self.progress = progress
         self.began_at = time_of(datetime.now(UTC))
         self.new = ClusterRef(name=migration.target.name, cluster_id=None, taken_at=self.began_at)
@@ -170,6 +166,11 @@ class _CutoverWatch:
             findings=findings_of(rows, None if needs is None else needs.group, late),
             problems=self.problems,
         )
+
+    def pause_s(self, every_s: float) -> float:
+        """Return how long to wait before the next look: no longer than until all have stood still long enough."""
+        left_s = (self.logs.still_for_ms - self.logs.least_still_ms) / 1000
+        return min(every_s, left_s) if left_s > 0 else every_s
 
     def _look_at_logs(self) -> None:
         began_ms = time.monotonic_ns() // 1_000_000
