@@ -216,7 +216,7 @@ def read_object(text: str | bytes, *, subject: str, most: int | None = None) -> 
     except ValueError as error:
         raise _not_ours(subject, str(error)) from error
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    if (half := strict_json.half_of_a_pair(data, body)) is not None:
+    if strict_json.HALF_ESCAPED.search(data) and (half := strict_json.half_of_a_pair(body)) is not None:
         raise _not_ours(subject, f"a text in it has half of a character, U+{ord(half):04X}")
     return body
 
@@ -382,15 +382,10 @@ def _by_line(body: dict[str, Any]) -> str:
 
 
 def _header(kind: str, body: dict[str, Any]) -> dict[str, str]:
-    return {"format": f"offsetwise/{kind}", "format_version": _version(body) if kind == "plan" else FORMAT_VERSION}
-
-
-def _version(plan: dict[str, Any]) -> str:
-    """Return the lowest version that has all keys of a plan."""
-    if "cutover" in plan["requirements"]:
-        return PLAN_VERSION
-    parts = (plan, plan["requirements"], *plan["positions"], *_proofs(plan))
-    return "1.1" if any(key in part for part in parts for key in _KEYS_OF_1_1) else FORMAT_VERSION
+    parts = (body, body["requirements"], *body["positions"], *_proofs(body)) if kind == "plan" else ()
+    version = "1.1" if any(key in part for part in parts for key in _KEYS_OF_1_1) else FORMAT_VERSION
+    newest = kind == "plan" and "cutover" in body["requirements"]
+    return {"format": f"offsetwise/{kind}", "format_version": PLAN_VERSION if newest else version}
 
 
 def _not_ours(subject: str, what: str) -> FileError:

@@ -20,7 +20,8 @@ MAX_TEXT_BYTES: Final = 96 * 1024 * 1024
 """Of the text as Python holds it: one, two or four bytes for each character, as the widest one needs."""
 HALF: Final = re.compile("[\ud800-\udfff]")
 """Half of a character that UTF-16 writes as a pair; UTF-8 has none."""
-_HALF_ESCAPED: Final = re.compile(rb"\\u[dD][89a-fA-F]")
+HALF_ESCAPED: Final = re.compile(rb"\\u[dD][89a-fA-F]")
+"""The same as JSON escapes it."""
 _CHUNK_BYTES: Final = 1024 * 1024
 _BUT_MARKS: Final = bytes(set(range(256)) - set(b'"[]{},'))
 _BUT_BRACKETS: Final = b'",'
@@ -127,18 +128,12 @@ def _int64(text: str) -> int:
     return int(text)
 
 
-def half_of_a_pair(data: bytes, value: Any) -> str | None:
+def half_of_a_pair(value: Any) -> str | None:
     """Return the first half of a UTF-16 pair without its other half in the texts of a value; None where there is none.
 
-    Args:
-        data: What the value was parsed from.
-        value: As parsed. Bytes of a file's name (U+DC80 to U+DCFF) are no half.
+    Bytes of a file's name (U+DC80 to U+DCFF) are no half.
     """
-    return _half_of_a_pair(value) if _HALF_ESCAPED.search(data) else None
-
-
-def _half_of_a_pair(value: Any) -> str | None:
     if isinstance(value, str):
         return next((half for half in HALF.findall(value) if not "\udc80" <= half <= "\udcff"), None)
     inner = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return next(filter(None, map(_half_of_a_pair, inner)), None)
+    return next(filter(None, map(half_of_a_pair, inner)), None)

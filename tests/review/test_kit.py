@@ -25,7 +25,7 @@ from offsetwise.bundled import Bundled
 from offsetwise.config import load_migration
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.errors import PlanError
-from offsetwise.model import Cluster, Override, Plan, Target
+from offsetwise.model import Cluster, CutoverRequirement, Override, Plan, Target
 from offsetwise.plan.request import DraftRequest
 from offsetwise.position import offset_of
 from offsetwise.review.access import Role
@@ -36,6 +36,7 @@ from offsetwise.review.people import recorded
 from offsetwise.store.store import open_store
 from tests.apply.plans import tree_hash
 from tests.apply.worlds import Groups, World, writers_of
+from tests.approval.signed import PLAN
 from tests.commands import call
 from tests.console.boards import now
 from tests.engines.flink.files import positions
@@ -232,3 +233,16 @@ def test_commands_of_kafkas_tool_have_host_and_group_filled_in() -> None:
         "kafka-consumer-groups --bootstrap-server new.example:9092 --group 'orders etl' --reset-offsets "
         "--from-file plan.groups.csv --dry-run"
     )
+
+
+def test_the_readme_says_what_the_plan_requires_of_the_old_logs_and_how_to_watch_them(scene: Scene) -> None:
+    required = CutoverRequirement(states=("frozen", "copied"), still_for_ms=60_000)
+    saved = scene.submitted(requirements=replace(PLAN.requirements, cutover=required))
+    scene.approve(RITA, saved)
+    text = unpacked(scene.board.kit(ADA, saved.plan, HERE))["README.md"].decode()
+    assert (
+        "The plan requires that the logs of its topics on the old cluster have stood still for 1 min, and every record "
+        "of them is on the new cluster. `apply` watches them for that time, and refuses else."
+    ) in text
+    name = f"plan-{saved.digest[:8]}.json"
+    assert commands(text)[-1] == f"offsetwise cutover --migration migration.yaml --plan {name} --watch"

@@ -18,6 +18,7 @@ from offsetwise.model import (
     Checkpoint,
     CheckpointSource,
     Comparison,
+    CutoverRequirement,
     Exactness,
     Finding,
     OpenPartition,
@@ -234,14 +235,16 @@ def reconciliation(out: Console, made: Reconciliation) -> None:
 
 def plan(out: Console, made: Plan) -> None:
     """Show a plan: what it writes, what it costs, and whether the job may start."""
+    from offsetwise.plan.target import target_type
+
     total, terms = made.totals, terms_of(made.positions)
-    targets = ", ".join(str(target) for target in made.targets)
     counted = (
         (made.positions and in_words(many(total.partitions, "partition"), terms)),
         (made.transactions and many(len(made.transactions), "transaction")),
     )
     count = ", ".join(each for each in counted if each)
-    out.print(f"[bold]{safe(made.strategy)}[/] to {safe(targets)}{f': {count}' if count else ''}", soft_wrap=True)
+    targets = safe(", ".join(map(str, made.targets)))
+    out.print(f"[bold]{safe(made.strategy)}[/] to {targets}{f': {count}' if count else ''}", soft_wrap=True)
     if made.positions:
         unknown = f", unknown for {total.uncounted:,}" if total.uncounted else ""
         out.print(
@@ -249,8 +252,18 @@ def plan(out: Console, made: Plan) -> None:
             f"{total.overridden:,} decided by people",
             soft_wrap=True,
         )
-    for name, text in _of_plan(made):
-        out.print(f"{safe(name)}: {safe(text)}", soft_wrap=True)
+    for name, told in (("keeps", made.keeps), ("gives up", made.gives_up), *_required(made.requirements.cutover)):
+        if told:
+            out.print(f"{name}: {safe('; '.join(told))}", soft_wrap=True)
+    for cost in () if made.repair is None else made.repair.costs:
+        out.print(f"costs: {safe(cost)}", soft_wrap=True)
+    for target in made.targets:
+        if (created := target_type(target.kind).creates(made, target)) is not None:
+            out.print(f"creates: {safe(created)}", soft_wrap=True)
+    for at in made.requirements.targets:
+        out.print(f"now at {safe(target_type(at.target.kind).named(at.target))}: {safe(at.told)}", soft_wrap=True)
+    if made.settings:
+        out.print(f"set: {safe(', '.join('='.join(each) for each in made.settings))}", soft_wrap=True)
     out.print(f"unedited: {safe(made.prediction.effect)}. {safe(made.prediction.told)}", soft_wrap=True)
     for each in made.marks[:_MARKS]:
         name = f"{safe(each.transactional_id)} (producer {each.producer_id}, epoch {each.epoch})"
@@ -262,23 +275,9 @@ def plan(out: Console, made: Plan) -> None:
     transactions(out, made)
 
 
-def _of_plan(made: Plan) -> Iterator[tuple[str, str]]:
-    """Yield what a plan keeps, costs, creates and requires, each with its name."""
-    from offsetwise.plan.target import target_type
-
-    for name, told in (("keeps", made.keeps), ("gives up", made.gives_up)):
-        if told:
-            yield name, "; ".join(told)
-    yield from (("costs", cost) for cost in (() if made.repair is None else made.repair.costs))
-    for target in made.targets:
-        if (created := target_type(target.kind).creates(made, target)) is not None:
-            yield "creates", created
-    for at in made.requirements.targets:
-        yield f"now at {target_type(at.target.kind).named(at.target)}", at.told
-    if made.settings:
-        yield "set", ", ".join("=".join(each) for each in made.settings)
-    if made.requirements.cutover is not None:
-        yield "required before it is applied", required(made.requirements.cutover)
+def _required(cutover: CutoverRequirement | None) -> Iterator[tuple[str, tuple[str, ...]]]:
+    if cutover is not None:
+        yield "required before it is applied", (required(cutover),)
 
 
 def transactions(out: Console, made: Plan) -> None:

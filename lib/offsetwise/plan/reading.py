@@ -12,8 +12,10 @@ from offsetwise.model import (
     CUTOVER_CONDITIONS,
     MAX_PARTITIONS,
     AnyPosition,
+    CutoverRequirement,
     Plan,
     PlannedPosition,
+    Requirements,
 )
 from offsetwise.plan.draft import totals_of
 from offsetwise.plan.repair.kinds import KINDS, RepairSettings
@@ -48,7 +50,7 @@ def read_plan(data: bytes, *, subject: str) -> Plan:
             parts contradict each other: it was not written by `offsetwise draft`.
     """
     plan: Plan = files.load(data, "plan", subject=subject)
-    unknown = next(_unknown(plan), None)
+    unknown = next(_unknown(plan.requirements), None)
     if unknown is not None:
         expected, found = unknown
         raise PlanError(
@@ -65,9 +67,9 @@ def read_plan(data: bytes, *, subject: str) -> Plan:
     return plan
 
 
-def _unknown(plan: Plan) -> Iterator[tuple[str, str]]:
+def _unknown(requirements: Requirements) -> Iterator[tuple[str, str]]:
     """Yield what a later release may have written: what is expected in its place, and what was found."""
-    required, cutover = plan.requirements.checkpoint, plan.requirements.cutover
+    required, cutover = requirements.checkpoint, requirements.cutover
     if required is not None and required.engine not in {each.name for each in engines()}:
         yield f"the plan of a checkpoint of {labels()}", f"one of {required.engine[:80]!r}"
     for state in () if cutover is None else cutover.states:
@@ -99,7 +101,7 @@ def contradictions(plan: Plan) -> Iterator[str]:
         seen.add(key)
         yield from _position(one)
     yield from _left_unset(plan)
-    yield from _of_cutover(plan)
+    yield from _of_cutover(plan.requirements.cutover, moves=any(one.old_offset is not None for one in plan.positions))
     if plan.totals != totals_of(plan.positions):
         yield "its totals are not the sums of its positions"
 
@@ -117,13 +119,12 @@ def _left_unset(plan: Plan) -> Iterator[str]:
         known.add(unset.topic_partition)
 
 
-def _of_cutover(plan: Plan) -> Iterator[str]:
-    required = plan.requirements.cutover
+def _of_cutover(required: CutoverRequirement | None, *, moves: bool) -> Iterator[str]:
     if required is None:
         return
     if required.objection is not None:
         yield f"where {required.objection[0]} is expected, it has {required.objection[1]}"
-    if all(one.old_offset is None for one in plan.positions):
+    if not moves:
         yield "it requires that the old logs stand still, and has no position there"
 
 

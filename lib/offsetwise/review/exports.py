@@ -19,7 +19,7 @@ from offsetwise.approval.envelope import ApprovalFile, Statement, stated_in
 from offsetwise.config import Migration
 from offsetwise.errors import PlanError
 from offsetwise.lookalikes import marked
-from offsetwise.model import Plan
+from offsetwise.model import CutoverRequirement, Plan
 from offsetwise.plan.exports import consumer_groups_csv, starting_form
 from offsetwise.plan.target import Where, target_type
 from offsetwise.review.sheet import SheetMark
@@ -276,7 +276,7 @@ def readme(
         ("3. Apply", execute),
         ("4. Verify, before the job starts and after it", verify),
         ("To take it back, until the job has written anything", rollback),
-        *_watched(plan, f"plan-{digest[:8]}.json"),
+        *_watched(needs.cutover, f"plan-{digest[:8]}.json"),
     )
     told = "\n\n".join(f"## {title}\n\n```sh\n{command}\n```" for title, command in steps)
     place = "\n`DIR` is a folder that does not exist yet, below a write root of the migration file.\n"
@@ -286,19 +286,18 @@ def readme(
         f"{_cluster(needs.new.name, needs.new.cluster_id)}. Digest `{digest}`.\n\nApproved by\n\n{by}\n\n"
         "Stop the job first. Run the commands in the folder of this file. `migration.yaml` is your migration file: it "
         "names the clusters, and the keys that `apply` believes.\n"
-        f"{place if output == 'DIR' else ''}{_required(plan)}\n{told}\n\n{_positions(plan)}"
+        f"{place if output == 'DIR' else ''}{_required(needs.cutover)}\n{told}\n\n{_positions(plan)}"
     )
 
 
-def _required(plan: Plan) -> str:
-    cutover = plan.requirements.cutover
+def _required(cutover: CutoverRequirement | None) -> str:
     if cutover is None:
         return ""
     return f"\nThe plan requires that {required(cutover)}. `apply` watches them for that time, and refuses else.\n"
 
 
-def _watched(plan: Plan, name: str) -> Iterator[tuple[str, str]]:
-    if plan.requirements.cutover is not None:
+def _watched(cutover: CutoverRequirement | None, name: str) -> Iterator[tuple[str, str]]:
+    if cutover is not None:
         yield "To see how far the old logs are", f"offsetwise cutover --migration migration.yaml --plan {name} --watch"
 
 

@@ -31,11 +31,16 @@ def required(requirement: CutoverRequirement) -> str:
     return f"{still}, and every record of them is on the new cluster" if copied else still
 
 
-def producers(row: CutoverPartition) -> str:
-    """Return the ids of those who wrote to a partition, the last to write first, with how many there are."""
-    ids = ", ".join(f"{writer.producer_id:,}" for writer in row.writers[:_NAMED])
+def producer_ids(row: CutoverPartition) -> str:
+    """Return the ids of those who wrote to a partition, the last to write first; empty where nobody is known."""
     more = f" and {len(row.writers) - _NAMED:,} more" if len(row.writers) > _NAMED else ""
-    return f"producer {ids}" if len(row.writers) == 1 else f"producers {ids}{more}, the last to write first"
+    return ", ".join(f"{writer.producer_id:,}" for writer in row.writers[:_NAMED]) + more
+
+
+def producers(row: CutoverPartition) -> str:
+    """Return who wrote to a partition, as a part of a sentence."""
+    ids = producer_ids(row)
+    return f"producer {ids}" if len(row.writers) == 1 else f"producers {ids}, the last to write first"
 
 
 def furthest_behind_first(cutover: Cutover) -> tuple[CutoverPartition, ...]:

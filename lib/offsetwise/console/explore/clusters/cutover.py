@@ -20,21 +20,21 @@ from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.model import Cutover, CutoverPartition, CutoverState
 from offsetwise.watch.cutovers import WatchedCutover
 from offsetwise.wording import clock, duration, many, number, verdicts
-from offsetwise.wording.cutover import STATE, answer, furthest_behind_first, producers
+from offsetwise.wording.cutover import STATE, answer, furthest_behind_first, producer_ids
 
 TITLE: Final = "Cutover"
 EVERY_S: Final = 5
 """How often the card is drawn again while somebody watches; so often the logs are looked at."""
 _TIMES: Final = {"30 s": 30.0, "1 min": 60.0, "5 min": 300.0, "15 min": 900.0}
 _PARTITIONS: Final[Columns[CutoverPartition]] = (
-    Column("topic", lambda row: row.topic, 160, pinned=True),
+    Column("topic", lambda row: row.topic, 110, pinned=True),
     table.partition(lambda row: row.partition, pinned=True),
     Column("state", lambda row: STATE[row.state]),
     Column("old end", lambda row: row.end, help="Where the log on the old cluster ends."),
     Column("grew by", lambda row: row.grown, help="Since the first look."),
     Column("still for", lambda row: row.still_ms, 90, printed=duration, help="For how long looks have found that end."),
-    Column("producers", lambda row: producers(row) if row.writers else "", 150, heading="written by"),
-    Column("moved", lambda row: "" if row.moved_ms is None else clock(row.moved_ms), heading="last seen to grow"),
+    Column("producers", producer_ids, help="Ids that the partition's leader remembers, the last to write first."),
+    Column("moved", lambda row: "" if row.moved_ms is None else clock(row.moved_ms), 180, heading="last seen to grow"),
     Column("why", lambda row: row.told),
 )
 
