@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from typing import Final
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from offsetwise.apply.recheck import recheck
 from offsetwise.apply.recheck.cutover import cutover_again
 from offsetwise.apply.run import apply, dry_run, require_held
+from offsetwise.cli import render_apply
 from offsetwise.errors import ApplyError, StalePlanError
 from offsetwise.exit_codes import exit_code
 from offsetwise.model import (
@@ -194,3 +197,27 @@ def test_it_is_met_only_where_every_look_of_the_time_found_the_same_ends_and_eve
     met = same and known and (required is FROZEN or all(copied[: len(logs)]))
     assert result.cutover
     assert (result.outcome is Outcome.PASSED) == met
+
+
+@pytest.mark.parametrize(
+    ("shown", "told"),
+    [
+        (
+            seen([STILL]),
+            "✓ met As the plan requires, the logs of its topics on the old cluster have stood still",
+        ),
+        (
+            seen([GROWING]),
+            "! not met The plan requires that the logs of its topics on the old cluster",
+        ),
+        (seen([[(100, 100), (None, None)]]), "? unknown The plan requires that the logs of its topics"),
+    ],
+)
+def test_a_dry_run_says_to_a_person_whether_it_is_met(tmp_path: Path, shown: Cutover, told: str) -> None:
+    staged = requiring(tmp_path, FROZEN, shown)
+    out = Console(file=StringIO(), width=200)
+
+    render_apply.dry_run(out, dry_run(staged.order(), staged.tools()))
+
+    assert isinstance(out.file, StringIO)
+    assert told in out.file.getvalue()
