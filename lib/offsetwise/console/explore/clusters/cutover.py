@@ -29,12 +29,23 @@ _TIMES: Final = {"30 s": 30.0, "1 min": 60.0, "5 min": 300.0, "15 min": 900.0}
 _PARTITIONS: Final[Columns[CutoverPartition]] = (
     Column("topic", lambda row: row.topic, 110, pinned=True),
     table.partition(lambda row: row.partition, pinned=True),
-    Column("state", lambda row: STATE[row.state]),
+    Column("state", lambda row: STATE[row.state], 110),
     Column("old end", lambda row: row.end, help="Where the log on the old cluster ends."),
     Column("grew by", lambda row: row.grown, help="Since the first look."),
     Column("still for", lambda row: row.still_ms, 90, printed=duration, help="For how long looks have found that end."),
-    Column("producers", producer_ids, help="Ids that the partition's leader remembers, the last to write first."),
-    Column("moved", lambda row: "" if row.moved_ms is None else clock(row.moved_ms), 180, heading="last seen to grow"),
+    Column(
+        "producers",
+        producer_ids,
+        help="Ids that the partition's leader remembers, the last to write first.",
+        when=lambda rows: any(row.writers for row in rows),
+    ),
+    Column(
+        "moved",
+        lambda row: "" if row.moved_ms is None else clock(row.moved_ms),
+        190,
+        heading="last seen to grow",
+        when=lambda rows: any(row.moved_ms is not None for row in rows),
+    ),
     Column("why", lambda row: row.told),
 )
 
@@ -124,7 +135,7 @@ def _state(watched: WatchedCutover, found: Cutover) -> None:
         ),
     )
     ago = ""
-    if watched.looked_at is not None:
+    if watched.looked_at is not None and watched.running:  # else nothing draws it again
         ago = f", {duration(max(0, int((datetime.now(UTC) - watched.looked_at).total_seconds()) * 1000))} ago"
     now = "" if watched.step is None else f" · now: {markdown(watched.step)}"
     looked = "?" if watched.looked_at is None else clock(watched.looked_at)
