@@ -83,7 +83,7 @@ def test_another_time_than_those_offered_stays_when_a_draft_is_opened_again(kept
 
     assert sheet_of(kept).plan.requirements.cutover == CutoverRequirement(states=("frozen",), still_for_ms=90_000)
     assert reopened.selectbox(key=cutover_fields.STILL).value == 90_000
-    choose(reopened, "may go on")
+    choose(reopened, "may still grow")
     press(reopened, "submit")
     assert sheet_of(kept).plan.requirements.cutover is None
 

@@ -12,7 +12,7 @@ from offsetwise.wording import duration
 
 STATES: Final = "require-states"
 STILL: Final = "require-still"
-_NOTHING: Final = "may go on"
+_NOTHING: Final = "may still grow"
 _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     _NOTHING: (),
     "stand still": ("frozen",),
