@@ -13,8 +13,8 @@ import pytest
 from tools.number_walk import Counts
 
 ROOT: Final = Path(__file__).parent.parent
-FRAMES: Final = 598
-FUNCTIONS: Final = 480
+FRAMES: Final = 596
+FUNCTIONS: Final = 479
 MODULES: Final = 95
 TYPES: Final = 41
 """What is reached. Aimed at are 380 frames, 55 modules and 30 types; these only get smaller."""

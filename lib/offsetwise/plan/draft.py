@@ -326,7 +326,7 @@ def _given_up(settled: _Settled, request: DraftRequest) -> Iterator[str]:
     chosen = sum(position.override is not None for position in positions)
     if chosen:
         yield f"the proof of {chosen:,} position{'s' if chosen > 1 else ''} that people decided"
-    stands = _standing(settled, request)
+    stands = _standing(settled, request) if left_unset else {}
     begin_by_setting = [each for each in left_unset if each.new_topic_partition not in stands]
     if begin_by_setting:
         partitions = ", ".join(str(each.topic_partition) for each in begin_by_setting[:NAMED])
