@@ -35,7 +35,7 @@ def apply(
     detailed_exitcode: TwoIfChanged = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say what a plan would write, and with --execute write it. The same call again goes on where it ended."""
+    """Show what a plan would write, and with --execute write it. The same call again goes on where it ended."""
     from offsetwise import Migration, Plan, files
     from offsetwise.cli import documents, render_apply
     from offsetwise.plan import refusals
@@ -79,7 +79,7 @@ def rollback(
     execute: Annotated[bool, typer.Option("--execute", help="Take back. Without it, nothing is.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say what stands where a plan was applied, and with --execute put back what stood there before."""
+    """Show what stands where a plan was applied, and with --execute put back what stood there before."""
     from offsetwise import Migration, Receipt
     from offsetwise.cli import documents, render_apply
     from offsetwise.plan.reading import plan_bytes

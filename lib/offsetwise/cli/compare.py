@@ -66,7 +66,7 @@ def inspect(
     *,
     detailed_exitcode: TwoIfBlocked = False,
 ) -> None:
-    """Say where a checkpoint's job would restart. Several: one JSON line each; many are read on Spark."""
+    """Show where a checkpoint's job would restart. Several: one JSON line each; many are read on Spark."""
     import offsetwise
     from offsetwise.engines.rows import FailedCheckpoint
     from offsetwise.findings import severity_of

@@ -40,7 +40,7 @@ def cutover(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say whether the old logs stand still, and whether all their records are on the new cluster.
+    """Show whether the old logs stand still, and whether all their records are on the new cluster.
 
     It is over when a log is seen to grow, or once all have stood still. With --watch it goes on until all is COPIED,
     and with --json writes one line for each look.

@@ -84,7 +84,7 @@ def dump(value: Printed) -> str:
 
 
 def schema(kind: str) -> dict[str, Any]:
-    """Give the JSON Schema of one kind of document."""
+    """Return the JSON Schema of one kind of document."""
     if kind in KINDS:
         return files.schema_of(TypeAdapter(_types()[KINDS[kind]]), kind)
     made = _shapes()[SHAPES[kind]].model_json_schema(mode="serialization")

@@ -40,7 +40,7 @@ def sample(directory: Folder = DEFAULT_FOLDER, *, as_json: AsJson = False) -> No
 
 @app.command()
 def status(directory: Folder = DEFAULT_FOLDER, *, as_json: AsJson = False) -> None:
-    """Say what runs."""
+    """Show what runs."""
     from offsetwise.lab.cluster import Lab
 
     if as_json:

@@ -12,21 +12,21 @@ if TYPE_CHECKING:
 
 
 def stdout() -> Console:
-    """Give the terminal, or the file, that results go to."""
+    """Return the terminal, or the file, that results go to."""
     from rich.console import Console
 
     return Console(highlight=False)
 
 
 def stderr() -> Console:
-    """Give the terminal, or the file, that messages go to."""
+    """Return the terminal, or the file, that messages go to."""
     from rich.console import Console
 
     return Console(stderr=True, highlight=False)
 
 
 def safe(text: str) -> str:
-    """Give text that was read somewhere as rich takes it: with nothing that hides or drives a terminal, no markup."""
+    """Return text that was read somewhere as rich takes it: with nothing that hides or drives a terminal, no markup."""
     from rich.markup import escape
 
     if text.isascii() and text.isprintable():

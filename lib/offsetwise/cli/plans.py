@@ -181,7 +181,7 @@ def drift(
     migration: MaybeMigrationFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what has changed since a plan was drafted: exit code 3 if anything has. Growth of logs is no change."""
+    """Show what has changed since a plan was drafted: exit code 3 if anything has. Growth of logs is no change."""
     from offsetwise import Migration, Plan
     from offsetwise.cli import documents
 

@@ -50,7 +50,7 @@ _MARKS: Final = 20
 
 
 def verdict(shown: Verdict) -> str:
-    """Give a verdict in its colour."""
+    """Return a verdict in its colour."""
     return f"[{_STYLES[shown.tone]}]{safe(str(shown))}[/]"
 
 
@@ -129,7 +129,7 @@ def _unread(source: CheckpointSource) -> str:
 
 
 def _taken(read: Checkpoint, now_ms: int) -> str:
-    """Say what a checkpoint is of, and when it was taken."""
+    """Describe what a checkpoint is of, and when it was taken."""
     engine, details = engine_of(read.engine), read.details
     words = [read.engine, f"{engine.job} {safe(read.job_id or 'unknown')}", *map(safe, details.words)]
     if details.written_ms is not None and not engine.plans_batches:
@@ -303,7 +303,7 @@ def _open(at: OpenPartition) -> str:
 
 
 def places(made: Comparison) -> str:
-    """Say in one sentence how many new offsets are known, and how well."""
+    """Describe in one sentence how many new offsets are known, and how well."""
     summary = made.summary
     proven = summary.exact + summary.position_exact + summary.preserved
     rest = [

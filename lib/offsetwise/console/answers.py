@@ -50,7 +50,7 @@ class Question(Generic[Answer]):
     def of(
         verb: Callable[[Reader, str, *About, Progress], Found], migration: str, *about: *About, edition: int = 0
     ) -> Question[Found]:
-        """Give the question that a verb of `Reader` answers about a migration."""
+        """Return the question that a verb of `Reader` answers about a migration."""
         return Question(verb.__name__, migration, about, edition)
 
     def ask(self, reader: Reader, progress: Progress) -> Answer:
@@ -138,11 +138,11 @@ class Answers:
         self._ids = 0
 
     def recorded(self, question: Question[Any]) -> bool:
-        """Say whether it is answered from the bundled sample: there is nothing to read, then."""
+        """Return whether it is answered from the bundled sample: there is nothing to read, then."""
         return question.verb not in LIVE_ONLY and question.migration in self._recorded
 
     def held(self, question: Question[Answer]) -> Held[Answer] | None:
-        """Give the answer in memory, reading it only if it is a recorded one."""
+        """Return the answer in memory, reading it only if it is a recorded one."""
         self._admit()
         with self._lock:
             found = self._held.get(question)
@@ -169,7 +169,7 @@ class Answers:
         return reading
 
     def reading(self, question: Question[Answer]) -> Reading[Answer] | None:
-        """Give the last reading of an answer, running or failed; None if there is none or it succeeded."""
+        """Return the last reading of an answer, running or failed; None if there is none or it succeeded."""
         self._admit()
         with self._lock:
             return self._readings.get(question)
@@ -242,7 +242,7 @@ class Answers:
 
 
 def comparing_all(migration: str) -> Question[int]:
-    """Give the question whose answer is how many subjects of a migration were compared, or could not be."""
+    """Return the question whose answer is how many subjects of a migration were compared, or could not be."""
     return Question(Reader.comparisons.__name__, migration, (), 0)
 
 
@@ -264,7 +264,7 @@ def end() -> None:
 
 
 def current() -> Answers:
-    """Give the answers of this process.
+    """Return the answers of this process.
 
     Raises:
         ConfigError: `launch` did not run, and a migration file that the environment names cannot be used.

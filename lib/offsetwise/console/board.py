@@ -56,7 +56,7 @@ class Seat:
 
     @property
     def who(self) -> str:
-        """Tells people apart in one session."""
+        """Distinguishes people in one session."""
         return "nobody" if self.person is None else f"{self.person.issuer} {self.person.subject}"
 
 
@@ -137,7 +137,7 @@ def play(part: Role | None) -> None:
 
 
 def board() -> Board | None:
-    """Give the board of this session; None where nobody can sign in, and no part is played.
+    """Return the board of this session; None where nobody can sign in, and no part is played.
 
     Raises:
         StoreError: The store cannot be used.
@@ -149,13 +149,13 @@ def board() -> Board | None:
 
 
 def person() -> Person | None:
-    """Give who asks: a person of the demonstration, else whom the identity provider signed in. None for nobody."""
+    """Return who asks: a person of the demonstration, else whom the identity provider signed in. None for nobody."""
     part = playing()
     return identity.signed_in() if part is None else demo_people(datetime.now(UTC))[part]
 
 
 def seat() -> Seat | None:
-    """Give board and person; where there is no board, say how to set it up, and offer the demonstration."""
+    """Return board and person; where there is no board, say how to set it up, and offer the demonstration."""
     found = board()
     if found is None:
         not_set_up()
@@ -164,7 +164,7 @@ def seat() -> Seat | None:
 
 
 def not_set_up() -> None:
-    """Say that nothing can be approved here, how that is set up, and how to try it without."""
+    """Show that nothing can be approved here, how that is set up, and how to try it without."""
     blocks.empty(
         "Nobody can sign in here, so no plan can be drafted or approved.",
         "Everything under Explore works without. To set it up:\n\n"

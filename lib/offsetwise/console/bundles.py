@@ -61,7 +61,7 @@ class BundleReader(Reader):
         self._observed = {each.migration: each.bundle.observed for each in handed if each.bundle.observed is not None}
 
     def offered(self) -> tuple[Offered, ...]:
-        """Give the sample, the migrations of the files, and the bundles."""
+        """Return the sample, the migrations of the files, and the bundles."""
         return (*super().offered(), *(_offered(name, seen) for name, seen in self._observed.items()))
 
     def comparison(self, migration: str, subject: Subject, progress: Progress) -> Comparison:
@@ -80,7 +80,7 @@ class BundleReader(Reader):
         return ReadCluster(snapshot=seen.snapshots[1], counterparts={new: old for old, new in pairs}, link=None)
 
     def observed(self, migration: str, subject: Subject, comparison: Comparison) -> Comparison | None:
-        """Give a comparison with the clusters as it read them."""
+        """Return a comparison with the clusters as it read them."""
         return self._observed.get(migration) or super().observed(migration, subject, comparison)
 
     def lag(self, migration: str, subject: Subject, window_ms: int, progress: Progress) -> LagView | None:
@@ -114,7 +114,7 @@ def use(handed: Sequence[Handed]) -> None:
 
 
 def bundles_of_process() -> tuple[Handed, ...]:
-    """Give those that are offered."""
+    """Return those that are offered."""
     return tuple(_handed)
 
 
@@ -130,7 +130,7 @@ def _load(path: Path) -> Handed:
 
 
 def reader(files: tuple[Path, ...]) -> Reader:
-    """Give what reads the migrations of these files, and the bundles that are offered.
+    """Return what reads the migrations of these files, and the bundles that are offered.
 
     Raises:
         ConfigError: A migration file cannot be used.

@@ -39,7 +39,7 @@ class Offered:
         return "two streams on local servers" if self.may_be_one else "two real clusters"
 
     def address(self, subject: Subject) -> dict[str, str]:
-        """Give what leads a page to these positions, as its query."""
+        """Return what leads a page to these positions, as its query."""
         return {"migration": self.name, "of": str(subject)}
 
 

@@ -82,7 +82,7 @@ class Reader:
         self._cutovers = BackgroundCutovers(self._spark.in_use)
 
     def offered(self) -> tuple[Offered, ...]:
-        """Give the samples and the migrations of the files."""
+        """Return the samples and the migrations of the files."""
         return tuple(
             offer_of(migration, name, recorded=name in self._samples) for name, migration in self._migrations.items()
         )
@@ -128,7 +128,7 @@ class Reader:
         return clusters.read_permissions(self._migrations[migration], cluster, progress)
 
     def minimum_acls(self, migration: str, cluster: Cluster, progress: Progress) -> MinimumAcls:
-        """Say how to grant what reading needs."""
+        """Return how to grant what reading needs."""
         progress("read the checkpoints", 0, 1)
         return clusters.minimum_acls(self._migrations[migration], cluster)
 
@@ -213,7 +213,7 @@ class Reader:
         return checkpoint if at_ms is None else replace(checkpoint, details=checkpoint.details.recorded(at_ms))
 
     def drift(self, migration: str, of: PlanOf, progress: Progress) -> tuple[Drift, ...]:
-        """Say what is not as a plan requires it.
+        """Report what is not as a plan requires it.
 
         Raises:
             ConfigError: This console was started without the plan's migration.
@@ -253,7 +253,7 @@ class Reader:
         return None if live is None else self._spark.open(live.spark)
 
     def sampling(self, migration: str) -> Sampling | None:
-        """Say what this process's sampler of a migration does."""
+        """Return what this process's sampler of a migration does."""
         return self._samplers.sampling(migration)
 
     def start_sampling(self, migration: str, every_s: float) -> None:
@@ -279,7 +279,7 @@ class Reader:
         self._cutovers.stop(migration)
 
     def observed(self, migration: str, subject: Subject, comparison: Comparison) -> Comparison | None:
-        """Give a comparison with the clusters as it read them."""
+        """Return a comparison with the clusters as it read them."""
         if migration in self._samples:
             return workflow.with_sample_snapshots(comparison, self._samples[migration])
         return self._observations.of(migration, subject, comparison)

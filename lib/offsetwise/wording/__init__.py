@@ -124,7 +124,7 @@ def size(count: int | None) -> str:
 
 
 def duration(milliseconds: int | None) -> str:
-    """Say how long something lasts, or is ago, in its two largest units; what is not known as `?`.
+    """Describe how long something lasts, or is ago, in its two largest units; what is not known as `?`.
 
     >>> duration(3_501), duration(-200), duration(90_000), duration(7_380_000), duration(None)
     ('3.5 s', '-0.2 s', '1 min 30 s', '2 h 3 min', '?')
@@ -175,7 +175,7 @@ def clock(time: int | datetime | None, *, milliseconds: bool = False) -> str:
 
 
 def utc(timestamp_ms: int) -> str:
-    """Say a time in ISO 8601, UTC, to the second; one that no calendar has, in milliseconds.
+    """Describe a time in ISO 8601, UTC, to the second; one that no calendar has, in milliseconds.
 
     >>> utc(0), utc(2**62)
     ('1970-01-01T00:00:00Z', '4611686018427387904 ms')
@@ -186,7 +186,7 @@ def utc(timestamp_ms: int) -> str:
 
 
 def read_at(taken_at: str, now: datetime) -> str:
-    """Say when something was read and how long ago.
+    """Describe when something was read and how long ago.
 
     >>> read_at("2026-01-02T14:02:11Z", datetime(2026, 1, 2, 14, 2, 19, tzinfo=UTC))
     'read 2026-01-02 14:02:11 UTC, 8 s ago'

@@ -10,7 +10,7 @@ from offsetwise.wording import duration, many, size, utc
 
 
 def behind(of: Behind | None) -> str:
-    """Say how far a position is behind; `?` where nobody said. A number of records only where all were read.
+    """Describe how far a position is behind; `?` where nobody said. A number of records only where all were read.
 
     >>> behind(Behind(left=Left.RECORDS, ms=90_000)), behind(Behind(left=Left.RECORDS, ms=0, records=1))
     ('1 min 30 s', '0 s, 1 record')
@@ -32,7 +32,7 @@ def behind(of: Behind | None) -> str:
 
 
 def short(of: Behind | None) -> str:
-    """Say it where there is little room; where nobody asked, or nobody answered, that.
+    """Describe the lag where there is little room; where nobody asked, or nobody answered, that.
 
     >>> short(Behind(left=Left.RECORDS, ms=90_000)), short(Behind(left=Left.NOTHING, ms=0, last_ms=0))
     ('1 min 30 s behind', 'at the end')
@@ -51,7 +51,7 @@ def short(of: Behind | None) -> str:
 
 
 def parts(at: TopicPartition, position: AnyPosition, behind: Behind | None, of: Sequence[PartBehind]) -> list[str]:
-    """Say where a position is, whole, and how far behind: a line for each of its shards, or one for all of it.
+    """Describe where a position is, whole, and how far behind: a line for each of its shards, or one for all of it.
 
     Args:
         at: What the position is said of.
@@ -66,7 +66,7 @@ def parts(at: TopicPartition, position: AnyPosition, behind: Behind | None, of: 
 
 
 def quota(of: QuotaUse) -> str:
-    """Say what asking took of what is shared with the jobs.
+    """Describe what asking took of what is shared with the jobs.
 
     >>> print(quota(QuotaUse(partitions=3, reads=4, most_reads=2, read_bytes=1_200, reads_per_second=1,
     ...     allowed_per_second=5, allowed_bytes_per_second=2_097_152)))

@@ -55,7 +55,7 @@ def furthest_behind_first(cutover: Cutover) -> tuple[CutoverPartition, ...]:
 
 
 def answer(cutover: Cutover) -> str:
-    """Say in one sentence what the newest look showed, for the partitions that are furthest behind."""
+    """Describe in one sentence what the newest look showed, for the partitions that are furthest behind."""
     rows = [row for row in cutover.partitions if row.state is cutover.state]
     total = len(cutover.partitions)
     which = part(len(rows), total, "partition")

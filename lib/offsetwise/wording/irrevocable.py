@@ -12,7 +12,7 @@ NEWEST: Final = "newest checkpoint"
 
 
 def confirmation(plan: Plan) -> str | None:
-    """Give what an approver types to show that they know that it cannot be taken back; None where all of it can."""
+    """Return what an approver types to show that they know that it cannot be taken back; None where all of it can."""
     if not plan.transactions:
         return None
     hanging = any(each.transactional_id is None for each in plan.transactions)
@@ -26,7 +26,7 @@ def _unsearched(plan: Plan) -> bool:
 
 
 def irrevocable(plan: Plan) -> str | None:
-    """Say in a sentence what of a plan cannot be taken back; None where all of it can."""
+    """Describe in a sentence what of a plan cannot be taken back; None where all of it can."""
     if not plan.transactions:
         return None
     commits = sum(each.decision is Settlement.COMMIT for each in plan.transactions)

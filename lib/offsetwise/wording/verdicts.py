@@ -78,7 +78,7 @@ _ALL_THE_SAME: Final = (
 
 
 def meaning(row: PartitionComparison) -> str:
-    """Say what the exactness of one partition means, with what was read ahead of it."""
+    """Describe what the exactness of one partition means, with what was read ahead of it."""
     if row.exactness is not Exactness.POSITION_EXACT:
         return MEANING[row.exactness]
     found = ahead(row)
@@ -124,7 +124,7 @@ GATE: Final = {
 
 
 def raw(row: PartitionComparison) -> Verdict:
-    """Say what using the old number on the new cluster would do to one partition."""
+    """Return what using the old number on the new cluster would do to one partition."""
     if row.is_new:
         return Verdict(icon="+", word="new partition", tone=Tone.UNKNOWN)
     words = {
@@ -142,7 +142,7 @@ def raw(row: PartitionComparison) -> Verdict:
 
 
 def of_another_stream(row: PartitionComparison) -> bool:
-    """Say whether the old position is one in partitions of a stream that the new cluster's is not."""
+    """Return whether the old position is one in partitions of a stream that the new cluster's is not."""
     return isinstance(row.old_offset, OpaquePosition) and bool(row.old_offset.of)
 
 
@@ -168,7 +168,7 @@ def shift(row: PartitionComparison | PlannedPosition) -> int | None:
 
 
 def ahead(row: PartitionComparison) -> Verdict:
-    """Say how the records from the position on differ."""
+    """Return how the records from the position on differ."""
     if not row.ahead.examined:
         return Verdict(icon="?", word="not read", tone=Tone.UNKNOWN)
     parts = [
@@ -196,13 +196,13 @@ def findings(severities: Iterable[Severity]) -> str:
 
 
 def worst(severities: Iterable[Severity]) -> Tone:
-    """Give the tone of the worst finding."""
+    """Return the tone of the worst finding."""
     found = {*severities}
     return next((SEVERITY[each].tone for each in Severity if each in found), Tone.UNKNOWN)
 
 
 def consequence(row: PartitionComparison) -> str:
-    """Say in a sentence what using the old number on the new cluster would do."""
+    """Describe in a sentence what using the old number on the new cluster would do."""
     number_, skip, replay = number(row.old_offset), row.raw.skip, row.raw.replay
     most = "" if row.exactness.proven else "up to "
     match row.raw.verdict:
@@ -232,7 +232,7 @@ def consequence(row: PartitionComparison) -> str:
 
 
 def mirror_maker(row: PartitionComparison) -> str:
-    """Say what MirrorMaker 2 itself would answer, and how far from the place that is."""
+    """Describe what MirrorMaker 2 itself would answer, and how far from the place that is."""
     answer_ = row.mirror_maker
     if answer_ is None:
         return "It has no answer for this position."
@@ -247,7 +247,7 @@ def mirror_maker(row: PartitionComparison) -> str:
 
 
 def answer(comparison: Comparison) -> tuple[Tone, str, str]:
-    """Say what would happen if nobody acted: tone, headline, and the rest of the sentence.
+    """Describe what would happen if nobody acted: tone, headline, and the rest of the sentence.
 
     Sums are lower bounds, so they say "at least".
     """
@@ -280,7 +280,7 @@ def answer(comparison: Comparison) -> tuple[Tone, str, str]:
 
 
 def at_new_offsets(comparison: Comparison) -> str:
-    """Say what a restart at the new offsets would cost: of what was counted, and how much of it that is."""
+    """Describe what a restart at the new offsets would cost: of what was counted, and how much of it that is."""
     counted = [
         (row.replay, row.skip) for row in comparison.partitions if row.replay is not None and row.skip is not None
     ]

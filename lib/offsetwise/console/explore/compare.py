@@ -70,7 +70,7 @@ class Facts:
 
 
 def comparison(answers: Answers, migration: Offered, subject: Subject, head: guard.Head) -> Held[Comparison] | None:
-    """Give the comparison to show; a live one only if it was read, or a person asks for it now."""
+    """Return the comparison to show; a live one only if it was read, or a person asks for it now."""
     question = Question.of(Reader.comparison, migration.name, subject)
     head.context(_caption(migration, answers.held(question)))
     offer = blocks.Offer(
@@ -335,7 +335,7 @@ def _downloads(held: Held[Comparison], rows: tuple[PartitionComparison, ...]) ->
 
 @cached(16)
 def facts_of(held: Held[Comparison]) -> Facts:
-    """Give what the page says about the whole comparison."""
+    """Return what the page says about the whole comparison."""
     shown = held.value
     return Facts(
         answer=verdicts.answer(shown),
@@ -348,7 +348,7 @@ def facts_of(held: Held[Comparison]) -> Facts:
 
 
 def of_topic(held: Held[Comparison], topic: str) -> Rows:
-    """Give the partitions of a topic; of more than a chart can show, those that most need a look. In log order."""
+    """Return the partitions of a topic; of more than a chart can show, those that most need a look. In log order."""
     rows = filtered(held, Filters(topics=(topic,)))
     worst = sorted(rows, key=verdicts.urgency)[: compare_charts.MAX_LANES]
     return tuple(sorted(worst, key=lambda row: (row.partition, row.source)))
@@ -367,7 +367,7 @@ def _rulers(held: Held[Comparison], rows: Rows, colours: Palette) -> Any:  # noq
 
 @cached(64)
 def lanes(held: Held[Comparison], rows: Rows, colours: Palette, *, lag: bool = True) -> tuple[Any, str]:  # noqa: ARG001 - the key
-    """Give the chart of lanes and what it shows in words."""
+    """Return the chart of lanes and what it shows in words."""
     said = compare_charts.logs_in_words(rows)
     if lag:
         said += f" {compare_charts.lags_in_words(rows)}"
@@ -376,7 +376,7 @@ def lanes(held: Held[Comparison], rows: Rows, colours: Palette, *, lag: bool = T
 
 @cached(16)
 def tree(held: Held[Comparison], _seen: Comparison, colours: Palette) -> tuple[tuple[shard_chart.Shard, ...], Any, str]:
-    """Give the shards of the streams compared, their chart with the positions, and what it shows in words."""
+    """Return the shards of the streams compared, their chart with the positions, and what it shows in words."""
     rows = held.value.partitions
     topics = [{each.name: each for each in one.topics} for one in _seen.snapshots]
     names = sorted({(row.topic, row.new_topic) for row in rows})
@@ -387,11 +387,11 @@ def tree(held: Held[Comparison], _seen: Comparison, colours: Palette) -> tuple[t
 
 @cached(16)
 def heat_map(held: Held[Comparison], colours: Palette) -> Any:
-    """Give the heat map."""
+    """Return the heat map."""
     return Drawn(compare_map.heat_map(held.value.partitions, colours))
 
 
 @cached(16)
 def topic_table(held: Held[Comparison]) -> table.Prepared:
-    """Give the numbers behind the heat map, by topic."""
+    """Return the numbers behind the heat map, by topic."""
     return table.prepared(compare_map.TOPICS, compare_map.topics(held.value.partitions))

@@ -44,7 +44,7 @@ _LAGS: Final = 2
 
 
 def distance(row: PartitionComparison) -> int | None:
-    """Give how far behind the right place the old number lies on the new log; None where either is not known.
+    """Return how far behind the right place the old number lies on the new log; None where either is not known.
 
     Positive: it would step over records. Negative: it would read records again.
     """
@@ -305,7 +305,7 @@ def _notes(rows: Sequence[PartitionComparison], colours: Palette) -> list[dict[s
 
 
 def logs_in_words(rows: Sequence[PartitionComparison]) -> str:
-    """Say in words how the two logs compare."""
+    """Describe in words how the two logs compare."""
     wrong = [row for row in rows if verdicts.rank(row) == 0]
     if not wrong:
         return (
@@ -324,7 +324,7 @@ def logs_in_words(rows: Sequence[PartitionComparison]) -> str:
 
 
 def lags_in_words(rows: Sequence[PartitionComparison]) -> str:
-    """Say in words how the two lags compare."""
+    """Describe in words how the two lags compare."""
     both = [row for row in rows if row.lag_old is not None and row.lag_new is not None]
     same = sum(1 for row in both if row.lag_old == row.lag_new)
     return (

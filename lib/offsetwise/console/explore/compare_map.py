@@ -105,7 +105,7 @@ def _scale(reach: float, colours: Palette) -> dict[str, object]:
 def _cells(
     shown: Sequence[PartitionComparison], lane: Mapping[str, int], column: Mapping[int, int]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], list[list[str]]]:
-    """Give how far off each number is, where nobody knows, and what the cell says; each by lane, then by column."""
+    """Return how far off each number is, where nobody knows, and what the cell says; each by lane, then by column."""
     known = np.full((len(lane), len(column)), np.nan, dtype=np.float32)
     blank = known.copy()
     hover = [[""] * len(column) for _ in lane]
@@ -126,7 +126,7 @@ def _tick_step(columns: int) -> int:
 
 
 def worst_topics(rows: Sequence[PartitionComparison]) -> list[str]:
-    """Give the topics, those with most partitions that would go wrong first, then by name."""
+    """Return the topics, those with most partitions that would go wrong first, then by name."""
     wrong: dict[str, int] = {}
     for row in rows:
         wrong[row.topic] = wrong.get(row.topic, 0) + (verdicts.rank(row) == 0)
@@ -134,7 +134,7 @@ def worst_topics(rows: Sequence[PartitionComparison]) -> list[str]:
 
 
 def topics(rows: Sequence[PartitionComparison]) -> tuple[TopicRanks, ...]:
-    """Give the ranks of the partitions of each topic, the worst topic first."""
+    """Return the ranks of the partitions of each topic, the worst topic first."""
     ranks: dict[str, list[int]] = {}
     for row in rows:
         ranks.setdefault(row.topic, []).append(verdicts.rank(row))
@@ -142,7 +142,7 @@ def topics(rows: Sequence[PartitionComparison]) -> tuple[TopicRanks, ...]:
 
 
 def heat_in_words(rows: Sequence[PartitionComparison]) -> str:
-    """Say in words what the heat map shows."""
+    """Describe in words what the heat map shows."""
     wrong = sum(1 for row in rows if verdicts.rank(row) == 0)
     topics = worst_topics(rows)
     worst = f", most of them in {escaping.plain(topics[0])}" if wrong else ""

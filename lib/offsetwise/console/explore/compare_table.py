@@ -26,7 +26,7 @@ _BEHIND: Final = "As the stream says at the position; a number of records only w
 
 
 def in_time(rows: Sequence[PartitionComparison]) -> bool:
-    """Say whether the lag of these partitions is a time, because their positions tell no number of records."""
+    """Return whether the lag of these partitions is a time, because their positions tell no number of records."""
     return any(row.behind_old is not None or row.behind_new is not None for row in rows)
 
 
@@ -112,7 +112,7 @@ class Filters:
     order: str = WORST_FIRST
 
     def apply(self, rows: Sequence[PartitionComparison]) -> tuple[PartitionComparison, ...]:
-        """Give the rows that pass, in the chosen order."""
+        """Return the rows that pass, in the chosen order."""
         kept = [
             row
             for row in rows
@@ -142,19 +142,19 @@ def filters(topics: Sequence[str], codes: Sequence[str]) -> Filters:
 
 @cached(64)
 def filtered(held: Held[Comparison], filters: Filters) -> Rows:
-    """Give the partitions that pass, in the chosen order."""
+    """Return the partitions that pass, in the chosen order."""
     return filters.apply(held.value.partitions)
 
 
 @cached(64)
 def lane_table(held: Held[Comparison], rows: Rows) -> table.Prepared:  # noqa: ARG001 - the key
-    """Give the numbers behind the chart of lanes."""
+    """Return the numbers behind the chart of lanes."""
     return table.prepared(LANES, rows)
 
 
 @cached(32)
 def partition_table(held: Held[Comparison], rows: Rows, colours: Palette) -> table.Prepared:  # noqa: ARG001 - the key
-    """Give the coloured table of these partitions."""
+    """Return the coloured table of these partitions."""
     return table.prepared(PARTITIONS, rows, colours)
 
 

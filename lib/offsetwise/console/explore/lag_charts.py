@@ -217,13 +217,13 @@ def _time(at_ms: int) -> str:
 
 
 def hover(name: str, at_ms: int, said: str) -> str:
-    """Give hover text: the moment, the line's name, the value in words."""
+    """Return hover text: the moment, the line's name, the value in words."""
     return f"<b>{escaping.label(name)}</b><br>{wording.moment(at_ms)}<br>{escaping.label(said)}"
 
 
 @cached(32)
 def totals_chart(held: Shown, view: LagView, colours: Palette) -> Any:  # noqa: ARG001 - the key
-    """Give the chart of the totals over time; of lags that are times, of the partition that is furthest behind."""
+    """Return the chart of the totals over time; of lags that are times, of the partition that is furthest behind."""
     if any(point.furthest for point in view.points):
         return over_time(_furthest(view), colours, "seconds behind, the one furthest behind")
     by_claim = view.points[-1].totals.new != totals(view.newest.sample).new
@@ -263,7 +263,7 @@ def _furthest(view: LagView) -> list[Line]:
 
 @cached(32)
 def lag_chart(held: Partition, view: PartitionView, colours: Palette) -> Any:  # noqa: ARG001 - the key
-    """Give the chart of one partition's lag over time."""
+    """Return the chart of one partition's lag over time."""
     lines = []
     timed = any(in_time(each.sample) for each in view.history)
     for side in Cluster:
@@ -286,7 +286,7 @@ def lag_chart(held: Partition, view: PartitionView, colours: Palette) -> Any:  #
 
 @cached(64)
 def drift_chart(held: Partition, view: PartitionView, group: str, colours: Palette) -> Any:  # noqa: ARG001 - the key
-    """Give the chart of how far a group's commit lies from the position over time."""
+    """Return the chart of how far a group's commit lies from the position over time."""
     points = []
     for each in view.history:
         row = next(iter(each.sample.partitions), None)

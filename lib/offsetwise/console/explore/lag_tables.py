@@ -60,7 +60,7 @@ TOTALS: Final[Columns[StoredTotals]] = (
 
 
 def partitions(sample: LagSample, claimed: LagSample, *, groups: int = MOST_GROUPS) -> Columns[LagPartition]:
-    """Give the columns of the partitions: where the subject stands on both clusters, what is left, how groups drift.
+    """Return the columns of the partitions: where the subject stands on both clusters, what is left, how groups drift.
 
     Args:
         sample: The sample, counted from proven offsets where there are any.
@@ -113,7 +113,7 @@ def partitions(sample: LagSample, claimed: LagSample, *, groups: int = MOST_GROU
 
 
 def history(group: int | None) -> Columns[StoredSample]:
-    """Give the columns behind the charts of one partition, with the drift of a group by its index."""
+    """Return the columns behind the charts of one partition, with the drift of a group by its index."""
 
     def of(
         value: Callable[[LagPartition, LagSample], AnyPosition | None],
@@ -158,7 +158,7 @@ def _past(of: Total) -> int | None:
 
 @cached(32)
 def rows(held: Shown, view: LagView, topics: tuple[str, ...], *, worst_first: bool) -> Rows:  # noqa: ARG001 - the key
-    """Give the partitions of these topics, or of all; the worst first or in log order."""
+    """Return the partitions of these topics, or of all; the worst first or in log order."""
     sample = view.newest.sample
     kept = [row for row in sample.partitions if not topics or row.topic in topics]
     if worst_first:
@@ -175,13 +175,13 @@ def partition_table(
     colours: Palette,
     claimed: LagView,
 ) -> table.Prepared:
-    """Give the coloured table of these partitions."""
+    """Return the coloured table of these partitions."""
     return table.prepared(partitions(view.newest.sample, claimed.newest.sample), page, colours)
 
 
 @cached(32)
 def topics(held: Shown, view: LagView) -> tuple[str, ...]:  # noqa: ARG001 - the key
-    """Give the topics of the newest sample, by name."""
+    """Return the topics of the newest sample, by name."""
     return tuple(sorted({row.topic for row in view.newest.sample.partitions}))
 
 
@@ -229,7 +229,7 @@ def tone(of: Total) -> Tone | None:
 
 
 def furthest_note(of: Furthest | None) -> str:
-    """Say what the time of a card is of, as Markdown."""
+    """Describe what the time of a card is of, as Markdown."""
     if of is None:
         return ":gray[no time is known]"
     return (
@@ -240,7 +240,7 @@ def furthest_note(of: Furthest | None) -> str:
 
 
 def total_note(of: Total) -> str:
-    """Say what a total leaves out, as Markdown; empty where nothing.
+    """Describe what a total leaves out, as Markdown; empty where nothing.
 
     >>> from offsetwise.lag.amounts import total as add
     >>> total_note(add([150, -100, None]))
@@ -255,7 +255,7 @@ def total_note(of: Total) -> str:
 
 
 def time(of: TimeLag) -> str:
-    """Say when the next record was written, with the method.
+    """Describe when the next record was written, with the method.
 
     >>> time(TimeLag(method=TimeMethod.OLDER, at_least_ms=90_000))
     'more than 1 min 30 s ago (older than our samples)'
@@ -277,14 +277,14 @@ def time(of: TimeLag) -> str:
 
 
 def growth(of: Rate | None) -> str:
-    """Say how fast a log grows."""
+    """Describe how fast a log grows."""
     if of is None:
         return "? (fewer than two samples)"
     return f"{of.per_second:,.1f} records a second, over {duration(of.elapsed_ms)}"
 
 
 def start_reaches(of: LagSide, sample: LagSample) -> str:
-    """Say when the log start reaches the position."""
+    """Describe when the log start reaches the position."""
     if of.start_reaches_ms is None:
         return "not foreseen: the log start did not move in this window, or is not known"
     if of.start_reaches_ms == 0:
@@ -293,12 +293,12 @@ def start_reaches(of: LagSide, sample: LagSample) -> str:
 
 
 def missing(of: MissingPart) -> str:
-    """Say which part of a sample is not there."""
+    """Describe which part of a sample is not there."""
     return f"**{_PARTS[of.part].capitalize()} could not be read.** {markdown(of.problem)}"
 
 
 def takeaway(points: tuple[StoredTotals, ...]) -> str:
-    """Say what the chart of totals shows, for those who do not see it."""
+    """Describe what the chart of totals shows, for those who do not see it."""
     if not points:
         return "No sample."
     first, last = points[0], points[-1]
@@ -322,7 +322,7 @@ def takeaway(points: tuple[StoredTotals, ...]) -> str:
 
 
 def newest(shown: LagView, now: datetime) -> str:
-    """Say when the newest sample was taken, by whom, and where it is kept. Markdown."""
+    """Describe when the newest sample was taken, by whom, and where it is kept. Markdown."""
     at_ms = shown.newest.sample.taken_at_ms
     ago = int(now.timestamp() * 1000) - at_ms
     by = shown.newest.sample.sampled_by
@@ -331,20 +331,20 @@ def newest(shown: LagView, now: datetime) -> str:
 
 
 def overdue(sample: LagSample, now: datetime) -> bool:
-    """Say whether the next sample should have come by now."""
+    """Return whether the next sample should have come by now."""
     age_ms = now.timestamp() * 1000 - sample.taken_at_ms
     return sample.interval_ms is None or age_ms > GAP_INTERVALS * sample.interval_ms
 
 
 def command(migration_file: str, subject: str) -> str:
-    """Give the command that samples a subject."""
+    """Return the command that samples a subject."""
     kind, _, name = subject.partition(" ")
     quoted = "'" + plain(name).replace("'", "'\\''") + "'"
     return f"offsetwise watch --migration {migration_file} --{kind} {quoted} --every 30"
 
 
 def counted_from(side: Cluster, view: LagView, claimed: LagView) -> str:
-    """Say what a lag is counted from, with the claim beside it where that is another number. Markdown."""
+    """Describe what a lag is counted from, with the claim beside it where that is another number. Markdown."""
     by_claim = totals(claimed.newest.sample).lag(side)
     if by_claim == totals(view.newest.sample).lag(side):
         return ":gray[known in every partition]"
@@ -352,7 +352,7 @@ def counted_from(side: Cluster, view: LagView, claimed: LagView) -> str:
 
 
 def partition_takeaway(shown: PartitionView) -> str:
-    """Say what the chart of one partition shows, for those who do not see it."""
+    """Describe what the chart of one partition shows, for those who do not see it."""
     row, sample = shown.row, shown.history[-1].sample
     timed = in_time(sample)
     told = [

@@ -174,7 +174,7 @@ def _case(answers: Answers, sample: Offered) -> None:
 
 
 def _same_case(answers: Answers, sample: Offered) -> None:
-    """Say in a line that another engine meets the same case, or that positions are no numbers there."""
+    """Show in a line that another engine meets the same case, or that positions are no numbers there."""
     found = _example(answers, sample) or _first(answers, sample)
     if found is None:
         return

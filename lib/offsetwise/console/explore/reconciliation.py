@@ -92,18 +92,18 @@ def _counted(held: Held[Reconciliation], when: str) -> None:
 
 @cached(16)
 def _partitions(held: Held[Reconciliation]) -> table.Prepared:
-    """Give the counts by partition."""
+    """Return the counts by partition."""
     return table.prepared(PARTITIONS, held.value.partitions)
 
 
 @cached(16)
 def _ranges(held: Held[Reconciliation]) -> table.Prepared:
-    """Give the first ranges that differ."""
+    """Return the first ranges that differ."""
     return table.prepared(ranges(held.value), held.value.differences[:MAX_RANGES])
 
 
 def ranges(made: Reconciliation) -> Columns[RangeDifference]:
-    """Give the columns of the ranges that differ: where, and how many records."""
+    """Return the columns of the ranges that differ: where, and how many records."""
     return (
         Column("topic", lambda row: made.old_topic if row.cluster is Cluster.OLD else made.new_topic),
         table.partition(lambda row: row.partition),

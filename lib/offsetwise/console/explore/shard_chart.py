@@ -74,7 +74,7 @@ _LABELLED: Final = 0.03
 
 
 def shards_of(streams: Iterable[tuple[TopicState | None, TopicState | None]]) -> tuple[Shard, ...]:
-    """Give every shard of streams on both clusters, once where both are one."""
+    """Return every shard of streams on both clusters, once where both are one."""
     found: list[Shard] = []
     for old, new in streams:
         one = old is not None and new is not None and old.id is not None and old.id == new.id
@@ -87,7 +87,7 @@ def shards_of(streams: Iterable[tuple[TopicState | None, TopicState | None]]) ->
 
 
 def marks_of(rows: Sequence[PartitionComparison]) -> Mapping[MarkKey, Mark]:
-    """Give where a job is in each shard: the position on the old cluster, and the place on the new one."""
+    """Return where a job is in each shard: the position on the old cluster, and the place on the new one."""
     made: dict[MarkKey, Mark] = {}
     for row in rows:
         parts = () if row.old_offset is None else in_partitions(row.topic_partition, row.old_offset)
@@ -168,7 +168,7 @@ def _bars(
 
 
 def _marks(one: Shard, marks: Mapping[MarkKey, Mark]) -> tuple[tuple[str, Mark], ...]:
-    """Give the marks in a shard, each with its signs; one where both are the same."""
+    """Return the marks in a shard, each with its signs; one where both are the same."""
     side, stream, _, shard = one
     sides = ("old", "new") if side == "both" else (side,)
     found = [(each, marks[each, stream, shard.partition]) for each in sides if (each, stream, shard.partition) in marks]
@@ -196,7 +196,7 @@ def _label(one: Shard, marks: Sequence[tuple[str, Mark]]) -> str:
 
 
 def takeaway(shards: Sequence[Shard], marks: Mapping[MarkKey, Mark] = _NO_MARKS) -> str:
-    """Say in words what the chart shows."""
+    """Describe in words what the chart shows."""
     told = [
         f"Shard {one[3].partition}: {signs} {mark.told}."
         for one in shards[:MAX_SHARDS]
@@ -214,7 +214,7 @@ def takeaway(shards: Sequence[Shard], marks: Mapping[MarkKey, Mark] = _NO_MARKS)
 
 
 def _generations(topic: TopicState) -> Mapping[int, int]:
-    """Say how many listed shards stand above each one, in a row; parents come before their children."""
+    """Return how many listed shards stand above each one, in a row; parents come before their children."""
     deep: dict[int, int] = {}
     for each in sorted(topic.shards, key=lambda shard: shard.partition):
         deep[each.partition] = max((deep[parent] + 1 for parent in each.parents if parent in deep), default=0)

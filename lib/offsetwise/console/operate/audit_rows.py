@@ -205,13 +205,13 @@ def _or_nothing(value: object) -> str:
 
 
 def result(row: AuditRow) -> Verdict:
-    """Say what came of it; a word that this release does not know is unknown."""
+    """Return what came of it; a word that this release does not know is unknown."""
     said = row.record.result
     return RESULTS.get(said, Verdict(icon="?", word=said, tone=Tone.UNKNOWN))
 
 
 def name(row: AuditRow) -> str:
-    """Give what whoever did it is called."""
+    """Return what whoever did it is called."""
     said = row.record.details.get("name")
     if isinstance(said, str) and said:
         return said
@@ -219,7 +219,7 @@ def name(row: AuditRow) -> str:
 
 
 def change(row: AuditRow) -> str:
-    """Give the plan's state before and after; nothing where it was about no plan.
+    """Return the plan's state before and after; nothing where it was about no plan.
 
     A refused attempt changes nothing, and says the same twice.
     """
@@ -230,7 +230,7 @@ def change(row: AuditRow) -> str:
 
 
 def why(row: AuditRow) -> str:
-    """Give why it was refused; what was answered where that says more than the result."""
+    """Return why it was refused; what was answered where that says more than the result."""
     said = row.record.details.get("why")
     if said is not None:
         return str(said)
@@ -280,7 +280,7 @@ DETAILS: Final[Columns[tuple[str, object]]] = (
 
 
 def links(rows: Sequence[AuditRow], chain: Chain | None) -> tuple[Verdict, ...]:
-    """Say of every row shown whether it is as it was written, as far as it can be seen from it and its neighbour.
+    """Verify for each row shown whether it is as it was written, as far as it can be seen from it and its neighbour.
 
     Args:
         rows: In falling order; between two that do not stand together nothing is looked at.
@@ -301,7 +301,7 @@ def links(rows: Sequence[AuditRow], chain: Chain | None) -> tuple[Verdict, ...]:
 
 
 def verdict(chain: Chain) -> str:
-    """Say what came of checking the whole chain. Markdown."""
+    """Describe what came of checking the whole chain. Markdown."""
     if chain.broken is None:
         if not chain.rows:
             return "**✓ The audit log is intact.** It has no rows yet."
@@ -322,7 +322,7 @@ def heading(row: AuditRow) -> str:
 
 
 def told(row: AuditRow) -> str:
-    """Tell a row in full. Markdown."""
+    """Describe a row in full. Markdown."""
     record = row.record
     by = f"**{markdown(name(row))}**"
     if record.subject is not None or record.issuer is not None:
@@ -341,7 +341,7 @@ def _as_written(row: AuditRow) -> bool:
 
 
 def rows(board: PlansView, person: Person | None, wanted: AuditFilter) -> Iterator[AuditRow]:
-    """Give every row that passes, newest first, read in pages.
+    """Yield every row that passes, newest first, read in pages.
 
     Raises:
         AccessError: The person may not look.

@@ -39,7 +39,7 @@ MAX_ALIKE: Final = 5
 
 
 def fleet(answers: Answers, migration: Offered, head: guard.Head) -> Held[Fleet] | None:
-    """Give the fleet to show; a live one only if it was read, or a person asks for it now."""
+    """Return the fleet to show; a live one only if it was read, or a person asks for it now."""
     question = Question.of(Reader.fleet, migration.name)
     head.context(_caption(migration, answers.held(question)))
     offer = blocks.Offer(
@@ -319,6 +319,6 @@ def _positions(checkpoint: Checkpoint) -> None:
 
 @cached(8)
 def age_map(held: Held[Fleet], colours: Palette) -> tuple[Any, str]:
-    """Give the map of the fleet, and what it shows in words."""
+    """Return the map of the fleet, and what it shows in words."""
     rows, now = held.value.rows, now_ms(held)
     return fleet_chart.age_map(rows, colours, now), fleet_chart.takeaway(rows, now)

@@ -42,7 +42,7 @@ def ages_of(rows: Sequence[FleetRow], now_ms: int) -> Counter[tuple[FleetVerdict
 
 
 def age_columns(rows: Sequence[FleetRow], now_ms: int) -> Columns[str]:
-    """Give the columns behind the map, whose rows are the times since the newest batch."""
+    """Return the columns behind the map, whose rows are the times since the newest batch."""
     counted = ages_of(rows, now_ms)
     of = {verdict: {age: counted[verdict, age] for age in SINCE} for verdict in FleetVerdict}
     return (
@@ -52,7 +52,7 @@ def age_columns(rows: Sequence[FleetRow], now_ms: int) -> Columns[str]:
 
 
 def takeaway(rows: Sequence[FleetRow], now_ms: int) -> str:
-    """Say what the map shows."""
+    """Describe what the map shows."""
     counted = ages_of(rows, now_ms)
     said = []
     for verdict in FleetVerdict:
@@ -123,7 +123,7 @@ def _column(row: FleetRow, now_ms: int) -> str:
 
 
 def _scale(colours: Palette) -> list[tuple[float, str]]:
-    """Give one scale for all lanes: from each whole number to the next, the page's colour turns into the lane's."""
+    """Return one scale for all lanes: from each whole number to the next, the page's colour turns into the lane's."""
     tones = [colours.tone(fleet_table.VERDICTS[verdict].tone) for verdict in FleetVerdict]
     ends = [(lane, lane + 1 - _ABOVE) for lane in range(len(tones))]
     return [

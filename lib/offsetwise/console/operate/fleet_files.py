@@ -34,7 +34,7 @@ def _line(row: FleetRow) -> str:
 
 
 def _columns(now_ms: int) -> Columns[FleetRow]:
-    """Give the columns of the CSV: times are ISO 8601, ages seconds, and nothing is what is not known."""
+    """Return the columns of the CSV: times are ISO 8601, ages seconds, and nothing is what is not known."""
     return (
         Column("uri", lambda row: row.uri),
         Column("names", lambda row: ", ".join(row.names)),

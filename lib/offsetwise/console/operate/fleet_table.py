@@ -66,7 +66,7 @@ class Filters:
     order: str = Order.WORST
 
     def apply(self, rows: Sequence[FleetRow], now_ms: int) -> tuple[FleetRow, ...]:
-        """Give the rows that pass, in the chosen order. Ages are counted up to `now_ms`."""
+        """Return the rows that pass, in the chosen order. Ages are counted up to `now_ms`."""
         kept = [row for row in rows if self._keeps(row, now_ms)]
         kept.sort(key=lambda row: row.uri)
         if self.order == Order.LARGEST:
@@ -174,13 +174,13 @@ def filters(codes: Sequence[str], topics: Sequence[str]) -> Filters:
 
 
 def now_ms(held: Held[Fleet]) -> int:
-    """Give the moment up to which ages are counted: when the fleet was read, so that a rerun changes none."""
+    """Return the moment up to which ages are counted: when the fleet was read, so that a rerun changes none."""
     return int(held.at.timestamp() * 1000)
 
 
 @cached(8)
 def facts(held: Held[Fleet]) -> Facts:
-    """Give what the page says about the whole fleet."""
+    """Return what the page says about the whole fleet."""
     rows = held.value.rows
     copies = sum(row.same_query > 1 for row in rows)
     return Facts(
@@ -199,18 +199,18 @@ def facts(held: Held[Fleet]) -> Facts:
 
 @cached(32)
 def filtered(held: Held[Fleet], filters: Filters) -> Rows:
-    """Give the rows that pass, in the chosen order."""
+    """Return the rows that pass, in the chosen order."""
     return filters.apply(held.value.rows, now_ms(held))
 
 
 @cached(16)
 def fleet_table(held: Held[Fleet], rows: Rows, colours: Palette) -> table.Prepared:
-    """Give the coloured table of these rows."""
+    """Return the coloured table of these rows."""
     return table.prepared(columns(facts(held).labels, now_ms(held), rows), rows, colours)
 
 
 def columns(labels: Mapping[str, str], now_ms: int, rows: Rows) -> Columns[FleetRow]:
-    """Give the columns on screen.
+    """Return the columns on screen.
 
     Args:
         labels: What each checkpoint is called on screen, by URI.
@@ -260,12 +260,12 @@ def columns(labels: Mapping[str, str], now_ms: int, rows: Rows) -> Columns[Fleet
 
 
 def planned(row: FleetRow) -> int | None:
-    """Give its newest planned batch."""
+    """Return its newest planned batch."""
     return row.checkpoint.details.last_planned_batch if row.checkpoint else None
 
 
 def committed(row: FleetRow) -> int | None:
-    """Give its newest committed batch."""
+    """Return its newest committed batch."""
     return row.checkpoint.details.last_committed_batch if row.checkpoint else None
 
 
@@ -291,7 +291,7 @@ def size(count: int | None) -> str:
 
 
 def age_ms(then_ms: int | None, now_ms: int) -> int | None:
-    """Give the time since a moment; None where it is not known, or no moment that a calendar has."""
+    """Return the time since a moment; None where it is not known, or no moment that a calendar has."""
     return None if then_ms is None or moment(then_ms) == "?" else now_ms - then_ms
 
 
@@ -305,7 +305,7 @@ def topics(row: FleetRow, at_most: int = 3) -> str:
 
 
 def copies(row: FleetRow) -> str:
-    """Say that others carry the same query id; nothing where none does."""
+    """State that others carry the same query id; nothing where none does."""
     return f"▲ {number(row.same_query)} alike" if row.same_query > 1 else ""
 
 
@@ -317,12 +317,12 @@ def problems(row: FleetRow) -> tuple[str, ...]:
 
 
 def restart(row: FleetRow) -> str:
-    """Say where it restarts, or why that is not known. Not escaped."""
+    """Describe where it restarts, or why that is not known. Not escaped."""
     return row.read.restart if isinstance(row.read, Checkpoint) else row.read.problem
 
 
 def answer(rows: Sequence[FleetRow]) -> tuple[Tone, str, str]:
-    """Say how the fleet stands: tone, a short head, and a sentence or two."""
+    """Describe how the fleet stands: tone, a short head, and a sentence or two."""
     count = Counter(row.verdict for row in rows)
     total = many(len(rows), "checkpoint")
     bad = count[FleetVerdict.UNREADABLE] + count[FleetVerdict.PROBLEMS]

@@ -41,13 +41,13 @@ def _places(sheet: Sheet) -> tuple[str, ...]:
 
 
 def chosen(plan: int) -> tuple[AcceptedUnproven, ...]:
-    """Give what was chosen, each with the reason."""
+    """Return what was chosen, each with the reason."""
     places = st.session_state.get(_places_key(plan), [])
     return accepted(named(places, [str(st.session_state.get(_reason_key(plan), ""))] if places else []))
 
 
 def told(decision: DecisionRow) -> str:
-    """Say what a decision accepted, a line each; nothing where it accepted nothing."""
+    """Describe what a decision accepted, a line each; nothing where it accepted nothing."""
     kept = stated_in(ApprovalFile(name="that is kept", content=decision.envelope))
     accepted = kept.accepted_unproven
     return "\n".join(f"Accepted {each.topic_partition} as unproven: {each.reason}" for each in accepted)

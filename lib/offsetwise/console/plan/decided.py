@@ -116,7 +116,7 @@ def standing(made: SinkTransactions) -> None:
 
 
 def _upgrade(made: Upgrade) -> None:
-    """Say what stands between the job and two-phase commit, and what to do until then."""
+    """Show what stands between the job and two-phase commit, and what to do until then."""
     with st.expander("Two-phase commit (FLIP-319): what blocks it, and what to do until then", icon=":material/route:"):
         st.markdown(in_words(made.steps))
         st.markdown("**Until then**")
@@ -124,7 +124,7 @@ def _upgrade(made: Upgrade) -> None:
 
 
 def _why(rows: Sequence[SinkTransaction]) -> None:
-    """Say each reason once, after an example: cells show the beginning of a sentence only."""
+    """Show each reason once, after an example: cells show the beginning of a sentence only."""
     first = {one.reason: one for one in reversed(rows)}
     shown = [one for one in rows if first[one.reason] is one][:_REASONS]
     st.markdown(
@@ -133,6 +133,6 @@ def _why(rows: Sequence[SinkTransaction]) -> None:
 
 
 def verdict(decision: Decision) -> Verdict:
-    """Give a decision as it stands on screen."""
+    """Return a decision as it stands on screen."""
     icon, tone = _MARKS.get(decision, _AGAINST)
     return Verdict(icon=icon, word=decision.replace("_", " ").lower(), tone=tone)

@@ -69,7 +69,7 @@ _NO_REASON: Final = NotAllowed(
 
 
 def question(sheet: Sheet) -> Question[tuple[Drift, ...]]:
-    """Give what is asked when somebody wants to know whether anything changed."""
+    """Return what is asked when somebody wants to know whether anything changed."""
     return Question.of(Reader.drift, sheet.plan.migration, PlanOf(digest=sheet.digest, plan=sheet.plan))
 
 
@@ -229,7 +229,7 @@ def _verdicts(sheet: Sheet, offs: Offs) -> None:
 
 
 def _off(seat: Seat, sheet: Sheet, *, overtaken: bool) -> Off | None:
-    """Say why nobody, or not this person, decides now. The board asks everything again when they do."""
+    """Return why nobody, or not this person, decides now. The board asks everything again when they do."""
     refused = seat.board.why_not(seat.person, Verb.APPROVE, sheet.row.id)
     if refused is not None:
         return Off(why=refused.why, fix=refused.fix)

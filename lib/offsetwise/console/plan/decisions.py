@@ -208,7 +208,7 @@ def _set(work: Work, row: PartitionComparison, name: str, by: str | None) -> Non
 
 
 def wrong_with(offset: str, reason: str, *beside: AnyPosition | None) -> str | None:
-    """Say what is wrong with a decision as it was typed; None where nothing is.
+    """Describe what is wrong with a decision as it was typed; None where nothing is.
 
     Args:
         offset: The position, in words.

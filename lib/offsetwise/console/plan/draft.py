@@ -66,7 +66,7 @@ def show(head: guard.Head) -> None:
 
 
 def _frozen(here: Answers, migration: Offered, subject: Subject, head: guard.Head) -> Frozen | None:
-    """Give what is drafted from; where there is nothing, say where it comes from."""
+    """Return what is drafted from; where there is nothing, say where it comes from."""
     held = here.held(Question.of(Reader.comparison, migration.name, subject))
     observed = None if held is None else here.reader.observed(migration.name, subject, held.value)
     if held is None or observed is None:
@@ -160,7 +160,7 @@ def _request(
 
 
 def _work(frozen: Frozen, seat: board.Seat | None, plans: Sequence[PlanRow]) -> tuple[Work, Sheet | None]:
-    """Give what was decided so far, begun with the plan that is open for these positions, if one is."""
+    """Return what was decided so far, begun with the plan that is open for these positions, if one is."""
     if seat is None:
         return _session(frozen, "nobody"), None
     who = seat.who
@@ -196,7 +196,7 @@ def _plans(frozen: Frozen, seat: board.Seat) -> list[PlanRow]:
 
 
 def _drafted_at(frozen: Frozen, plans: Sequence[PlanRow]) -> str:
-    """Give the time that the plan says it was drafted at: that of the newest thing it is drafted from.
+    """Return the time that the plan says it was drafted at: that of the newest thing it is drafted from.
 
     That is the reading, or the last change of a plan for the same positions. No clock is read: the time is part of the
     plan's digest, and whoever draws the page again must see the same plan. It is another one for each version, so
@@ -254,7 +254,7 @@ def _checklist(frozen: Frozen, made: Drafted | None, *, recorded_: bool) -> tupl
 
 
 def checklist(comparison: Comparison, plan: Plan | None, *, recorded: bool, now: datetime) -> tuple[GateCheck, ...]:
-    """Give what a reviewer will check, judged as the draft stands; of its freshness what its own reading tells.
+    """Return what a reviewer will check, judged as the draft stands; of its freshness what its own reading tells.
 
     Args:
         comparison: What it is drafted from.

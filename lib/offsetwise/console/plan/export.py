@@ -278,7 +278,7 @@ def _bundle(seat: board.Seat, sheet: Sheet) -> None:
 
 
 def files_of(seat: board.Seat, sheet: Sheet, kind: ExportKind) -> tuple[File, ...]:
-    """Give the files of one kind.
+    """Return the files of one kind.
 
     Raises:
         PlanError: The plan cannot be said in that form, or somebody changed it just now.
@@ -317,7 +317,7 @@ def _changed(plan: int) -> PlanError:
 
 
 def why_draft(sheet: Sheet) -> str | None:
-    """Say why the files say DRAFT; None where they do not. Markdown."""
+    """Explain why the files say DRAFT; None where they do not. Markdown."""
     told = sheet.standing
     if told.mark is not SheetMark.DRAFT:
         return None
@@ -328,7 +328,7 @@ def why_draft(sheet: Sheet) -> str | None:
 
 
 def withdrawn(sheet: Sheet) -> str:
-    """Say whose approvals were withdrawn, and what keeps them from being used."""
+    """Describe whose approvals were withdrawn, and what keeps them from being used."""
     names = ", ".join(named(each.by) for each in sheet.standing.withdrawn)
     return (
         f"WITHDRAWN: {names} is no reviewer here any more, so the approval does not count here. `apply` reads its own "
@@ -337,7 +337,7 @@ def withdrawn(sheet: Sheet) -> str:
 
 
 def approved(sheet: Sheet) -> str:
-    """Say who approved, and whether it was applied since. Markdown."""
+    """Describe who approved, and whether it was applied since. Markdown."""
     by = "  \n".join(
         f"{markdown(named(each.by))}, {moment(each.at_ms)}, good until {moment(each.expires_at_ms)}"
         for each in sheet.standing.counted
@@ -350,7 +350,7 @@ def approved(sheet: Sheet) -> str:
 
 
 def use(kind: ExportKind, file: Export, plan: Plan, destination: Destination) -> str | None:
-    """Give the exact commands that use a file of another tool's; None where `apply` is what uses it, or nothing may."""
+    """Return the exact commands that use a file of another tool's; None where `apply` uses it, or nothing may."""
     if kind is ExportKind.STARTING_OFFSETS and file.mark is SheetMark.APPROVED:
         line = starting_form(plan).use
         return None if line is None else line.format(file.name)
@@ -369,5 +369,5 @@ def _groups(plan: Plan) -> tuple[str, ...]:
 
 
 def checking(file: Export, sha256: str) -> str:
-    """Give the command that shows whether a file is whole where it arrived."""
+    """Return the command that shows whether a file is whole where it arrived."""
     return f"echo '{sha256}  {file.name}' | sha256sum --check"

@@ -68,7 +68,7 @@ def _table(
     cells: str,  # noqa: ARG001 - the key
     colours: Palette,
 ) -> table.Prepared:
-    """Give the table of plans with these cells."""
+    """Return the table of plans with these cells."""
     return table.prepared(_columns, _rows, colours)
 
 

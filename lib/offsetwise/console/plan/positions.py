@@ -62,7 +62,7 @@ class Row:
 
     @property
     def told(self) -> str:
-        """Give the evidence, or who decided and why, and why it needs a look, in one line."""
+        """Return the evidence, or who decided and why, and why it needs a look, in one line."""
         one = self.position
         own = "" if one.override is None else f"{name_of(one.override.by)}: {one.override.reason}"
         clauses = [clause for clause in self.risks if one.override is None or one.override.reason not in clause]
@@ -260,7 +260,7 @@ def _kept(seat: Seat, sheet: Sheet, row: Row) -> None:
 
 
 def rows_of(plan: Plan, since: Difference | None) -> tuple[Row, ...]:
-    """Give the partitions of a plan, those that most need a look first.
+    """Return the partitions of a plan, those that most need a look first.
 
     Args:
         plan: The plan.
@@ -342,7 +342,7 @@ def _order(row: Row) -> tuple[int, bool, int, int, bool, int, str, int, str]:
 
 @cached(8)
 def shown(sheet: Sheet, since: Difference | None) -> Shown:
-    """Give the partitions, those that most need a look first."""
+    """Return the partitions, those that most need a look first."""
     rows = rows_of(sheet.plan, since)
     return Shown(
         key=f"{sheet.digest}{'' if since is None else since.before}",
@@ -355,11 +355,11 @@ def shown(sheet: Sheet, since: Difference | None) -> Shown:
 
 @cached(16)
 def position_table(shown: Shown, rows: Rows, colours: Palette) -> table.Prepared:  # noqa: ARG001 - the key
-    """Give the coloured table of these rows."""
+    """Return the coloured table of these rows."""
     return table.prepared(POSITIONS, rows, colours)
 
 
 @cached(2, spinner="Reading what was kept with the plan …")
 def observed(_board: Board, _person: Person | None, sheet: Sheet) -> Comparison | None:
-    """Give the comparison and the snapshots that the newest version was drafted from."""
+    """Return the comparison and the snapshots that the newest version was drafted from."""
     return _board.observed(_person, sheet.row.id, sheet.row.number)

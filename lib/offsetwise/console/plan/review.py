@@ -118,7 +118,7 @@ def _address(sheet: Sheet) -> str:
 
 
 def _overtaken(seat: Seat, sheet: Sheet) -> bool:
-    """Tell a person when a newer version takes the place of the one they were looking at."""
+    """Return a person when a newer version takes the place of the one they were looking at."""
     key = f"seen-{sheet.row.id}"
     seen = st.session_state.setdefault(key, sheet.digest)
     if seen == sheet.digest:

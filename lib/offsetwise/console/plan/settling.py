@@ -121,7 +121,7 @@ def _topics() -> tuple[str, ...]:
 
 
 def _work(migration: Offered, subject: Subject, spec: TargetType, seat: Seat | None) -> tuple[Work, Sheet | None]:
-    """Give what was decided so far, begun with the plan that is open for these transactions, if one is."""
+    """Return what was decided so far, begun with the plan that is open for these transactions, if one is."""
     name = f"settle {migration.name!r} {subject} {spec.name} {None if seat is None else seat.who!r}"
     work: Work = st.session_state.setdefault(name, Work())
     if seat is None:

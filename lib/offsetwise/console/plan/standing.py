@@ -44,7 +44,7 @@ def at(at_ms: int) -> str:
 
 
 def ago(at_ms: int, now: datetime) -> str:
-    """Say how long ago something was, or how long it still lasts.
+    """Describe how long ago something was, or how long it still lasts.
 
     >>> now = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
     >>> ago(1_772_363_940_000, now), ago(1_772_370_000_000, now)
@@ -62,12 +62,12 @@ def named(who: Who) -> str:
 
 
 def target(one: Target) -> str:
-    """Say where positions are written."""
+    """Describe where positions are written."""
     return target_type(one.kind).named(one)
 
 
 def caption(sheet: Sheet, now: datetime) -> str:
-    """Say what is shown, by whom and from when. Markdown."""
+    """Describe what is shown, by whom and from when. Markdown."""
     first = sheet.versions[0]
     parts = [
         f"**{markdown(job_name(sheet.row, answers.current().offered))}** of {markdown(sheet.row.migration)}",
@@ -81,7 +81,7 @@ def caption(sheet: Sheet, now: datetime) -> str:
 
 
 def until(standing: VersionStanding, now: datetime) -> str:
-    """Say until when it can be decided about, or applied; nothing where that is no question."""
+    """Describe until when it can be decided about, or applied; nothing where that is no question."""
     if standing.state is State.SUBMITTED and standing.submission is not None:
         if standing.expired:
             return "its submission or an approval has expired"
@@ -135,7 +135,7 @@ def _called(sheet: Sheet, issuer: str, subject: str) -> str:
 
 
 def votes(standing: VersionStanding) -> str:
-    """Say how many approve, of how many are asked for.
+    """Describe how many approve, of how many are asked for.
 
     >>> votes(VersionStanding(state=State.SUBMITTED, submission=None, counted=(), required=2, expired=False))
     '0 of 2 approvals'
@@ -144,7 +144,7 @@ def votes(standing: VersionStanding) -> str:
 
 
 def closed(sheet: Sheet) -> tuple[str, str] | None:
-    """Say why nobody can decide about a plan now, and what would change that; None if they can."""
+    """Explain why nobody can decide about a plan now, and what would change that; None if they can."""
     standing = sheet.standing
     author = sheet.versions[-1].by.name
     match standing.state:
@@ -167,7 +167,7 @@ def closed(sheet: Sheet) -> tuple[str, str] | None:
 
 
 def why_typed(plan: Plan, unsafe: int) -> str:
-    """Say why an approver has to type something."""
+    """Explain why an approver has to type something."""
     if unsafe:
         return f"{unsafe:,} of {many(len(plan.positions), 'partition')} {'is' if unsafe == 1 else 'are'} unsafe"
     return "It cannot be taken back" if plan.transactions else "A check of the plan as a whole did not pass"

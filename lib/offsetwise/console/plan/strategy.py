@@ -102,7 +102,7 @@ def choose(strategies: tuple[Strategy, ...], seen: Comparison) -> Chosen:
 
 
 def say(chosen: Chosen, strategies: tuple[Strategy, ...], made: OffsetwiseError | None) -> None:
-    """Say beside the way whether it applies: whether what was chosen can be drafted.
+    """Show beside the way whether it applies: whether what was chosen can be drafted.
 
     Args:
         chosen: The way.

@@ -76,21 +76,21 @@ class Pressed:
 
 
 def by(seat: board.Seat | None) -> str | None:
-    """Give the name that decisions are recorded under; None for somebody who may not decide."""
+    """Return the name that decisions are recorded under; None for somebody who may not decide."""
     person = None if seat is None else seat.person
     may = seat is not None and person is not None and Role.AUTHOR in seat.board.roles(person)
     return recorded(person) if may and person is not None else None
 
 
 def names(seat: board.Seat | None, by: str | None, plan: int | None) -> Credits:
-    """Give the names that the plan records, or its next version; `plan` is the one that is kept."""
+    """Return the names that the plan records, or its next version; `plan` is the one that is kept."""
     if seat is None or seat.person is None or by is None:
         return Credits(author=_NOBODY, editors=(), identities=())
     return seat.board.credits(seat.person, plan)
 
 
 def open_plan(work: Work, sheet: Sheet, begin: Callable[[], None]) -> None:
-    """Say that a plan of this is open, and what saving makes of it; `begin` goes on with its newest version.
+    """Show that a plan of this is open, and what saving makes of it; `begin` goes on with its newest version.
 
     Not where a button was just pressed: its answer says so, and must not be pushed out of sight by a box above it.
     """
@@ -240,7 +240,7 @@ def _why_not(seat: board.Seat, work: Work, made: Drafted | None) -> str | None:
 
 
 def _changes(work: Work, made: Drafted) -> bool:
-    """Say whether saving would keep anything that is not kept already."""
+    """Return whether saving would keep anything that is not kept already."""
     if work.before is None or work.base is None:
         return True
     found = difference(work.before, made.plan, digests=(work.base, made.digest))
@@ -321,7 +321,7 @@ def _saved_and_submitted(seat: board.Seat, work: Work, made: Drafted, comparison
 
 
 def saved_in_words(answer: SaveAnswer) -> Said:
-    """Say what came of saving."""
+    """Return what came of saving."""
     match answer:
         case SavedVersion():
             dropped = "" if not answer.dropped else f" {many(answer.dropped, 'approval')} of before count no more."
@@ -337,7 +337,7 @@ def saved_in_words(answer: SaveAnswer) -> Said:
 
 
 def submitted_in_words(answer: SubmitAnswer, plan: int) -> Said:
-    """Say what came of submitting."""
+    """Return what came of submitting."""
     match answer:
         case Submitted():
             told = f"Plan {plan} waits for a decision about exactly `{answer.digest[:8]}`."

@@ -181,7 +181,7 @@ def _decided(one: PlannedPosition | None) -> str:
 
 
 def before(board: Board, person: Person | None, sheet: Sheet) -> Difference | None:
-    """Give what the newest version changes against the one before; None where it is the first one."""
+    """Return what the newest version changes against the one before; None where it is the first one."""
     if len(sheet.versions) == 1:
         return None
     return difference_of(board, person, sheet, sheet.versions[-2].number, sheet.row.number)
@@ -189,17 +189,17 @@ def before(board: Board, person: Person | None, sheet: Sheet) -> Difference | No
 
 @cached(16)
 def difference_of(_board: Board, _person: Person | None, sheet: Sheet, first: int, second: int) -> Difference:
-    """Give what differs between two versions."""
+    """Return what differs between two versions."""
     return _board.difference(_person, sheet.row.id, first, second)
 
 
 @cached(16)
 def version_table(sheet: Sheet, start: int, stop: int) -> table.Prepared:
-    """Give a part of the versions as a table, the newest first."""
+    """Return a part of the versions as a table, the newest first."""
     return table.prepared(_VERSIONS, sheet.versions[::-1][start:stop])
 
 
 @cached(16)
 def change_table(found: Difference, start: int, stop: int) -> table.Prepared:
-    """Give a part of what two versions treat differently as a table."""
+    """Return a part of what two versions treat differently as a table."""
     return table.prepared(_CHANGES, found.positions[start:stop])

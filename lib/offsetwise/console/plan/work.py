@@ -94,7 +94,7 @@ def _whole_topics(plan: Plan) -> Iterator[tuple[str, StartChoice]]:
 def drafted(
     _answers: Answers, frozen: Frozen, request: DraftRequest, drafted_at: str
 ) -> Drafted | PlanError | ConfigError:
-    """Give the plan, or every reason why there may be none."""
+    """Return the plan, or every reason why there may be none."""
     plan = plan_of(_answers, frozen, request)
     if not isinstance(plan, Plan):
         return plan
@@ -105,7 +105,7 @@ def drafted(
 
 @cached(_KEPT)
 def plan_of(_answers: Answers, frozen: Frozen, request: DraftRequest) -> Plan | PlanError | ConfigError:
-    """Give the plan as of its reading: when it was drafted changes nothing else of it."""
+    """Return the plan as of its reading: when it was drafted changes nothing else of it."""
     comparison = frozen.comparison
     try:
         return _answers.reader.draft(frozen.migration, frozen.subject, comparison, request, comparison.taken_at)

@@ -76,7 +76,7 @@ def use(access: Access, path: Path | None = None) -> None:
 
 
 def current() -> Access:
-    """Give the rules of this process.
+    """Return the rules of this process.
 
     Raises:
         ConfigError: `launch` did not run, and the access file that the environment names cannot be used.
@@ -89,7 +89,7 @@ def current() -> Access:
 
 
 def latest() -> Access:
-    """Give the rules as their file says them at this moment, so that a role that was taken away is gone.
+    """Return the rules as their file says them at this moment, so that a role that was taken away is gone.
 
     Raises:
         ConfigError: The file cannot be used any more: then nobody may do anything that asks for a role.
@@ -100,7 +100,7 @@ def latest() -> Access:
 
 
 def is_loopback(address: str) -> bool:
-    """Say whether only this machine reaches what listens on an address."""
+    """Return whether only this machine reaches what listens on an address."""
     try:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:

@@ -90,7 +90,7 @@ class Gatekeeper:
             _free()
 
     def _host(self, connection: HTTPConnection) -> str | None:
-        """Give the Host header, if there is one and it names this console."""
+        """Return the Host header, if there is one and it names this console."""
         told = [each.lower() for each in connection.headers.getlist("host")]
         found = _HOST.fullmatch(told[0]) if len(told) == 1 else None
         return told[0] if found is not None and (found[1] or found[2]) in self._names else None
@@ -129,7 +129,7 @@ class _Answer:
 
 
 def local_names(address: str) -> frozenset[str]:
-    """Give what a console is called on its own machine, without ports: a tunnel has one of its own.
+    """Return what a console is called on its own machine, without ports: a tunnel has one of its own.
 
     Args:
         address: What it listens on.
@@ -138,7 +138,7 @@ def local_names(address: str) -> frozenset[str]:
 
 
 def names(address: str) -> frozenset[str]:
-    """Give all that a console is called: as `local_names`, and where people come back to when they have signed in."""
+    """Return all that a console is called: as `local_names`, and where people come back to when they have signed in."""
     return local_names(address) | ({urlsplit(get_origin_from_redirect_uri() or "").hostname or ""} - {""})
 
 

@@ -86,7 +86,7 @@ def _window_title(title: str) -> str:
 
 
 def is_closed(title: str) -> bool:
-    """Say whether a page is closed to the person; draw in its place what opens it.
+    """Return whether a page is closed to the person; draw in its place what opens it.
 
     An access file that cannot be used opens nothing.
     """

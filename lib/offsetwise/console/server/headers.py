@@ -14,7 +14,7 @@ from streamlit.file_util import get_static_dir
 
 @cache
 def headers(hosts: frozenset[str]) -> tuple[tuple[str, str], ...]:
-    """Give the headers of every answer.
+    """Return the headers of every answer.
 
     Args:
         hosts: Host and port under which the page may reach this console: not every browser counts websockets as its
@@ -52,7 +52,7 @@ def _policy(hosts: Iterable[str]) -> str:
 
 @cache
 def _inline_scripts() -> str:
-    """Give the digests of the scripts that stand in Streamlit's own page."""
+    """Return the digests of the scripts that stand in Streamlit's own page."""
     page = (Path(get_static_dir()) / "index.html").read_text(encoding="utf-8")
     scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
     digests = (base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in scripts)

@@ -45,7 +45,7 @@ class SignedOut:
             self._until_s[_sign_in_key(claims)] = now_s + for_s
 
     def __contains__(self, claims: Mapping[str, Any]) -> bool:
-        """Say whether the sign-in that these claims are of was ended."""
+        """Return whether the sign-in that these claims are of was ended."""
         with self._lock:
             return _sign_in_key(claims) in self._until_s
 
@@ -76,12 +76,12 @@ _OF_A_SIGN_IN: Final = ("iss", "sub", "iat", "nonce")
 
 
 def current() -> Person:
-    """Give the person of this session, with the roles that the access file gives them."""
+    """Return the person of this session, with the roles that the access file gives them."""
     return of(_claims())
 
 
 def of(told: Mapping[str, Any]) -> Person:
-    """Give the person of an identity cookie, with the roles that the access file gives them.
+    """Return the person of an identity cookie, with the roles that the access file gives them.
 
     Args:
         told: What the cookie says. It was signed by this console.
@@ -114,7 +114,7 @@ def sign_out(told: Mapping[str, Any]) -> None:
 
 
 def signed_in() -> people.Person | None:
-    """Give the person of this session as those are asked who decide about plans; None for nobody, or too long ago."""
+    """Return the person of this session as those are asked who decide about plans; None for nobody, or too long ago."""
     rules, claims = access.current(), _believed(_claims())
     if _age_seconds(claims) > rules.sign_in_hours * 3_600:
         return None
@@ -122,7 +122,7 @@ def signed_in() -> people.Person | None:
 
 
 def allowed(role: Role = Role.VIEWER) -> bool:
-    """Say whether the person of this session has a role."""
+    """Return whether the person of this session has a role."""
     return role in current().roles
 
 
@@ -140,7 +140,7 @@ def require_viewer() -> None:
 
 
 def providers() -> tuple[str | None, ...]:
-    """Give the names of the identity providers in Streamlit's secrets; None is the one that has no name.
+    """Return the names of the identity providers in Streamlit's secrets; None is the one that has no name.
 
     Raises:
         ConfigError: The secrets have an `[auth]` section that nobody can sign in with, or that is easy to forge.
@@ -202,7 +202,7 @@ def line() -> None:
 
 
 def why_no_role(unseen: Sequence[str]) -> str:
-    """Say why somebody has no role whose identity holds characters that nobody sees."""
+    """Explain why somebody has no role whose identity holds characters that nobody sees."""
     return (
         f"Your issuer or subject holds {code_points(unseen)}, which nobody sees: whoever has such a name has no role."
     )
@@ -213,7 +213,7 @@ def _identity(person: Person) -> str:
 
 
 def _claims() -> Mapping[str, Any]:
-    """Give what the provider said about the person: the claims of the ID token, which Streamlit has verified."""
+    """Return what the provider said about the person: the claims of the ID token, which Streamlit has verified."""
     claims: Mapping[str, Any] = st.user.to_dict()
     return claims
 
@@ -232,7 +232,7 @@ def _age_seconds(claims: Mapping[str, Any]) -> float:
 
 
 def cookie_claims(connection: HTTPConnection) -> Mapping[str, Any]:
-    """Give what the identity provider said about whoever sends this request; nothing where the cookie is not ours."""
+    """Return what the identity provider said about whoever sends this request; nothing where the cookie is not ours."""
 
     def signed(name: str) -> bytes | None:
         value = connection.cookies.get(name, "")

@@ -100,7 +100,7 @@ def launch(
 
 
 def _options(address: str, port: int | None) -> dict[str, object]:
-    """Give the settings of Streamlit's server."""
+    """Return the settings of Streamlit's server."""
     options = {
         **_shipped(tomllib.loads(_SETTINGS.read_text(encoding="utf-8"))),
         "server.address": address,
@@ -119,7 +119,7 @@ def _options(address: str, port: int | None) -> dict[str, object]:
 
 
 def _server(address: str, *, has_display: bool) -> st.App:
-    """Give Streamlit's server with what stands before it."""
+    """Yield Streamlit's server with what stands before it."""
 
     @asynccontextmanager
     async def listening(_: st.App) -> AsyncIterator[dict[str, Any] | None]:
@@ -137,7 +137,7 @@ def _server(address: str, *, has_display: bool) -> st.App:
 
 
 def _shipped(settings: Mapping[str, object], prefix: str = "") -> dict[str, object]:
-    """Give the settings beside app.py by their whole names, so that they hold from whatever folder it is started."""
+    """Return the settings beside app.py by their whole names, so that they hold from whatever folder it is started."""
     flat: dict[str, object] = {}
     for name, value in settings.items():
         if isinstance(value, Mapping):

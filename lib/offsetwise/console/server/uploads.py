@@ -23,7 +23,7 @@ class Uploads:
             self._files.setdefault(session, set())
 
     def takes(self, session: str, file: str) -> bool:
-        """Say whether a file of a session is taken, and count it if so."""
+        """Return whether a file of a session is taken, and count it if so."""
         with self._lock:
             files = self._files.get(session)
             if files is None or len(files | {file}) > MOST_FILES:

@@ -50,7 +50,7 @@ class Wishes:
                 self._kept.popitem(last=False)
 
     def take(self, browser: str, now_s: float) -> Wanted | None:
-        """Give the last wish of a browser, once; None where there is none or it is too old."""
+        """Return the last wish of a browser, once; None where there is none or it is too old."""
         with self._lock:
             found = self._kept.pop(browser, None)
         return found if found is not None and now_s < found.until_s else None
@@ -86,7 +86,7 @@ def come_back(chosen: StreamlitPage, pages: Sequence[StreamlitPage], *, signed_i
 
 
 def browser_of(cookie: str | None) -> str | None:
-    """Give what stands for a browser, from Streamlit's cookie `2|mask|masked token|time`; None for anything else.
+    """Return what stands for a browser, from Streamlit's cookie `2|mask|masked token|time`; None for anything else.
 
     The mask is another one at every request, the token under it stays.
     """

@@ -132,12 +132,12 @@ def stop_button(answers: Answers, question: Question[Any], offer: Offer, reading
 
 
 def under_way(reading: Reading[Any], what: str) -> str:
-    """Say what is being read, or that it is being stopped."""
+    """Describe what is being read, or that it is being stopped."""
     return f"{'Stopping' if reading.stopped.is_set() else 'Reading'} {what} …"
 
 
 def _elapsed(reading: Reading[Any]) -> str:
-    """Say for how long a reading has gone on, and how long the one before it took. Markdown."""
+    """Describe for how long a reading has gone on, and how long the one before it took. Markdown."""
     before = reading.took_before_s
     took = "" if before is None else f"; it took {_seconds(before)} the last time"
     return f":gray[{_seconds(reading.elapsed_s())} so far{took}]"
@@ -215,7 +215,7 @@ def _anchor(title: str) -> str:
 
 
 def empty(why: str, next_step: str, command: str | None = None) -> None:
-    """Say why there is nothing to see, and what to do."""
+    """Show why there is nothing to see, and what to do."""
     with st.container(border=True):
         st.markdown(f"**{why}**")
         st.markdown(next_step)
@@ -224,7 +224,7 @@ def empty(why: str, next_step: str, command: str | None = None) -> None:
 
 
 def denied(why: str, *, permission: str, next_step: str, command: str | None = None) -> None:
-    """Say that a person may not see something, which permission they lack, and how to come by it."""
+    """Show that a person may not see something, which permission they lack, and how to come by it."""
     with st.container(border=True):
         st.warning(f"**Locked**  \n{why}", icon=":material/lock:")
         st.markdown(f"**What is needed:** {permission}.  \n{next_step}")
@@ -233,7 +233,7 @@ def denied(why: str, *, permission: str, next_step: str, command: str | None = N
 
 
 def toast(tone: Tone, text: str) -> None:
-    """Say for a few seconds in the corner of the window what came of a button, wherever the page is scrolled to.
+    """Show for a few seconds in the corner of the window what came of a button, wherever the page is scrolled to.
 
     Args:
         tone: Whether it went right.
@@ -310,7 +310,7 @@ def asked(answers: Answers, question: Question[Answer], offer: Offer) -> Held[An
 
 
 def busy(answers: Answers, question: Question[Any]) -> bool:
-    """Say whether the question is being answered now."""
+    """Return whether the question is being answered now."""
     reading = answers.reading(question)
     return reading is not None and not reading.outcome.done()
 

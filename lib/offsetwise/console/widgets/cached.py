@@ -45,7 +45,7 @@ _KEYS: Final[dict[str | type[Any], Callable[[Any], Any]]] = {
 
 
 def _of_tuple(values: tuple[Any, ...]) -> str | list[Any]:
-    """Give one text for hundreds of rows: Streamlit takes longer for each value than for its length."""
+    """Return one text for hundreds of rows: Streamlit takes longer for each value than for its length."""
     kinds = {type(value) for value in values}
     if len(kinds) != 1:
         return [*values]

@@ -24,13 +24,13 @@ class Drawn(go.Figure):  # type: ignore[misc] # Plotly has no types
         object.__setattr__(self, "_sent", figure.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
-        """Give what the browser gets; shared, so not to be changed."""
+        """Return what the browser gets; shared, so not to be changed."""
         made: dict[str, Any] = self._sent
         return made
 
 
 def page_style(colours: Palette) -> dict[str, Any]:
-    """Give the layout that all charts have in common: the page's colours and letters."""
+    """Return the layout that all charts have in common: the page's colours and letters."""
     return {
         "plot_bgcolor": colours.page,
         "paper_bgcolor": colours.page,
@@ -39,12 +39,12 @@ def page_style(colours: Palette) -> dict[str, Any]:
 
 
 def axis_title(text: str, colours: Palette) -> dict[str, Any]:
-    """Give the title of an axis."""
+    """Return the title of an axis."""
     return {"text": text, "font": {"color": colours.muted, "size": SMALL_PX}}
 
 
 def lane_axis(names: Sequence[str], colours: Palette) -> dict[str, Any]:
-    """Give the axis of lanes, the first on top. The names are escaped here."""
+    """Return the axis of lanes, the first on top. The names are escaped here."""
     return {
         "range": [max(len(names), 1) - 0.5, -0.5],
         "tickvals": list(range(len(names))),
@@ -56,7 +56,7 @@ def lane_axis(names: Sequence[str], colours: Palette) -> dict[str, Any]:
 
 
 def named_rows(colours: Palette) -> dict[str, Any]:
-    """Give what axes with a name for each row have in common."""
+    """Return what axes with a name for each row have in common."""
     return {
         "tickfont": {"color": colours.text, "size": FONT_PX},
         "ticks": "",
@@ -67,7 +67,7 @@ def named_rows(colours: Palette) -> dict[str, Any]:
 
 
 def dress(colours: Palette) -> dict[str, Any]:
-    """Give the layout that charts of lanes have in common: that of all, and the legend on top."""
+    """Return the layout that charts of lanes have in common: that of all, and the legend on top."""
     return {
         **page_style(colours),
         "legend": {
@@ -96,12 +96,12 @@ def clipped(name: str, limit: int = 26) -> str:
 
 
 def solid(colours: Palette) -> dict[str, object]:
-    """Give the fill of everything on the old cluster."""
+    """Return the fill of everything on the old cluster."""
     return {"color": colours.old, "line": {"width": 0}}
 
 
 def hatched(colours: Palette) -> dict[str, object]:
-    """Give the fill of everything on the new cluster."""
+    """Return the fill of everything on the new cluster."""
     return {
         "color": colours.page,
         "line": {"width": 1, "color": colours.new},
@@ -110,7 +110,7 @@ def hatched(colours: Palette) -> dict[str, object]:
 
 
 def note(x: float, y: float, text: str, colour: str, *, anchor: str = "left", away: int = 9) -> dict[str, object]:
-    """Give a text beside a point: to the right of it where its left end is anchored there, else to the left."""
+    """Return a text beside a point: to the right of it where its left end is anchored there, else to the left."""
     return {
         "x": x,
         "y": y,
@@ -134,7 +134,7 @@ def scaled(records: int) -> float:
 
 
 def ticks_between(low: float, high: float, *, at_most: int = 12) -> list[int]:
-    """Give powers of ten, and 0, between two places of the axis; fewer of them where there would be too many.
+    """Return powers of ten, and 0, between two places of the axis; fewer of them where there would be too many.
 
     >>> ticks_between(-2.1, 3.2)
     [-100, -10, 0, 10, 100, 1000]
@@ -148,7 +148,7 @@ def ticks_between(low: float, high: float, *, at_most: int = 12) -> list[int]:
 
 
 def round_ticks(high: int) -> list[int]:
-    """Give up to six round numbers of records from 0 to `high`.
+    """Return up to six round numbers of records from 0 to `high`.
 
     >>> round_ticks(1119), round_ticks(3), round_ticks(1900)
     ([0, 200, 400, 600, 800, 1000], [0, 1, 2, 3], [0, 500, 1000, 1500])

@@ -213,7 +213,7 @@ def _ids(shown: Comparison, row: PartitionComparison) -> None:
 
 
 def neighbours(first: Neighbour | None, word: str) -> Columns[Neighbour]:
-    """Give the columns of a table of the records around a place.
+    """Return the columns of a table of the records around a place.
 
     Args:
         first: The one that reading would begin with, marked by `word`.
@@ -233,7 +233,7 @@ Copied = tuple[int, Side, CopiedRecord]
 
 
 def copied(proofs: Sequence[PartProof]) -> list[Copied]:
-    """Give the records around a place in several partitions, by partition."""
+    """Return the records around a place in several partitions, by partition."""
     return [
         (part.partition, side, record)
         for part in proofs
@@ -243,7 +243,7 @@ def copied(proofs: Sequence[PartProof]) -> list[Copied]:
 
 
 def copied_records() -> Columns[Copied]:
-    """Give the columns of a table of such records."""
+    """Return the columns of a table of such records."""
     return (
         Column("of", lambda row: row[0], 40),
         Column("old position", lambda row: str(row[2].old), 190),
@@ -254,7 +254,7 @@ def copied_records() -> Columns[Copied]:
 
 
 def findings_of(comparison: Comparison, row: PartitionComparison) -> tuple[Finding, ...]:
-    """Give the findings that concern one partition: its own and its topic's."""
+    """Return the findings that concern one partition: its own and its topic's."""
     return tuple(
         finding
         for finding in comparison.findings
@@ -263,14 +263,14 @@ def findings_of(comparison: Comparison, row: PartitionComparison) -> tuple[Findi
 
 
 def findings_of_all(comparison: Comparison) -> tuple[Finding, ...]:
-    """Give the findings that concern no single topic, those that block first."""
+    """Return the findings that concern no single topic, those that block first."""
     severities = list(Severity)
     of_all = (finding for finding in comparison.findings if finding.topic is None)
     return tuple(sorted(of_all, key=lambda finding: severities.index(finding.severity)))
 
 
 def linked(code: str) -> str:
-    r"""Give a code as Markdown, leading to its explanation on the Help page if this release has one.
+    r"""Return a code as Markdown, leading to its explanation on the Help page if this release has one.
 
     >>> linked("PENDING_BATCH"), linked("OF_LATER")
     ('[PENDING\\_BATCH](help?code=PENDING_BATCH)', 'OF\\_LATER')

@@ -39,7 +39,7 @@ class Palette:
     """Heat map: nobody knows."""
 
     def tone(self, tone: Tone) -> str:
-        """Give the text colour of a tone."""
+        """Return the text colour of a tone."""
         return {
             Tone.RIGHT: self.right,
             Tone.WRONG: self.wrong,
@@ -89,5 +89,5 @@ DARK: Final = Palette(
 
 
 def current() -> Palette:
-    """Give the colours of the theme that the person sees, the light one unless it is dark."""
+    """Return the colours of the theme that the person sees, the light one unless it is dark."""
     return DARK if st.context.theme.type == "dark" else LIGHT

@@ -62,7 +62,7 @@ class Shards(Sequence[Sharded]):
 
 
 def in_shards(checkpoint: Checkpoint) -> bool:
-    """Say whether all positions of a checkpoint are in shards, so that there are no offsets to draw or to count."""
+    """Return whether all positions of a checkpoint are in shards, so that there are no offsets to draw or to count."""
     return any(source.shards for source in checkpoint.sources) and not any(
         source.positions or source.marked for source in checkpoint.sources
     )

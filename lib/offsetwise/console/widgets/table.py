@@ -169,7 +169,7 @@ _INT64_MAX = 2**63 - 1
 
 
 def frame(columns: Columns[Row], rows: Sequence[Row], *, file: bool = False) -> pd.DataFrame:
-    """Give one row per row, as it stands on screen or in a file, which has every column.
+    """Return one row per row, as it stands on screen or in a file, which has every column.
 
     Integer columns are nullable: missing means unknown.
     """
@@ -245,7 +245,7 @@ def _coloured(styled: Styler, column: str, css: list[str]) -> Styler:
 
 
 def _layout(column: Column[Row], cells: pd.Series[Any], values: Sequence[Cell]) -> Any:
-    """Say how a column looks: never so narrow that leading digits of a number, or a position, would be cut.
+    """Return how a column looks: never so narrow that leading digits of a number, or a position, would be cut.
 
     Without a width, a column of numbers holds its heading too.
     """
@@ -277,7 +277,7 @@ def _widened(width: int, heading: str, label: str, values: Sequence[Cell]) -> in
 
 
 def _height(rows: int) -> int:
-    """Give the height of a table that shows all its rows if they are few, in pixels."""
+    """Return the height of a table that shows all its rows if they are few, in pixels."""
     return _ROW_PX * (min(rows, _MAX_ROWS) + 1) + 3
 
 
@@ -322,7 +322,7 @@ def printed(table: pd.DataFrame, how: Mapping[str, Callable[[int], str]] | None 
 
 
 def fixed(styled: Styler) -> Styler:
-    """Give a styled table that no longer changes and is drawn sooner.
+    """Return a styled table that no longer changes and is drawn sooner.
 
     At each drawing, Streamlit styles a table anew, and writes what is printed into every cell of a copy. This one
     keeps its styles, and names only those cells where another text is printed than the value's own.
@@ -351,7 +351,7 @@ def _integer(column: pd.Series[Any]) -> bool:
 
 
 def _ends(column: pd.Series[Any]) -> list[int]:
-    """Give the smallest and the largest integer that are known, if any is."""
+    """Return the smallest and the largest integer that are known, if any is."""
     return [int(end) for end in (column.min(), column.max()) if not pd.isna(end)]
 
 
@@ -374,7 +374,7 @@ def paged(columns: Columns[Row], rows: Sequence[Row], key: str, *, alt: str, mis
 
 
 def integers(values: Sequence[int | None]) -> pd.Series[Any]:
-    """Give a nullable column of integers; one of text where a sum has left int64."""
+    """Return a nullable column of integers; one of text where a sum has left int64."""
     if any(value is not None and abs(value) > _INT64_MAX for value in values):
         return pd.Series([wording.number(value) for value in values], dtype=object)
     return pd.Series(pd.array(list(values), dtype="Int64"))

@@ -214,13 +214,13 @@ def _configuration(
 
 @cached(8)
 def history(held: Reading) -> History:
-    """Give the retained batches side by side."""
+    """Return the retained batches side by side."""
     return history_of(held.value.checkpoint.details.batches, held.value.initial)
 
 
 @cached(8)
 def scopes(held: Reading) -> dict[str, Scope]:
-    """Give what can be chosen, by name: all topics where there are several, then each."""
+    """Return what can be chosen, by name: all topics where there are several, then each."""
     found = history(held)
     sources = {log.source for log in found.logs}
     made = {}
@@ -235,25 +235,25 @@ def scopes(held: Reading) -> dict[str, Scope]:
 
 @cached(32)
 def partitions(held: Reading, topic: Scope) -> list[int]:
-    """Give the numbers of a topic's partitions."""
+    """Return the numbers of a topic's partitions."""
     return [lane.partition for lane in history(held).lanes[topic.lanes]]
 
 
 def partition(held: Reading, topic: Scope, number: int) -> Scope:
-    """Give one partition of a topic."""
+    """Return one partition of a topic."""
     place = partitions(held, topic).index(number)
     return Scope(name=f"{topic.name}-{number}", first=topic.first + place, count=1)
 
 
 @cached(64)
 def batch_facts(held: Reading, scope: Scope) -> tuple[BatchFact, ...]:
-    """Give the facts of every batch, counted over a scope."""
+    """Return the facts of every batch, counted over a scope."""
     return facts(history(held), scope.lanes)
 
 
 @cached(64)
 def batch_charts(held: Reading, scope: Scope, colours: Palette) -> tuple[Any, Any, Any]:
-    """Give the charts of offsets, records and intervals."""
+    """Return the charts of offsets, records and intervals."""
     found = batch_facts(held, scope)
     return (
         charts.offsets(found, colours, scope.name, lanes=scope.count),
@@ -264,12 +264,12 @@ def batch_charts(held: Reading, scope: Scope, colours: Palette) -> tuple[Any, An
 
 @cached(16)
 def moved_between(held: Reading, first: int, second: int) -> list[Moved]:
-    """Give what moved between two rows of the history."""
+    """Return what moved between two rows of the history."""
     return moved(history(held), first, second)
 
 
 def note(fact: BatchFact) -> str:
-    """Say what the number of records leaves out."""
+    """Describe what the number of records leaves out."""
     said = []
     if fact.read.back:
         said.append(f"! goes back in {wording.many(fact.read.back, 'partition')}")
@@ -304,7 +304,7 @@ _IN_SHARDS: Final[Columns[BatchFact]] = tuple(
 
 
 def moved(history: History, first: int, second: int) -> list[Moved]:
-    """Give where every partition ends in two batches, and how far it moved; those that moved most first.
+    """Return where every partition ends in two batches, and how far it moved; those that moved most first.
 
     Args:
         history: The batches.
@@ -324,7 +324,7 @@ def moved(history: History, first: int, second: int) -> list[Moved]:
 
 
 def changed_pairs(first: Sequence[tuple[str, str]], second: Sequence[tuple[str, str]]) -> list[tuple[str, str, str]]:
-    """Give the recorded configuration that differs between two batches; an absent one is `(not set)`."""
+    """Return the recorded configuration that differs between two batches; an absent one is `(not set)`."""
     before, after = dict(first), dict(second)
     return [
         (key, before.get(key, "(not set)"), after.get(key, "(not set)"))

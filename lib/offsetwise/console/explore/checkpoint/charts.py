@@ -185,7 +185,7 @@ def _marks(figure: go.Figure, drawn: Sequence[dict[str, Any]], colours: Palette,
 
 
 def hatched(colours: Palette) -> dict[str, Any]:
-    """Give the look of what is planned and not committed."""
+    """Return the look of what is planned and not committed."""
     return {
         "color": colours.page,
         "line": {"width": 1, "color": colours.old},
@@ -194,7 +194,7 @@ def hatched(colours: Palette) -> dict[str, Any]:
 
 
 def _drawn(history: History, at: BatchStanding, place: int, lane: int) -> dict[str, Any]:
-    """Give the offsets at which one lane's bars begin and end, from its oldest known one, and what is said about it."""
+    """Return the offsets at which one lane's bars begin and end, from its oldest known one, and what is said of it."""
     known = history.known[:, lane]
     ends = history.ends[known, lane]
     low, last = (int(ends.min()), int(ends.max())) if len(ends) else (0, 0)

@@ -32,7 +32,7 @@ _OFFSETS: Final[Columns[tuple[str, str, int, int]]] = (
 def files_of(
     answers: Answers, migration: str, name: str, held: sources.Reading, batch: int, *, key: str
 ) -> BatchFiles | None:
-    """Give the files of a batch, reading them once per reading of the checkpoint."""
+    """Return the files of a batch, reading them once per reading of the checkpoint."""
     question = Question.of(Reader.batch_files, migration, name, batch, edition=held.id)
     known = answers.held(question)
     if known is not None:

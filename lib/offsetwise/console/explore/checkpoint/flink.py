@@ -120,7 +120,7 @@ def _metrics(read: CheckpointReading, *, recorded: bool) -> None:
 
 
 def _told(saved: Saved, *, recorded: bool = False) -> str:
-    """Say what a checkpoint tells of itself."""
+    """Describe what a checkpoint tells of itself."""
     dated = "Recorded as written" if recorded else "File dated"
     told = [f"{dated} **{clock(saved.written_ms)}**", f"format of _metadata **{saved.format_version}**"]
     if saved.format is not None:
@@ -131,7 +131,7 @@ def _told(saved: Saved, *, recorded: bool = False) -> str:
 
 
 def _failure(shown: Checkpoint, named: Checkpoint | None) -> None:
-    """Say what a job that goes on from here would read again."""
+    """Show what a job that goes on from here would read again."""
     blocks.section("What a failure would read again")
     if named is not None and named.uri != shown.uri:
         _further_back(shown, named)
@@ -195,7 +195,7 @@ def _retained(shown: Checkpoint) -> None:
 
 
 def apart(earlier: Checkpoint, later: Checkpoint) -> list[tuple[SourcePosition, int]]:
-    """Give every partition that two checkpoints of one job have, in the earlier's order, and where the later stands."""
+    """Return every partition that two checkpoints of one job have, in the earlier's order, and where the later is."""
     ends = {(source.id, at.topic, at.partition): at.offset for source in later.sources for at in source.positions}
     return [
         (at, offset_of(ends[source.id, at.topic, at.partition]))

@@ -34,7 +34,7 @@ _TITLES: Final = {
 
 
 def no_checkpoint(migration: Offered, subject: Subject) -> None:
-    """Say that a consumer group has no checkpoint, and where its positions are shown."""
+    """Show that a consumer group has no checkpoint, and where its positions are shown."""
     blocks.empty(
         f"{markdown(subject.name)} is a consumer group: it has no checkpoint.",
         "Its positions are kept by the old cluster itself. Compare shows them beside the new cluster.",
@@ -48,7 +48,7 @@ def no_checkpoint(migration: Offered, subject: Subject) -> None:
 
 
 def reading(answers: Answers, migration: Offered, subject: Subject, head: guard.Head) -> sources.Reading | None:
-    """Give the reading to show. A checkpoint costs little and asks no cluster, so it is read when the page opens."""
+    """Return the reading to show. A checkpoint costs little and asks no cluster, so it is read when the page opens."""
     question = Question.of(Reader.checkpoint_reading, migration.name, subject.name, None)
     name = markdown(str(subject))
     clusters = blocks.clusters(migration.old, migration.new)

@@ -70,12 +70,12 @@ def draw(held: Reading) -> None:
 
 
 def tone(problem: Problem) -> Tone:
-    """Give how serious a problem is."""
+    """Return how serious a problem is."""
     return verdicts.SEVERITY[severity_of(problem.code)].tone
 
 
 def restart_tone(checkpoint: Checkpoint) -> Tone:
-    """Give the tone of the restart sentence: that of the most serious problem."""
+    """Return the tone of the restart sentence: that of the most serious problem."""
     tones = {tone(problem) for problem in checkpoint.problems}
     worst = next((one for one in (Tone.WRONG, Tone.CAREFUL) if one in tones), None)
     if worst is not None:
@@ -94,7 +94,7 @@ def watermark(milliseconds: int | None) -> str:
 
 
 def _sources(checkpoint: Checkpoint) -> Columns[CheckpointSource]:
-    """Give the columns of the sources of a job; `planned ahead` only for an engine that plans batches."""
+    """Return the columns of the sources of a job; `planned ahead` only for an engine that plans batches."""
     planned = engine_of(checkpoint.engine).plans_batches
     return (
         Column("source", lambda one: one.id),
@@ -109,7 +109,7 @@ def _sources(checkpoint: Checkpoint) -> Columns[CheckpointSource]:
 
 
 def resumes(checkpoint: Checkpoint) -> Columns[Resumed]:
-    """Give the columns of where reading continues; `planned until` only for an engine that plans batches."""
+    """Return the columns of where reading continues; `planned until` only for an engine that plans batches."""
     planned = engine_of(checkpoint.engine).plans_batches
     return (
         Column("topic", lambda row: row[1].topic),

@@ -96,7 +96,7 @@ def facts(read: Checkpoint) -> None:
 
 
 def _running(held: sources.Reading, key: str) -> None:
-    """Say that a query seems to run, from file times and from what moved since this browser's last reading."""
+    """Show that a query seems to run, from file times and from what moved since this browser's last reading."""
     said = [text for text in (seems_running(held.value), _moved(held, key)) if text]
     if said:
         blocks.box(
@@ -172,7 +172,7 @@ def _or_none(batch: int | None) -> str:
 
 
 def seems_running(reading: CheckpointReading) -> str | None:
-    """Say why a query seems to run on it, from the times of its files alone; None if nothing points to it."""
+    """Explain why a query seems to run on it, from the times of its files alone; None if nothing points to it."""
     newest = reading.newest
     if newest is None or is_copy(reading):
         return None
@@ -195,7 +195,7 @@ def is_copy(reading: CheckpointReading) -> bool:
 
 
 def changed_between(before: Checkpoint, now: Checkpoint) -> str | None:
-    """Say what changed between two readings; None if nothing did."""
+    """Describe what changed between two readings; None if nothing did."""
     changes = [
         f"the newest {what} batch went from {number(old)} to {number(new)}"
         for what, old, new in (

@@ -78,7 +78,7 @@ def draw(held: sources.Reading) -> None:
 
 
 def _in_shards(shown: Checkpoint) -> None:
-    """Say it of shards, whose sequence numbers tell no number of records."""
+    """Show it of shards, whose sequence numbers tell no number of records."""
     ahead = [at for source in shown.sources for at in source.shards if at.planned_position not in (None, at.position)]
     rerun, committed = shown.details.reruns_batch, shown.details.last_committed_batch
     if rerun is None:
@@ -126,7 +126,7 @@ def _choose(held: sources.Reading, names: list[str]) -> Scope | None:
 
 
 def _place(names: list[str]) -> int:
-    """Give the step to show: the one in the address, else the newest."""
+    """Return the step to show: the one in the address, else the newest."""
     wanted = st.session_state.get("step") or st.query_params.get("step")
     return names.index(wanted) if wanted in names else len(names) - 1
 
@@ -143,20 +143,20 @@ def _go(names: list[str], by: int) -> None:
 
 @cached(8)
 def steps_of(held: Reading) -> dict[str, BatchMoment]:
-    """Give the steps of the history, by their name in an address."""
+    """Return the steps of the history, by their name in an address."""
     found = history(held)
     return {moment.name(found): moment for moment in moments(found)}
 
 
 @cached(128)
 def standing_at(held: Reading, moment: BatchMoment, scope: Scope) -> BatchStanding:
-    """Give what a failure at a step would read again."""
+    """Return what a failure at a step would read again."""
     return standing(history(held), moment, scope.lanes)
 
 
 @cached(128)
 def step_places(held: Reading, moment: BatchMoment, scope: Scope) -> tuple[int, ...]:
-    """Give the lanes that the picture of a step shows: all, or those with most to read again, in log order."""
+    """Return the lanes that the picture of a step shows: all, or those with most to read again, in log order."""
     at = standing_at(held, moment, scope)
     if scope.count <= charts.MAX_LANES:
         return tuple(range(scope.count))
@@ -167,13 +167,13 @@ def step_places(held: Reading, moment: BatchMoment, scope: Scope) -> tuple[int, 
 
 @cached(128)
 def step_chart(held: Reading, moment: BatchMoment, scope: Scope, colours: Palette) -> Any:
-    """Give the picture of a step."""
+    """Return the picture of a step."""
     found, at, places = history(held), standing_at(held, moment, scope), step_places(held, moment, scope)
     return charts.step(found, at, places, scope.lanes, colours)
 
 
 def holds(history: History, moment: BatchMoment) -> str:
-    """Say what the checkpoint holds at a moment."""
+    """Describe what the checkpoint holds at a moment."""
     if moment.row is None:
         return "The initial offsets are recorded in sources/, and no batch is planned."
     batch = history.batches[moment.row]
@@ -186,7 +186,7 @@ def holds(history: History, moment: BatchMoment) -> str:
 
 
 def fails(history: History, moment: BatchMoment, at: BatchStanding) -> tuple[Tone, str, str]:
-    """Say what a failure right then would read again: tone, the answer, and its details."""
+    """Describe what a failure right then would read again: tone, the answer, and its details."""
     if moment.row is None:
         return Tone.RIGHT, "A failure right then reads nothing twice.", "Batch 0 starts at the initial offsets."
     batch = history.batches[moment.row].id
@@ -226,14 +226,14 @@ def fails(history: History, moment: BatchMoment, at: BatchStanding) -> tuple[Ton
 
 
 def taken(history: History, moment: BatchMoment, at: BatchStanding, lanes: slice) -> str:
-    """Say in one sentence what the picture of a step shows."""
+    """Describe in one sentence what the picture of a step shows."""
     counted = many(int(at.start_known.sum()), "partition")
     again = many(at.again.records, "record")
     return f"{moment.name(history).capitalize()}: {counted} of {len(history.lanes[lanes]):,}, {again} to read again."
 
 
 def _unfiled(history: History, row: int) -> str | None:
-    """Say which batches may have run after a commit without leaving a file; None where nothing points to any."""
+    """Describe which batches may have run after a commit without leaving a file; None where nothing points to any."""
     batch = history.batches[row].id
     after = history.batches[row + 1].id if row + 1 < len(history.batches) else None
     if after is not None and after > batch + 1:
@@ -267,7 +267,7 @@ def _spans(history: History, at: BatchStanding) -> str:
 
 
 def lanes_of(history: History, at: BatchStanding, places: Sequence[int], first: int) -> list[StandingLane]:
-    """Give what stands behind the picture of a step: one row per drawn partition.
+    """Return what stands behind the picture of a step: one row per drawn partition.
 
     Args:
         history: The batches.

@@ -184,7 +184,7 @@ def _groups(view: View) -> Columns[str]:
 
 @cached(16)
 def commits(view: View, group: str) -> list[Committed]:
-    """Give what a group committed on both clusters, partition by partition, beside MirrorMaker's own answer."""
+    """Return what a group committed on both clusters, partition by partition, beside MirrorMaker's own answer."""
     names = {} if view.old is None else dict(view.old.counterparts)
     back = {new_name: name for name, new_name in names.items()}
     old, new = (_offsets(view.group_states(side).get(group)) for side in ("old", "new"))

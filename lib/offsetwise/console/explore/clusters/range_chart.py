@@ -42,7 +42,7 @@ _THIN: Final = 0.004
 
 
 def lanes_of(pairs: Sequence[TopicPair]) -> tuple[Lane, ...]:
-    """Give one lane per partition."""
+    """Return one lane per partition."""
     return tuple((pair, number, old, new) for pair in pairs for number, old, new in partitions(pair))
 
 
@@ -93,7 +93,7 @@ def _bars(side: str, shift: float, bars: Sequence[tuple[int, float, float, str]]
 
 
 def takeaway(lanes: Sequence[Lane]) -> str:
-    """Say in words what the chart shows."""
+    """Describe in words what the chart shows."""
     both = [lane for lane in lanes if _known(lane[2]) and _known(lane[3])]
     same = sum(1 for *_, old, new in both if old and new and (old.log_start, old.hw) == (new.log_start, new.hw))
     text = (
@@ -179,7 +179,7 @@ def _dress(figure: go.Figure, lanes: Sequence[Lane], colours: Palette) -> None:
 
 
 def partitions(pair: TopicPair) -> list[tuple[int, PartitionState | None, PartitionState | None]]:
-    """Give the partitions of both topics of a pair, by number."""
+    """Return the partitions of both topics of a pair, by number."""
     sides = [
         {} if topic is None else {each.partition: each for each in topic.partitions} for topic in (pair.old, pair.new)
     ]

@@ -79,7 +79,7 @@ def _of_cluster(answers: Answers, migration: Offered, side: Cluster, read: HeldC
 def _deadlines(
     migration: str, side: Cluster, read: HeldCluster, known: Held[tuple[Standing, ...]] | None
 ) -> list[RetentionDeadline]:
-    """Give when retention reaches the positions that were asked about, else those that groups committed."""
+    """Return when retention reaches the positions that were asked about, else those that groups committed."""
     snapshot = read.value.snapshot
     topics, logs = {topic.name: topic for topic in snapshot.topics}, snapshot.partitions()
     made = [
@@ -124,7 +124,7 @@ def remember(migration: str, side: Cluster, held: HeldCluster) -> None:
 
 
 def starts(migration: str, side: Cluster, partition: TopicPartition) -> tuple[Moment, ...]:
-    """Give the log starts read of a partition, ascending in time; only the newest if the log began again."""
+    """Return the log starts read of a partition, ascending in time; only the newest if the log began again."""
     with _lock:
         found = [each[partition] for _, each in _seen.get((migration, side), []) if partition in each]
     return tuple(found[-1:] if len(found) > 1 and found[-1].offset < found[0].offset else found)

@@ -49,12 +49,12 @@ class View:
         return sum(1 for found in self.differences.values() if found)
 
     def group_states(self, side: str) -> dict[str, GroupState]:
-        """Give the groups of one side, by name."""
+        """Return the groups of one side, by name."""
         read = self.old if side == "old" else self.new
         return {} if read is None else {group.name: group for group in read.snapshot.groups}
 
     def chosen(self, topics: tuple[str, ...], *, only_differing: bool) -> tuple[TopicPair, ...]:
-        """Give the pairs that pass the filters."""
+        """Return the pairs that pass the filters."""
         return tuple(
             pair
             for pair in self.pairs
@@ -70,7 +70,7 @@ _UNITS: Final = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "
 
 @cached(8)
 def view(old: HeldCluster | None, new: HeldCluster | None) -> View:
-    """Give what is derived of these readings."""
+    """Return what is derived of these readings."""
     read = (None if old is None else old.value, None if new is None else new.value)
     pairs = pair_topics(*read)
     return View(
@@ -84,7 +84,7 @@ def view(old: HeldCluster | None, new: HeldCluster | None) -> View:
 
 
 def verdict(pair: TopicPair, found: Sequence[TopicDifference]) -> Verdict:
-    """Say how the two topics of a pair compare."""
+    """Return how the two topics of a pair compare."""
     if not pair.both_read:
         return Verdict(icon="?", word="other cluster not read", tone=Tone.UNKNOWN)
     if pair.new is None:
@@ -101,7 +101,7 @@ def verdict(pair: TopicPair, found: Sequence[TopicDifference]) -> Verdict:
 
 
 def answer(view: View) -> tuple[Tone, str]:
-    """Say in one sentence how the two clusters compare. Markdown, names escaped."""
+    """Describe in one sentence how the two clusters compare. Markdown, names escaped."""
     if view.old is None or view.new is None:
         missing = "old" if view.old is None else "new"
         told = f"**The {missing} cluster was not read.** What the other one says is shown below."
@@ -146,7 +146,7 @@ def duration(milliseconds: str | None) -> str:
 
 
 def retention(topic: TopicState | None) -> str:
-    """Say what retention does, by time and by size."""
+    """Describe what retention does, by time and by size."""
     config = {} if topic is None else dict(topic.config)
     if not config:
         return "?"
@@ -165,14 +165,14 @@ def both(old: str, new: str) -> str:
 
 
 def held(partition: PartitionState | None) -> int | None:
-    """Give how many offsets a log spans; None where it was not read."""
+    """Return how many offsets a log spans; None where it was not read."""
     if partition is None or partition.log_start is None or partition.hw is None:
         return None
     return partition.hw - partition.log_start
 
 
 def mirrored(row: Mirrored) -> Verdict:
-    """Say how the two logs stand behind the newest sync."""
+    """Return how the two logs stand behind the newest sync."""
     if row.new_behind is not None and row.new_behind < 0:
         return Verdict(icon="!", word="new log ends before it", tone=Tone.WRONG)
     if row.apart is None:

@@ -59,7 +59,7 @@ def _filtered(view: View) -> tuple[TopicPair, ...]:
 
 
 def in_shards(pair: TopicPair) -> bool:
-    """Say whether both sides are streams in shards, whose first and last positions are no numbers to draw."""
+    """Return whether both sides are streams in shards, whose first and last positions are no numbers to draw."""
     return all(topic.shards for topic in (pair.old, pair.new) if topic is not None)
 
 
@@ -189,7 +189,7 @@ def _tree(view: View, pairs: tuple[TopicPair, ...], colours: Palette) -> Any:
 
 
 def topics(view: View) -> Columns[TopicPair]:
-    """Give the columns of the table of topics. `held` counts offsets from log start to HW, over all partitions."""
+    """Return the columns of the table of topics. `held` counts offsets from log start to HW, over all partitions."""
     held = "Offsets from log start to HW on the {} cluster, over all partitions. Not records: there may be gaps."
     return (
         Column("old topic", lambda pair: pair.old_name or "", 112, pinned=True),

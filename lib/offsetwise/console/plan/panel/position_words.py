@@ -17,12 +17,12 @@ _LARGEST: Final = 3
 
 
 def moves(one: PlannedPosition) -> bool:
-    """Say whether the plan resumes at another position than the job's current one."""
+    """Return whether the plan resumes at another position than the job's current one."""
     return one.old_offset != one.new_offset
 
 
 def mark(one: PlannedPosition) -> Verdict:
-    """Say how the place is known, or that a person chose it."""
+    """Return how the place is known, or that a person chose it."""
     if one.override is not None:
         return Verdict(icon="✎", word="override", tone=Tone.WRONG)
     if one.start is not Start.TRANSLATED:
@@ -60,7 +60,7 @@ def at_most(one: PlannedPosition, count: int | None) -> str:
 
 
 def spoken(part: str) -> str:
-    """Give the name of a part of a plan in words.
+    """Return the name of a part of a plan in words.
 
     >>> spoken("new_offset")
     'new offset'
