@@ -93,7 +93,7 @@ def read_batch_files(uri: str, batch: int, *, roots: Sequence[str] | None = None
 
 
 def parts_of(uri: str, *, roots: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Give the URIs of the checkpoints that a file holds, as a dump of several tables does; else the URI itself.
+    """Return the URIs of the checkpoints that a file holds, as a dump of several tables does; else the URI itself.
 
     Of what cannot be read it is the URI too: its reader says why.
     """
@@ -112,12 +112,12 @@ def parts_of(uri: str, *, roots: Sequence[str] | None = None) -> tuple[str, ...]
 
 
 def recognised(entries: Sequence[Entry]) -> tuple[CheckpointEngine, ...]:
-    """Give the engines that take a folder with these names for one of their checkpoints."""
+    """Return the engines that take a folder with these names for one of their checkpoints."""
     return tuple(each for each in engines() if each.recognises(entries))
 
 
 def newest_checkpoint(uri: str, *, roots: Sequence[str] | None = None) -> str:
-    """Give the newest whole checkpoint where a path is the folder of a job that retains some; else the path itself.
+    """Return the newest whole checkpoint where a path is the folder of a job that retains some; else the path itself.
 
     Raises:
         OutsideRootsError: The path leaves the roots.
@@ -136,7 +136,7 @@ def newest_checkpoint(uri: str, *, roots: Sequence[str] | None = None) -> str:
 
 
 def _at(uri: str, roots: Sequence[str] | None) -> tuple[CheckpointEngine, Tree | None, tuple[Entry, ...] | None]:
-    """Give the engine whose checkpoint a URI names; the folder where it is a path, and its entries if listed."""
+    """Return the engine whose checkpoint a URI names; the folder where it is a path, and its entries if listed."""
     scheme = uri.partition("://")[0].lower() if "://" in uri else ""
     live = next((each for each in engines() if scheme in each.schemes), None)
     if live is None and roots is not None and "#" in uri:  # bound to roots, no folder has such a name
@@ -202,7 +202,7 @@ def _entries(folder: Tree) -> tuple[Entry, ...]:
 
 
 def _engine(folder: Tree, entries: tuple[Entry, ...]) -> CheckpointEngine:
-    """Give the one engine whose checkpoint a folder is."""
+    """Return the one engine whose checkpoint a folder is."""
     found = recognised(entries)
     if len(found) == 1:
         return found[0]

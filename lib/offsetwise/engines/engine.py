@@ -50,10 +50,10 @@ def _no_retained(folder: FolderReader, entries: Sequence[Entry]) -> tuple[Retain
 
 
 class Parts(Protocol):
-    """Says which checkpoints a URI names that is no folder."""
+    """Returns which checkpoints a URI names that is no folder."""
 
     def __call__(self, uri: str, *, roots: Sequence[str] | None = None) -> tuple[str, ...]:
-        """Give the URI of each.
+        """Return the URI of each.
 
         Raises:
             StorageError: It cannot be read.

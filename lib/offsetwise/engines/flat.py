@@ -35,7 +35,7 @@ class FlatSource:
 
     @classmethod
     def of(cls, source: CheckpointSource) -> FlatSource:
-        """Give a source as files carry it."""
+        """Return a source as files carry it."""
         return cls(
             index=source.index,
             id=source.id,
@@ -47,7 +47,7 @@ class FlatSource:
         )
 
     def whole(self) -> CheckpointSource:
-        """Give the source back."""
+        """Return the source back."""
         return CheckpointSource(
             index=self.index,
             id=self.id,
@@ -61,12 +61,12 @@ class FlatSource:
 
 
 def flat_type() -> type:
-    """Give the frozen dataclass with the fields of a checkpoint and of all engines' details."""
+    """Return the frozen dataclass with the fields of a checkpoint and of all engines' details."""
     return _made(engines())
 
 
 def flatten(checkpoint: Checkpoint) -> Any:
-    """Give a checkpoint as a `flat_type`."""
+    """Return a checkpoint as a `flat_type`."""
     common = {NAMES.get(each, each): getattr(checkpoint, each) for each in _common()}
     common["sources"] = tuple(map(FlatSource.of, checkpoint.sources))
     details = {each.name: getattr(checkpoint.details, each.name) for each in fields(checkpoint.details)}
@@ -74,7 +74,7 @@ def flatten(checkpoint: Checkpoint) -> Any:
 
 
 def whole(flat: Any) -> Checkpoint:
-    """Give the checkpoint back.
+    """Return the checkpoint back.
 
     Raises:
         VersionError: It is one of an engine that this release does not know.

@@ -42,12 +42,12 @@ def _installed() -> Mapping[str, Engine]:
 
 
 def engines() -> tuple[CheckpointEngine, ...]:
-    """Give those that keep checkpoints, in that order."""
+    """Return those that keep checkpoints, in that order."""
     return tuple(each for each in registered() if isinstance(each, CheckpointEngine))
 
 
 def keeper_of(name: str) -> Engine:
-    """Give the engine that keeps positions, a consumer group's too, by the name that files call it.
+    """Return the engine that keeps positions, a consumer group's too, by the name that files call it.
 
     Raises:
         VersionError: This release has none of that name.
@@ -61,7 +61,7 @@ def keeper_of(name: str) -> Engine:
 
 
 def engine_of(name: str) -> CheckpointEngine:
-    """Give the engine of a checkpoint by the name that files call it.
+    """Return the engine of a checkpoint by the name that files call it.
 
     Raises:
         VersionError: This release has none of that name.

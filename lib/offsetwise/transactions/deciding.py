@@ -140,7 +140,7 @@ def _all_others(held: HeldTransactions, look: TransactionLook) -> Iterator[SinkT
 
 
 def _superseded(held: HeldTransactions, look: TransactionLook) -> frozenset[str]:
-    """Give the ids, open and not held, that a newer checkpoint may hold which nobody could look for.
+    """Return the ids, open and not held, that a newer checkpoint may hold which nobody could look for.
 
     A sink's subtask begins its next transaction as a checkpoint passes it: with a higher number, or where names are
     used again under another name, which stays empty or open until the checkpoint after is complete. So what has no
@@ -288,12 +288,12 @@ def _hanging(found: OpenWrite, *, sees_all: bool | None, held: bool) -> SinkTran
 
 
 def _is_now(each: Transaction, answer: Answer) -> bool:
-    """Say whether what the coordinator describes has exactly the producer and the epoch that are held."""
+    """Return whether what the coordinator describes has exactly the producer and the epoch that are held."""
     return isinstance(answer, Described) and (answer.producer_id, answer.epoch) == (each.producer_id, each.epoch)
 
 
 def _is_of(each: Transaction, answer: Described, held: HeldTransactions) -> bool:
-    """Say whether what the coordinator describes is the held transaction, open or at its end."""
+    """Return whether what the coordinator describes is the held transaction, open or at its end."""
     if _is_now(each, answer):
         return True
     if answer.producer_id != each.producer_id or each.epoch is None or answer.epoch != each.epoch + 1:

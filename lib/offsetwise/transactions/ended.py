@@ -56,7 +56,7 @@ class Ends:
 
 
 def places_of(planned: PlannedTransaction) -> tuple[TransactionPlace, ...]:
-    """Give the places at which a transaction has written; elsewhere its end cannot be seen in a log."""
+    """Return the places at which a transaction has written; elsewhere its end cannot be seen in a log."""
     return tuple(
         TransactionPlace(at.topic_partition, planned.producer_id, at.start_offset)
         for at in planned.partitions
@@ -65,7 +65,7 @@ def places_of(planned: PlannedTransaction) -> tuple[TransactionPlace, ...]:
 
 
 def is_open(planned: PlannedTransaction, answer: Answer | None) -> bool:
-    """Say whether exactly this transaction is open: then alone a request to end it is sent."""
+    """Return whether exactly this transaction is open: then alone a request to end it is sent."""
     return (
         isinstance(answer, Described)
         and answer.state == TransactionState.ONGOING
@@ -74,13 +74,13 @@ def is_open(planned: PlannedTransaction, answer: Answer | None) -> bool:
 
 
 def is_over(planned: PlannedTransaction, answer: Answer | None) -> bool:
-    """Say whether the coordinator says that it is ended as planned. Its end may raise the epoch by one."""
+    """Return whether the coordinator says that it is ended as planned. Its end may raise the epoch by one."""
     its = _its(planned, answer)
     return its is not None and its.state == _OVER[planned.decision]
 
 
 def is_ending(planned: PlannedTransaction, answer: Answer | None) -> bool:
-    """Say whether the broker is writing the markers that end it."""
+    """Return whether the broker is writing the markers that end it."""
     its = _its(planned, answer)
     return its is not None and its.state in FINISHING
 
@@ -125,7 +125,7 @@ def judge(
 
 
 def _its(planned: PlannedTransaction, answer: Answer | None) -> Described | None:
-    """Give what a coordinator describes where it is this transaction, open or at its end."""
+    """Return what a coordinator describes where it is this transaction, open or at its end."""
     if not isinstance(answer, Described) or answer.producer_id != planned.producer_id:
         return None
     ends = answer.state not in (TransactionState.ONGOING, TransactionState.EMPTY)

@@ -6,7 +6,7 @@ from offsetwise.transactions.observed import OPEN, Described, OpenWrite, Transac
 
 
 def hanging(first: TransactionLook, second: TransactionLook) -> tuple[OpenWrite, ...]:
-    """Give the open transactions of partitions that no coordinator will end.
+    """Return the open transactions of partitions that no coordinator will end.
 
     One is seen on its partition before and after the second list of transactions was read, so that one that was begun
     or ended meanwhile is none. A coordinator that has its producer open and does not name the partition does not end
@@ -19,7 +19,7 @@ def hanging(first: TransactionLook, second: TransactionLook) -> tuple[OpenWrite,
 
 
 def unknown(look: TransactionLook) -> tuple[OpenWrite, ...]:
-    """Give the open transactions of partitions that no coordinator which the user may see has open there."""
+    """Return the open transactions of partitions that no coordinator which the user may see has open there."""
     ids = {each.producer_id: name for name, each in look.listed.items()}
     made = []
     for each in look.writes:

@@ -19,7 +19,7 @@ is dead then."""
 
 
 def movement(held: HeldTransactions, first: TransactionLook, second: TransactionLook) -> str | None:
-    """Say in a clause what shows that the job still runs.
+    """Describe in a clause what shows that the job still runs.
 
     Args:
         held: What its checkpoint holds.
@@ -50,7 +50,7 @@ def movement(held: HeldTransactions, first: TransactionLook, second: Transaction
 
 
 def _moved(name: str, first: TransactionLook, second: TransactionLook) -> str | None:
-    """Say in a clause what became of a transactional id between two looks; None where nothing did."""
+    """Describe in a clause what became of a transactional id between two looks; None where nothing did."""
     before, now = first.listed.get(name), second.listed[name]
     if before is None:
         # A broker that was silent in the first look may have had it then.
@@ -65,7 +65,7 @@ def _moved(name: str, first: TransactionLook, second: TransactionLook) -> str | 
 
 
 def _another(first: Answer | None, second: Answer) -> bool:
-    """Say whether an open transaction is another one than before, or has grown."""
+    """Return whether an open transaction is another one than before, or has grown."""
     if not isinstance(first, Described) or not isinstance(second, Described):
         return False
     if second.state != TransactionState.ONGOING:

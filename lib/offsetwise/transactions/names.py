@@ -41,5 +41,5 @@ def parse(transactional_id: str) -> SinkName | None:
 
 
 def _is_number(text: str, most: int) -> bool:
-    """Say whether Java writes a number so: ASCII digits, no sign, no zero in front."""
+    """Return whether Java writes a number so: ASCII digits, no sign, no zero in front."""
     return text.isdigit() and text.isascii() and len(text) <= most and (text[0] != "0" or text == "0")

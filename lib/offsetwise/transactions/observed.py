@@ -171,7 +171,7 @@ class HeldTransactions:
     """Whether the job's folder of retained checkpoints was looked through, so that without `newer` there is none."""
 
     def strategies(self) -> Mapping[str, NamingStrategy | None]:
-        """Give the strategy of each prefix; None where the checkpoint does not say."""
+        """Return the strategy of each prefix; None where the checkpoint does not say."""
         made: dict[str, NamingStrategy | None] = dict.fromkeys(self.prefixes)
         for each in self.transactions:
             name = parse(each.transactional_id)
@@ -180,7 +180,7 @@ class HeldTransactions:
         return made | dict.fromkeys(self.pooled, NamingStrategy.POOLING)
 
     def written_before(self, at_ms: int | None) -> bool:
-        """Say whether the checkpoint was written before a time; False where one of both is not known."""
+        """Return whether the checkpoint was written before a time; False where one of both is not known."""
         return at_ms is not None and self.written_ms is not None and at_ms > self.written_ms
 
     def own(self, names: Iterable[str]) -> list[str]:
@@ -192,7 +192,7 @@ class HeldTransactions:
 
 
 def together(many: Iterable[HeldTransactions]) -> HeldTransactions:
-    """Give what several checkpoints hold as one, so that one look answers for all of them."""
+    """Return what several checkpoints hold as one, so that one look answers for all of them."""
     each = tuple(many)
     times = [one.written_ms for one in each]
     return HeldTransactions(
@@ -205,7 +205,7 @@ def together(many: Iterable[HeldTransactions]) -> HeldTransactions:
 
 
 def is_past(each: Transaction, answer: Answer | None) -> bool:
-    """Say whether a transaction that a checkpoint holds was open before, by what its coordinator describes now.
+    """Return whether a transaction that a checkpoint holds was open before, by what its coordinator describes now.
 
     Then the logs are searched: the coordinator keeps the newest transaction of an id, and is not believed alone.
     """
@@ -219,7 +219,7 @@ def is_past(each: Transaction, answer: Answer | None) -> bool:
 
 
 def to_search(held: HeldTransactions, answers: Mapping[str, Answer]) -> frozenset[tuple[int, int]]:
-    """Give producer id and epoch of each transaction whose end is looked for in the logs."""
+    """Return producer id and epoch of each transaction whose end is looked for in the logs."""
     return frozenset(
         (each.producer_id, each.epoch)
         for each in held.transactions
@@ -228,7 +228,7 @@ def to_search(held: HeldTransactions, answers: Mapping[str, Answer]) -> frozense
 
 
 def to_describe(held: HeldTransactions, listed: Mapping[str, Listed]) -> frozenset[str]:
-    """Give the ids whose epoch and times decide: those held, and those of this job that are not over.
+    """Return the ids whose epoch and times decide: those held, and those of this job that are not over.
 
     What is over is decided by the list alone where names are used once, so that a job's many old ids cost nothing.
     """

@@ -118,7 +118,7 @@ def report(held: HeldTransactions, looks: Looks, *, elsewhere: str | None = None
 def _open(
     row: SinkTransaction, look: TransactionLook, starts: Mapping[tuple[TopicPartition, int], int]
 ) -> SinkTransaction:
-    """Say of an open transaction where it is open, and until when."""
+    """Describe where a transaction is open, and until when."""
     answer = look.answers.get(row.transactional_id or "")
     if not isinstance(answer, Described) or (answer.producer_id, answer.epoch) != (row.producer_id, row.epoch):
         return row

@@ -45,7 +45,7 @@ class SinkSnapshot:
     """Of open transactions, where they were counted."""
 
     def looks_of(self, held: HeldTransactions) -> Looks:
-        """Give what concerns the sinks of one checkpoint: others', of the same snapshot, may write to other topics."""
+        """Return what concerns the sinks of one checkpoint: others of the same snapshot may write to other topics."""
         both = self.looks.first, self.looks.second
         described = (look.answers[name] for look in both for name in held.own(look.answers))
         topics = {at.topic for each in described if isinstance(each, Described) for at in each.partitions}
@@ -57,9 +57,9 @@ class SinkSnapshot:
         return replace(self.looks, first=first, second=second, partitions=ends)
 
     def facts_of(self, name: str) -> TransactionFacts:
-        """Give what a cluster is set to, by what the migration file calls it."""
+        """Return what a cluster is set to, by what the migration file calls it."""
         return next((each for each in self.facts if each.name == name), TransactionFacts(name=name, brokers=()))
 
     def counts(self) -> Mapping[TransactionPlace, int | None]:
-        """Give how many records transactions hold, by where they begin."""
+        """Return how many records transactions hold, by where they begin."""
         return {each.place: each.records for each in self.records}

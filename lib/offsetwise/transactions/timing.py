@@ -44,13 +44,13 @@ class Timeout:
 
 
 def seen_timeout_ms(answers: Iterable[Answer]) -> int | None:
-    """Give the longest time-out of some transactions, as their coordinators have it; None where none has one."""
+    """Return the longest time-out of some transactions, as their coordinators have it; None where none has one."""
     known = (each.timeout_ms for each in answers if isinstance(each, Described))
     return max((each for each in known if each != NO_TIMEOUT_MS), default=None)
 
 
 def left_ms(answer: Answer, now_ms: int) -> int | None:
-    """Give the time until an open transaction times out; negative once it has.
+    """Return the time until an open transaction times out; negative once it has.
 
     Args:
         answer: What the coordinator says.
@@ -69,7 +69,7 @@ def left_ms(answer: Answer, now_ms: int) -> int | None:
 
 
 def deadline(answer: Described, now_ms: int) -> str:
-    """Say in a sentence when the broker aborts an open transaction, where that is soon or never."""
+    """Describe in a sentence when the broker aborts an open transaction, where that is soon or never."""
     left = left_ms(answer, now_ms)
     later = f"up to {duration(CLEANUP_MS)} later"
     if left is None:
@@ -80,7 +80,7 @@ def deadline(answer: Described, now_ms: int) -> str:
 
 
 def intervals_ms(written: Mapping[int, int | None]) -> list[int]:
-    """Give the times between checkpoints of a job that follow each other by number, in the order of the numbers.
+    """Return the times between checkpoints of a job that follow each other by number, in the order of the numbers.
 
     Args:
         written: When each was written, epoch ms, by its number.

@@ -129,7 +129,7 @@ def judge(
 
 
 def timeout_refused(facts: TransactionFacts, timeout: Timeout) -> tuple[str, str] | None:
-    """Say why a cluster refuses the time-out of a sink's producer, and what to do; None where nothing shows that.
+    """Explain why a cluster refuses the time-out of a sink's producer, and what to do; None where nothing shows that.
 
     Args:
         facts: The cluster that the sink will write to.
@@ -197,7 +197,7 @@ def _rights(facts: TransactionFacts, prefixes: Sequence[str]) -> tuple[Outcome, 
 
 
 def _allowed(grants: Sequence[AclGrant], name: str) -> set[str]:
-    """Give the users that may write and prepare ids that begin with a name."""
+    """Return the users that may write and prepare ids that begin with a name."""
     of: dict[str, set[int]] = {}
     denied: set[str] = set()
     for each in grants:
@@ -245,7 +245,7 @@ def _releases(facts: TransactionFacts) -> tuple[Outcome, str]:
 
 
 def _timeouts(checkpoint: Checkpoint, every: Sequence[TransactionFacts], timeout: Timeout) -> Iterator[str]:
-    """Say how long an outage may last, and what the clusters allow."""
+    """Yield how long an outage may last, and what the clusters allow."""
     wanted = timeout.ms
     details = checkpoint.details
     times = {each.id: each.written_ms for each in details.retained}

@@ -81,7 +81,7 @@ def read_checkpoint(uri: str, *, roots: Sequence[str] | None = None, uids: Seque
 
 
 def _above(folder: str) -> str:
-    """Give the folder above one, spelled as that is."""
+    """Return the folder above one, spelled as that is."""
     if folder in ("", ".", ".."):
         return f"{folder or '.'}/.."
     before, slash, _ = folder.rpartition("/")
@@ -227,7 +227,7 @@ def _sources(
 
 
 def _shards(kept: Kept) -> tuple[CheckpointSource, list[Problem]] | None:
-    """Give a source whose stream has shards instead of partitions; None for any other."""
+    """Return a source whose stream has shards instead of partitions; None for any other."""
     from offsetwise.engines.flink.kinesis.source import read_source as read_shards  # noqa: PLC0415 - sources of a job alone
 
     return read_shards(kept)
@@ -249,7 +249,7 @@ def _state_names(entry: OperatorEntry) -> set[str]:
 
 
 def _named(operators: Sequence[Operator], uids: Sequence[str]) -> tuple[Operator, ...]:
-    """Give operators the uids that people typed, where the hash proves them."""
+    """Return operators the uids that people typed, where the hash proves them."""
     known = {operator_id(uid): uid for uid in uids}
     return tuple(replace(each, uid=each.uid or known.get(each.id)) for each in operators)
 
@@ -270,7 +270,7 @@ def _retained(around: FolderReader | None, name: str) -> tuple[RetainedCheckpoin
 
 
 def _restart(saved: Saved, sources: Sequence[CheckpointSource], problems: Sequence[Problem]) -> str:
-    """Say in one sentence where the job continues, with its numbers."""
+    """Describe in one sentence where the job continues, with its numbers."""
     what = f"{(saved.kind or 'checkpoint').capitalize()} {saved.id}"
     shown = [
         f"{at.topic_partition} at {at.offset:,}" for source in sources for at in source.positions[:SHOWN_PARTITIONS]

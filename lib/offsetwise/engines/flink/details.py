@@ -130,7 +130,7 @@ class FlinkDetails(Details):
 
 
 def flink_details(checkpoint: Checkpoint) -> FlinkDetails:
-    """Give what only Flink keeps.
+    """Return what only Flink keeps.
 
     Raises:
         TypeError: Another engine wrote the checkpoint.
@@ -141,7 +141,7 @@ def flink_details(checkpoint: Checkpoint) -> FlinkDetails:
 
 
 def listings(checkpoint: Checkpoint) -> tuple[Listing, ...]:
-    """Give the operators with their states, and the transactions that the checkpoint holds open."""
+    """Return the operators with their states, and the transactions that the checkpoint holds open."""
     read = flink_details(checkpoint)
     return (
         Listing(

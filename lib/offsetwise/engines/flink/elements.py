@@ -35,7 +35,7 @@ class StateBlob:
 
 
 def element_bounds(handle: OperatorHandle) -> Mapping[str, tuple[tuple[int, int], ...]]:
-    """Give begin and end of every element, counted from the start of the blob, by the name of its state.
+    """Return begin and end of every element, counted from the start of the blob, by the name of its state.
 
     Raises:
         DamagedError: The places are not ascending, or lie outside the blob.
@@ -70,7 +70,7 @@ def _next(starts: list[int], place: int, size: int) -> int:
 def element_cursors(
     blob: StateBlob, name: str, bounds: tuple[tuple[int, int], ...], *, limit: int
 ) -> list[Cursor | DamagedError]:
-    """Give every element of one state, uncompressed; what is damaged gives its error instead.
+    """Return every element of one state, uncompressed; what is damaged gives its error instead.
 
     Args:
         blob: The bytes.
@@ -118,7 +118,7 @@ def require_named(blob: StateBlob, name: str, first: int) -> None:
 
 
 def is_compressed(blob: StateBlob) -> bool:
-    """Tell whether the elements are compressed with Snappy.
+    """Return whether the elements are compressed with Snappy.
 
     Raises:
         DamagedError: The blob is none, or of a later version.

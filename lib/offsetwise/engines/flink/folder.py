@@ -32,7 +32,7 @@ def is_flink(entries: Sequence[Entry]) -> bool:
 
 
 def retained_in(folder: FolderReader, entries: Sequence[Entry]) -> tuple[RetainedCheckpoint, ...]:
-    """Give the whole checkpoints in the folder of a job (`chk-N` beside `shared` and `taskowned`), newest first."""
+    """Return the whole checkpoints in the folder of a job (`chk-N` beside `shared` and `taskowned`), newest first."""
     found = [(int(matched[1]), entry.name) for entry in entries if (matched := _RETAINED.fullmatch(entry.name))]
     made = []
     for number, name in sorted(found, reverse=True)[:LISTED]:
@@ -53,7 +53,7 @@ def retained_in(folder: FolderReader, entries: Sequence[Entry]) -> tuple[Retaine
 
 
 def job_folder(folder: FolderReader, entries: Sequence[Entry]) -> tuple[str, str] | None:
-    """Say that a folder is the one of a job, with what can be chosen in it; None where it is not."""
+    """State that a folder is the one of a job, with what can be chosen in it; None where it is not."""
     retained = retained_in(folder, entries)
     if not retained:
         return None
@@ -66,7 +66,7 @@ def job_folder(folder: FolderReader, entries: Sequence[Entry]) -> tuple[str, str
 
 
 def retained_beside(folder: FolderReader, name: str) -> tuple[RetainedCheckpoint, ...]:
-    """Give the other checkpoints in the folder of a job; none where it cannot be listed.
+    """Return the other checkpoints in the folder of a job; none where it cannot be listed.
 
     Args:
         folder: The folder above the checkpoint.
@@ -97,7 +97,7 @@ def newest_alone(uris: Iterable[str]) -> list[str]:
 
 
 def job_of(uri: str) -> str | None:
-    """Give the job's id, where the folder above a retained checkpoint is named by it."""
+    """Return the job's id, where the folder above a retained checkpoint is named by it."""
     parts = uri.rstrip("/").split("/")
     return parts[-2] if len(parts) > 1 and _JOB.fullmatch(parts[-2]) else None
 
@@ -172,7 +172,7 @@ def _is_job(name: str, begins: str) -> bool:
 
 
 def _names(folder: str) -> tuple[Entry, ...] | None:
-    """Give the names in a folder; None where it cannot be listed."""
+    """Return the names in a folder; None where it cannot be listed."""
     try:
         return open_tree(folder or ".").entries()
     except StorageError:

@@ -17,7 +17,7 @@ COPIED_MS: Final = 1_000
 
 
 def hygiene(saved: Saved, *, kept_when_cancelled: bool | None) -> Iterator[Problem]:
-    """Say what is worth knowing about a job's checkpoints; a savepoint tells nothing of them.
+    """Report what is worth knowing about a job's checkpoints; a savepoint tells nothing of them.
 
     Args:
         saved: What the checkpoint says of itself, and the others that the job retains.
@@ -31,7 +31,7 @@ def hygiene(saved: Saved, *, kept_when_cancelled: bool | None) -> Iterator[Probl
 
 
 def _interval(saved: Saved) -> Iterator[Problem]:
-    """Tell the interval from checkpoints that follow each other by number, by the times of their files."""
+    """Report the interval from checkpoints that follow each other by number, by the times of their files."""
     times = {saved.id: saved.written_ms, **{each.id: each.written_ms for each in saved.retained}}
     apart = intervals_ms(times)
     if not apart or min(apart) < COPIED_MS:
@@ -43,7 +43,7 @@ def _interval(saved: Saved) -> Iterator[Problem]:
 
 
 def _seconds(milliseconds: int) -> str:
-    """Say a span of time.
+    """Describe a span of time.
 
     >>> _seconds(60_000), _seconds(1_500)
     ('60 s', '1.5 s')

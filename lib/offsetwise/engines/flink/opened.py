@@ -78,7 +78,7 @@ class Opened:
         return made
 
     def _require_names(self, metadata: Metadata) -> None:
-        """Say which states are not in the bytes that they should be in: a source could hide behind another name."""
+        """Refuse states that are not in the bytes that they should be in: a source could hide behind another name."""
         for entry in metadata.operators:
             for handle in (one.managed for one in entry.subtasks if one.managed is not None):
                 if handle.handle is None or handle.handle.kind != "inline":
@@ -96,7 +96,7 @@ class Opened:
     def _bytes(
         self, handle: StreamHandle, read: Mapping[str, bytes | StorageError], elsewhere: Elsewhere | None
     ) -> StateBlob | str:
-        """Give the bytes behind a handle, or why there are none."""
+        """Return the bytes behind a handle, or why there are none."""
         if handle.kind == "inline":
             return StateBlob(METADATA, self.data, handle.at, handle.at + handle.size)
         if handle.kind == "empty":
@@ -119,7 +119,7 @@ class Opened:
         return StateBlob(handle.path, found, handle.at, handle.at + handle.size)
 
     def coordinator(self, entry: OperatorEntry) -> Cursor | None:
-        """Give the state of an operator's coordinator; None where it has none that can be read."""
+        """Return the state of an operator's coordinator; None where it has none that can be read."""
         handle = entry.coordinator
         if handle is None:
             return None
@@ -135,7 +135,7 @@ class Opened:
         return made
 
     def elements(self, entry: OperatorEntry, name: str) -> tuple[list[Cursor | DamagedError], bool]:
-        """Give the elements of one state over all subtasks, and whether every subtask's could be opened.
+        """Return the elements of one state over all subtasks, and whether every subtask's could be opened.
 
         A subtask that keeps the state with no element in it, such as an idle reader's, needs no bytes.
         """
@@ -188,7 +188,7 @@ class Opened:
             )
 
     def digests(self) -> tuple[tuple[str, str], ...]:
-        """Give (name, SHA-256) of the state files in the folder that were read."""
+        """Return (name, SHA-256) of the state files in the folder that were read."""
         return tuple(
             (name, hashlib.sha256(found).hexdigest()) for name, found in sorted(self.files.items()) if _is_plain(name)
         )
@@ -209,7 +209,7 @@ def _keeps(handle: OperatorHandle) -> bool:
 
 
 def called(entry: OperatorEntry) -> str:
-    """Give what an operator is called in sentences."""
+    """Return what an operator is called in sentences."""
     return f"operator {entry.uid or entry.name or entry.id!r}"
 
 

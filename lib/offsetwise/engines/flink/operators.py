@@ -14,7 +14,7 @@ MODES: Final = ("split", "union", "broadcast")
 
 
 def operators_of(metadata: Metadata, prefixes: Mapping[str, str]) -> tuple[Operator, ...]:
-    """Give the operators, in the file's order.
+    """Return the operators, in the file's order.
 
     Args:
         metadata: The parsed file.
@@ -36,7 +36,7 @@ def operators_of(metadata: Metadata, prefixes: Mapping[str, str]) -> tuple[Opera
 
 
 def states_of(entry: OperatorEntry) -> tuple[OperatorState, ...]:
-    """Give the states of one operator, with their sizes over all subtasks."""
+    """Return the states of one operator, with their sizes over all subtasks."""
     made = [*_named(entry, raw=False), *_named(entry, raw=True)]
     keyed = [one for one in entry.subtasks if one.keyed_kinds]
     if keyed:
@@ -100,7 +100,7 @@ def _named(entry: OperatorEntry, *, raw: bool) -> list[OperatorState]:
 
 
 def _bounds(handle: OperatorHandle) -> Mapping[str, tuple[tuple[int, int], ...]]:
-    """Give the places of elements; none where they are damaged, which is said where they are read."""
+    """Return the places of elements; none where they are damaged, which is said where they are read."""
     try:
         return element_bounds(handle)
     except DamagedError:

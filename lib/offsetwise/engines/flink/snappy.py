@@ -63,7 +63,7 @@ def uncompress_stream(data: bytes, at: int, end: int, *, base: int = 0) -> bytes
 
 
 def masked_crc32c(data: bytes) -> int:
-    """Give the checksum that Snappy's frames carry."""
+    """Return the checksum that Snappy's frames carry."""
     table, crc = _table(), 0xFFFFFFFF
     for byte in data:
         crc = table[(crc ^ byte) & 0xFF] ^ crc >> 8
@@ -111,7 +111,7 @@ def _uncompressed(data: bytes, begun: int) -> bytes:
 
 
 def _length(data: bytes, begun: int) -> tuple[int, int]:
-    """Give the length a block claims, which is checked before anything is decoded, and where its body begins."""
+    """Return the length a block claims, which is checked before anything is decoded, and where its body begins."""
     length = 0
     for at, byte in enumerate(data[:5]):
         length |= (byte & 0x7F) << 7 * at

@@ -58,7 +58,7 @@ class Kept:
 
 
 def read_source(kept: Kept) -> tuple[CheckpointSource, list[Problem]]:
-    """Give one source with its positions, and what is wrong with them. What cannot be relied on is left out."""
+    """Return one source with its positions, and what is wrong with them. What cannot be relied on is left out."""
     splits, failed = read_each(kept.elements, read_legacy if kept.legacy else read_split)
     enumerator = None if kept.legacy else _enumerator(kept.coordinator)
     made = CheckpointSource(index=kept.index, id=kept.id, kind="other")
@@ -231,7 +231,7 @@ def _stops(kept: Kept, stops: Sequence[Split]) -> Problem:
 
 
 def _by_cluster(splits: Sequence[Split]) -> str:
-    """Give a DynamicKafkaSource's positions as text: cluster, topic, partition."""
+    """Return a DynamicKafkaSource's positions as text: cluster, topic, partition."""
     made: dict[str, dict[str, dict[str, str]]] = {}
     for split in splits:
         start = str(split.start) if split.start >= 0 else MARKERS[split.start]
@@ -244,7 +244,7 @@ def _several(keys: Sequence[TopicPartition]) -> str:
 
 
 def damaged(message: str) -> Problem:
-    """Say that a checkpoint cannot be relied on."""
+    """Report that a checkpoint cannot be relied on."""
     return checkpoint_damaged.problem(message, fix=TAKE_ANOTHER)
 
 

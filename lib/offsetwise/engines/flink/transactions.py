@@ -115,7 +115,7 @@ def _committables(sink: SinkElements, problems: list[Problem]) -> tuple[list[Com
 
 
 def _strategies(states: Iterable[WriterState]) -> Mapping[str, NamingStrategy | None]:
-    """Give the strategy of each prefix; None where its writers do not say, or do not agree."""
+    """Return the strategy of each prefix; None where its writers do not say, or do not agree."""
     said: dict[str, set[NamingStrategy | None]] = {}
     for state in states:
         said.setdefault(state.prefix, set()).add(state.strategy)
@@ -123,7 +123,7 @@ def _strategies(states: Iterable[WriterState]) -> Mapping[str, NamingStrategy | 
 
 
 def _overlaps(strategies: Mapping[str, NamingStrategy | None]) -> Iterator[Problem]:
-    """Say which sink of the job would abort another one's transactions."""
+    """Report which sink of the job would abort another one's transactions."""
     for prefix, strategy in strategies.items():
         for other in strategies:
             if strategy is NamingStrategy.POOLING and other != prefix and other.startswith(prefix):
@@ -165,7 +165,7 @@ def _pending(open_: Sequence[Transaction]) -> Iterator[Problem]:
 
 
 def _meaning(open_: Sequence[Transaction]) -> str:
-    """Say what a restore does with them, by the schemas that they are kept in."""
+    """Describe what a restore does with them, by the schemas that they are kept in."""
     schemas = {one.schema for one in open_}
     told = []
     if RESUMED in schemas:

@@ -49,7 +49,7 @@ class KclDetails(Details):
 
 
 def listings(checkpoint: Checkpoint) -> tuple[Listing, ...]:
-    """Give the leases, as `inspect` prints them."""
+    """Return the leases, as `inspect` prints them."""
     if not isinstance(checkpoint.details, KclDetails):
         raise TypeError(f"{checkpoint.uri} is a checkpoint of {checkpoint.engine}")
     rows = tuple(

@@ -81,7 +81,7 @@ class _Row:
 
 
 def parts_of(uri: str, *, roots: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Give the URI of each lease table in a dump of several tables; of any other the URI itself.
+    """Return the URI of each lease table in a dump of several tables; of any other the URI itself.
 
     Raises:
         StorageError: The dump cannot be read.
@@ -132,7 +132,7 @@ def _has_leases(table: Table) -> bool:
 
 
 def checkpoint_of(uri: str, table: Table, others: Sequence[Table]) -> Checkpoint:
-    """Say what a lease table holds, given the other tables of its application that are known."""
+    """Return what a lease table holds, given the other tables of its application that are known."""
     problems: list[Problem] = []
     if others:
         problems += not_leases("tables", sorted(each.name for each in others))
@@ -174,7 +174,7 @@ def checkpoint_of(uri: str, table: Table, others: Sequence[Table]) -> Checkpoint
 
 
 def _digest(items: Sequence[Item]) -> str:
-    """Give the fingerprint of what decides where the workers begin: not of counters, which grow as they renew."""
+    """Return the fingerprint of what decides where the workers begin: not of counters, which grow as they renew."""
     kept = [(item.get(KEY), item.get("checkpoint"), item.get("checkpointSubSequenceNumber")) for item in items]
     return hashlib.sha256(json.dumps(kept, sort_keys=True, default=repr).encode()).hexdigest()
 
@@ -249,7 +249,7 @@ def _row(item: Item) -> _Row:
 
 
 def _names(item: Item, key: str) -> tuple[str | None, str]:
-    """Give stream and shard of a lease; the stream is None in a table of one stream, which never names it."""
+    """Return stream and shard of a lease; the stream is None in a table of one stream, which never names it."""
     stream, shard = text_of(item, "streamName"), text_of(item, "shardId")
     if stream is None and shard is None and _SHARD.fullmatch(key):
         return None, key
@@ -301,13 +301,13 @@ def _hash(item: Item, name: str) -> int | None:
 
 
 def _kind(rows: Sequence[_Row]) -> str:
-    """Tell DynamoDB Streams, which its adapter reads with the same library, by what it calls its shards."""
+    """Describe DynamoDB Streams, which its adapter reads with the same library, by what it calls its shards."""
     of_table = bool(rows) and all(_SHARD_OF_A_TABLE.fullmatch(each.shard.id) for each in rows)
     return "dynamodb-streams" if of_table else "kinesis"
 
 
 def _newest_s(rows: Sequence[_Row]) -> int | None:
-    """Say when the newest record arrived that the application has processed, as the numbers tell."""
+    """Return when the newest record arrived that the application has processed, as the numbers tell."""
     numbers = (row.shard.position.sequence for row in rows if row.shard.position.place is Place.AFTER)
     found = (evidence_of(number) for number in numbers if number is not None)
     return max((each.arrived_s for each in found if each is not None), default=None)
@@ -324,7 +324,7 @@ def _of_lease(row: _Row, newest_s: int | None) -> Iterator[Problem]:
 
 
 def _migrates(table: Table) -> Iterator[Problem]:
-    """Say that the application is between two versions, by what it keeps of that itself."""
+    """Report that the application is between two versions, by what it keeps of that itself."""
     for item in table.items:
         for name in ("cv", "tm"):
             state = (item.get(name) or {}).get("S")
@@ -333,7 +333,7 @@ def _migrates(table: Table) -> Iterator[Problem]:
 
 
 def _shared(table: str, rows: Sequence[_Row]) -> Iterator[Problem]:
-    """Say that leases of several streams stand in a table whose leases name none.
+    """Report that leases of several streams stand in a table whose leases name none.
 
     A lease without parents is of a first shard where the KCL wrote it, which counts its renewals and names parents.
     """
@@ -362,13 +362,13 @@ def _shared(table: str, rows: Sequence[_Row]) -> Iterator[Problem]:
 
 
 def _unknown_rest(table: Table, shards: Sequence[Shard]) -> Iterator[Problem]:
-    """Say that nothing tells whether a file has all leases, where it may lack some and they name no hash keys."""
+    """Report that nothing tells whether a file has all leases, where it may lack some and they name no hash keys."""
     if not table.is_whole and any(each.low is None and each.position != SHARD_END for each in shards):
         yield from leases_in_part(table.name)
 
 
 def _restart(table: str, shards: Sequence[Shard], problems: Sequence[Problem]) -> str:
-    """Say in one sentence where the workers begin."""
+    """Describe in one sentence where the workers begin."""
     left = [each for each in shards if each.position != SHARD_END]
     shown = [f"{each.id} at {each.position}" for each in left[:SHOWN_SHARDS]]
     if len(left) > len(shown):

@@ -301,7 +301,7 @@ def _assemble(
 def _sharded(
     folder: FolderReader, sources: Sequence[CheckpointSource], logs: _Logs, committer: Table | None
 ) -> dict[int, Found]:
-    """Give the sources whose stream has shards instead of partitions, by their index."""
+    """Return the sources whose stream has shards instead of partitions, by their index."""
     if not any('"streamName"' in (one.raw or "") for file in logs.files.values() for one in file.sources):
         return {}
     from offsetwise.engines.spark.kinesis import read_source  # noqa: PLC0415 - most queries read Kafka alone
@@ -367,7 +367,7 @@ def _bytes(read: dict[str, bytes | StorageError], batch: int) -> bytes | None:
 
 
 def _odd_name(log: str, batch: int, name: str, known: Sequence[int]) -> Problem:
-    """Say what Spark does with a name that it lists as a number, and opens under the number's own spelling."""
+    """Report what Spark does with a name that it lists as a number, and opens under the number's own spelling."""
     delete = f"Delete {log}/{name} in a copy of the folder"
     if not 0 <= batch < 2**63:
         return checkpoint_damaged.problem(

@@ -41,7 +41,7 @@ class SparkDetails(Details):
 
     @property
     def last_written(self) -> str:
-        """Say that the newest batch was planned: the logs keep no other time."""
+        """State that the newest batch was planned: the logs keep no other time."""
         return "The last batch was planned"
 
     @property
@@ -60,12 +60,12 @@ class SparkDetails(Details):
         return any(each.watermark_ms for each in self.batches)
 
     def without_pending(self) -> SparkDetails:
-        """Give what holds of a query that is taken back to an earlier batch: none runs again."""
+        """Return what holds of a query that is taken back to an earlier batch: none runs again."""
         return replace(self, reruns_batch=None)
 
 
 def spark_details(checkpoint: Checkpoint) -> SparkDetails:
-    """Give what only Spark keeps.
+    """Return what only Spark keeps.
 
     Raises:
         TypeError: Another engine wrote the checkpoint.

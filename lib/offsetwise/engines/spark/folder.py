@@ -16,7 +16,7 @@ LOGS: Final = frozenset({"commits", "offsets"})
 
 
 def require_checkpoint(folder: FolderReader, entries: tuple[Entry, ...] | None = None) -> tuple[Entry, ...]:
-    """Give what stands in the folder, if it is a Spark checkpoint.
+    """Return what stands in the folder, if it is a Spark checkpoint.
 
     Args:
         folder: The folder.
@@ -69,7 +69,7 @@ def _foreign(names: set[str]) -> tuple[str, str] | None:
 
 
 def instead(folder: FolderReader, entries: Sequence[Entry]) -> tuple[str, str] | None:
-    """Say what a folder is that is no Spark checkpoint, and what to give; None where its names do not tell."""
+    """Describe what a folder is that is no Spark checkpoint, and what to give; None where its names do not tell."""
     foreign = _foreign({entry.name for entry in entries})
     if foreign is not None:
         return foreign

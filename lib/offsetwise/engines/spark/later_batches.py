@@ -51,7 +51,7 @@ class Logs:
 
 
 def crc_path(path: str) -> str:
-    """Give the path of a file's checksum."""
+    """Return the path of a file's checksum."""
     folder, slash, name = path.rpartition("/")
     return f"{folder}{slash}.{name}.crc"
 

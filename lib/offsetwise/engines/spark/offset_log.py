@@ -68,7 +68,7 @@ class SourceOffset:
         return self.kind == "kafka"
 
     def by_partition(self) -> dict[TopicPartition, int]:
-        """Give the offset of each partition, in the order of the line."""
+        """Return the offset of each partition, in the order of the line."""
         return offsets_by_partition(self.offsets)
 
 
@@ -83,7 +83,7 @@ class OffsetFile:
     sources: tuple[SourceOffset, ...]
 
     def by_id(self) -> dict[str, SourceOffset]:
-        """Give the lines by source."""
+        """Return the lines by source."""
         return {one.id: one for one in self.sources}
 
 

@@ -23,7 +23,7 @@ class Overlay:
         return self.folder.uri
 
     def entries(self, folder: str = "", *, details: bool = False) -> tuple[Entry, ...]:
-        """Give the names in a folder without what is dropped."""
+        """Return the names in a folder without what is dropped."""
         prefix = f"{folder}/" if folder else ""
         new = {
             name: Entry(name=name, is_dir=bool(below), size_bytes=len(data), modified_s=0 if details else None)
@@ -50,14 +50,14 @@ class Overlay:
         return made | {path: data for path, data in self.replaced.items() if path in files}
 
     def walk(self, folder: str) -> Iterator[tuple[str, int]]:
-        """Give the files below without those that are dropped."""
+        """Yield the files below without those that are dropped."""
         for path, size in self.folder.walk(folder):
             if f"{folder}/{path}" not in self.dropped:
                 yield path, size
 
 
 def read_file(folder: FolderReader, path: str) -> bytes:
-    """Give a file's bytes.
+    """Return a file's bytes.
 
     Raises:
         StorageError: It cannot be read.

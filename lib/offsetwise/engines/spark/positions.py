@@ -37,7 +37,7 @@ class Resolved:
 def resolve_positions(
     restart: Restart, files: Mapping[int, OffsetFile], initial: InitialOffsets, *, startable: bool = True
 ) -> Resolved:
-    """Give every source the positions a restart uses, and leave out what cannot be relied on.
+    """Return every source the positions a restart uses, and leave out what cannot be relied on.
 
     Args:
         restart: What the ids of the batches say about the next start.
@@ -115,7 +115,7 @@ def _is_whole(problems: Sequence[Problem], initial: InitialOffsets) -> bool:
 
 
 def restart_sentence(restart: Restart, resolved: Resolved, problems: Sequence[Problem]) -> str:
-    """Say in one sentence where the job restarts, with its numbers."""
+    """Describe in one sentence where the job restarts, with its numbers."""
     places, unread = _places(resolved.sources), _unread(resolved.sources)
     if not restart.known or not (places or unread):
         reason = next(
@@ -315,7 +315,7 @@ def _places(sources: Sequence[CheckpointSource]) -> str:
 
 
 def _unread(sources: Sequence[CheckpointSource]) -> str:
-    """Say of sources of other kinds that their lines do not tell where they start."""
+    """Describe sources of other kinds, whose lines do not tell where they start."""
     named = [one.id for one in sources if one.raw is not None]
     if not named:
         return ""
@@ -371,7 +371,7 @@ def _no_initial(where: str) -> Problem:
 
 
 def stale_checksum(file: str, checksum: str) -> Problem:
-    """Say that a checksum file is not the one of its file. The numbers stay: they are what Spark reads."""
+    """Report that a checksum file is not the one of its file. The numbers stay: they are what Spark reads."""
     return checkpoint_damaged.problem(
         f"{checksum} does not fit {file}: the file was edited by hand or damaged. Spark's own reader does not "
         "notice; other Hadoop readers fail with ChecksumException.",

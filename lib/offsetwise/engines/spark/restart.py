@@ -164,5 +164,5 @@ def _batches(log: str, first: int, last: int) -> str:
 
 
 def damaged(message: str) -> Problem:
-    """Say that a checkpoint cannot be relied on."""
+    """Report that a checkpoint cannot be relied on."""
     return checkpoint_damaged.problem(message, fix=RESTORE)

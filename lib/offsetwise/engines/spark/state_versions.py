@@ -17,7 +17,7 @@ _WHOLE: Final = frozenset({"snapshot", "zip"})
 
 
 def lost_state(folder: FolderReader, batch: int) -> str | None:
-    """Say what of the state after a batch is gone, as part of a sentence; None where every store can be loaded.
+    """Describe what of the state after a batch is gone, as part of a sentence; None where every store can be loaded.
 
     Without `commits/<batch>` Spark loads what is named by its version alone.
 

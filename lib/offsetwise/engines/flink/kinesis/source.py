@@ -34,7 +34,7 @@ _BY_ITS_OWN_STREAM: Final = (
 
 
 def read_source(kept: Kept) -> tuple[CheckpointSource, list[Problem]] | None:
-    """Give a source with its positions, and what is wrong with them; None where it is one of another connector.
+    """Return a source with its positions, and what is wrong with them; None where it is one of another connector.
 
     What cannot be relied on is left out.
     """
@@ -82,7 +82,7 @@ def _enumerator_or_error(coordinator: Cursor) -> ShardEnumerator | DamagedError:
 
 
 def _once(kept: Kept, splits: Sequence[ShardSplit], problems: list[Problem]) -> dict[tuple[str, str], ShardSplit]:
-    """Give the splits by shard; of one that stands there twice it is not known which counts."""
+    """Return the splits by shard; of one that stands there twice it is not known which counts."""
     held: dict[tuple[str, str], ShardSplit] = {}
     twice: dict[tuple[str, str], tuple[ShardSplit, ShardSplit]] = {}
     for split in splits:
@@ -145,7 +145,7 @@ def _same(one: ShardSplit, other: ShardSplit) -> bool:
 
 
 def _together(kept: Kept, splits: Sequence[ShardSplit]) -> list[Problem]:
-    """Say what the shards of one source show, of each stream."""
+    """Report what the shards of one source show, of each stream."""
     problems: list[Problem] = []
     streams = sorted({each.key[0] for each in splits})
     if len(streams) > 1:

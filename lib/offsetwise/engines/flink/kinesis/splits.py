@@ -181,7 +181,7 @@ def _plain_split(cursor: Cursor, version: int) -> SplitFields | None:
 
 @lru_cache(maxsize=16)
 def _plain_arn(named: bytes) -> str | None:
-    """Give the ARN of a stream of Kinesis behind its length, which all splits of a source have in common."""
+    """Return the ARN of a stream of Kinesis behind its length, which all splits of a source have in common."""
     arn = named[2:].decode("ascii")
     fits = int.from_bytes(named[:2], "big") == len(arn) and _service(arn) == KINESIS
     return arn if fits else None
@@ -189,13 +189,13 @@ def _plain_arn(named: bytes) -> str | None:
 
 @lru_cache(maxsize=16)
 def _service(arn: str) -> str | None:
-    """Give the service that an ARN is of, which all splits of a source have in common; None of no ARN of a stream."""
+    """Return the service that an ARN is of, which all splits of a source have in common; None of no ARN of a stream."""
     found = _ARN.fullmatch(arn)
     return None if found is None else found[1]
 
 
 def split_of(fields: SplitFields, place: int = 0) -> ShardSplit:
-    """Give the shard that a split of KinesisStreamsSource is about."""
+    """Return the shard that a split of KinesisStreamsSource is about."""
     made = Shard(
         id=fields.shard,
         stream=fields.arn,
@@ -332,7 +332,7 @@ def _hash(cursor: Cursor, what: str) -> int:
 
 
 def hash_of(cursor: Cursor, text: str | None, what: str) -> int | None:
-    """Give a hash key; None where there is none.
+    """Return a hash key; None where there is none.
 
     Raises:
         DamagedError: The text is none.

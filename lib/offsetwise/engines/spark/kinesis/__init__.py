@@ -202,7 +202,7 @@ def _elsewhere(batch: int, source: str, line: OffsetLine) -> Problem:
 
 
 def _committed(source: str, line: OffsetLine, ends: _Ends, batch: int, problems: list[Problem]) -> list[Shard]:
-    """Give where the next batch begins: at the ends, and for a shard without one where the batch began."""
+    """Return where the next batch begins: at the ends, and for a shard without one where the batch began."""
     strange = sorted(ends.places.keys() - line.places.keys())
     if strange:
         problems.append(
@@ -224,7 +224,7 @@ def _committed(source: str, line: OffsetLine, ends: _Ends, batch: int, problems:
 
 
 def _pending(line: OffsetLine, ends: _Ends) -> list[Shard]:
-    """Give where a batch that runs again begins and, where that is recorded and kept to, ends."""
+    """Return where a batch that runs again begins and, where that is recorded and kept to, ends."""
     bounded = ends.places if line.has_sub else {}
     return [
         Shard(id=name, stream=line.stream, position=place, planned=bounded.get(name))
@@ -304,7 +304,7 @@ def _ends(
 
 
 def _rebuilt(message: str, *files: str) -> Problem:
-    """Say of ends of shards that are lost or half-written what writes them anew."""
+    """Report what writes anew the ends of shards that are lost or half-written."""
     return checkpoint_damaged.problem(
         message,
         fix=f"Restore {named(files)} from a backup. Where there is none, draft a copy with whole ends: offsetwise "

@@ -70,7 +70,7 @@ def place_of(body: Mapping[str, Any]) -> ShardPlace:
 
 
 def _sub(body: Mapping[str, Any]) -> int | None:
-    """Give the last processed user record inside an aggregate; None where the whole record is processed.
+    """Return the last processed user record inside an aggregate; None where the whole record is processed.
 
     Lines of `offsets/` hold both fields as texts, files of ends as a number and a truth value.
     """

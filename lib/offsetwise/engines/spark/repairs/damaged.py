@@ -122,7 +122,7 @@ class Damaged:
 
 
 def records_between(before: OffsetFile | None, after: OffsetFile | None) -> str:
-    """Say how many records lie between the ends of two batches, at most: a log may have holes."""
+    """Describe how many records lie between the ends of two batches, at most: a log may have holes."""
     if after is None:
         return "an unknown number of records"
     counted = 0
@@ -139,7 +139,7 @@ def records_between(before: OffsetFile | None, after: OffsetFile | None) -> str:
 
 
 def state_used(batch: int | None, *, stateful: bool) -> str:
-    """Say which state a repaired copy goes on with."""
+    """Describe which state a repaired copy goes on with."""
     if not stateful:
         return "The query keeps no state."
     if batch is None or batch < 0:
