@@ -31,7 +31,7 @@ class Move(OfTwins):
 
     @classmethod
     def planned(cls, one: PlannedPosition) -> Move:
-        """Give what a plan says of a partition; one that had no offset is added."""
+        """Return what a plan says of a partition; one that had no offset is added."""
         return cls(
             topic=one.topic,
             partition=one.partition,
@@ -43,7 +43,7 @@ class Move(OfTwins):
 
 
 def by_place(moves: tuple[Move, ...], subject: str) -> dict[TopicPartition, Move]:
-    """Give moves by topic and partition.
+    """Return moves by topic and partition.
 
     Args:
         moves: Those of one source.
@@ -77,7 +77,7 @@ def refused(subject: str, expected: str) -> ApplyError:
 
 
 def starting_positions(plan: Plan) -> tuple[str, tuple[NumberChange, ...]]:
-    """Give the text that says where a job begins, and its numbers.
+    """Return the text that says where a job begins, and its numbers.
 
     Raises:
         PlanError: The plan has several sources, or not exactly the partitions that the new topics have.

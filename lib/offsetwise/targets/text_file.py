@@ -20,7 +20,7 @@ from offsetwise.model import Plan, ReceiptStep, StepState, Target, Turnout, Writ
 
 
 def changed(plan: Plan, step: ReceiptStep, readers: Readers, text: str) -> list[seen.Seen]:
-    """Say that a file cannot be read, or is not the text that follows from its plan; nothing where it is."""
+    """Report that a file cannot be read, or is not the text that follows from its plan; nothing where it is."""
     folder, _, name = step.place.rpartition("/")
     data = readers.files(folder or "/", (name,)).get(name)
     if data is None:
@@ -31,7 +31,7 @@ def changed(plan: Plan, step: ReceiptStep, readers: Readers, text: str) -> list[
 
 
 def as_written(plan: Plan, step: ReceiptStep, since: str) -> list[seen.Seen]:
-    """Say that a file is the text that follows from its plan, and what the file alone cannot tell."""
+    """Report that a file is the text that follows from its plan, and what the file alone cannot tell."""
     told = f"{step.place} is as it was written; {since}."
     return [seen.Seen(found=one.new_offset, turnout=Turnout.CONFIRMED, told=told) for one in plan.positions]
 
@@ -51,7 +51,7 @@ class TextFileWriter(Writer):
     """Writes one kind of file."""
 
     content: Callable[[Plan], tuple[str, tuple[NumberChange, ...]]]
-    """Gives what the file says, and the offsets in it, as a dry run shows them.
+    """Returns what the file says, and the offsets in it, as a dry run shows them.
 
     Raises:
         OffsetwiseError: The plan cannot be said so.
@@ -66,7 +66,7 @@ class TextFileWriter(Writer):
     """Returns the command that takes a file of that name; empty where its users know."""
 
     def prepare(self, plan: Plan, target: Target, context: Context) -> Preview:
-        """Say what the file would hold. Nothing is written.
+        """Return what the file would hold. Nothing is written.
 
         Raises:
             OffsetwiseError: It could not be written as things stand; the message says why.
@@ -151,7 +151,7 @@ class TextFileWriter(Writer):
         return gone
 
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:
-        """Say whether the file stands there as it was written."""
+        """Return whether the file stands there as it was written."""
         place = self._place(step.place, context)
         found = sha256_of_file(place)
         if found is None:
@@ -169,7 +169,7 @@ class TextFileWriter(Writer):
 
 
 def writer_of_start(text: Callable[[Plan], str], *, called: str, fix: str) -> TextFileWriter:
-    """Give the writer of a file in which a job of shards is told where it begins."""
+    """Return the writer of a file in which a job of shards is told where it begins."""
 
     def content(plan: Plan) -> tuple[str, tuple[NumberChange, ...]]:
         return text(plan), ()

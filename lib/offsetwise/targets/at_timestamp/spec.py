@@ -28,7 +28,7 @@ _APART_MS: Final = 1_000
 
 
 def start_time(plan: Plan) -> str:
-    """Give the file's text: the time, and of each shard how many seconds of records are read again."""
+    """Return the file's text: the time, and of each shard how many seconds of records are read again."""
     times = {shard_id(one.partition): at_ms for one in plan.positions if (at_ms := _read_until_ms(one)) is not None}
     begin_ms = min(times.values(), default=0) - _APART_MS
     body = {
@@ -40,7 +40,7 @@ def start_time(plan: Plan) -> str:
 
 
 def fitting_time(plan: Plan) -> str:
-    """Give the file's text of a plan that it can hold.
+    """Return the file's text of a plan that it can hold.
 
     Raises:
         ApplyError: It cannot hold it.
@@ -50,7 +50,7 @@ def fitting_time(plan: Plan) -> str:
 
 
 def _read_until_ms(one: PlannedPosition) -> int | None:
-    """Give when the record arrived that a shard is read up to; None where nothing tells."""
+    """Return when the record arrived that a shard is read up to; None where nothing tells."""
     place = one.new_offset
     if not isinstance(place, ShardPlace) or one.start is Start.EARLIEST:
         return None

@@ -20,7 +20,7 @@ _FILES: Final = writer_of_start(
 
 
 def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's
-    """Give the writer; see `WriterModule`."""
+    """Return the writer; see `WriterModule`."""
     return _FILES
 
 

@@ -45,7 +45,7 @@ _COPIES: Final = CopyWriter(
 
 
 def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's
-    """Give the writer; see `WriterModule`."""
+    """Return the writer; see `WriterModule`."""
     return _COPIES
 
 

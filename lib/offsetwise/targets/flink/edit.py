@@ -73,9 +73,9 @@ class Rewrite:
     state: str
     """The name of the state that its readers keep."""
     element: Callable[[bytes], tuple[TopicPartition, bytes]]
-    """Gives which partition an element is of, and the element as it will be."""
+    """Returns which partition an element is of, and the element as it will be."""
     coordinator: Callable[[Cursor], list[Piece]] | None
-    """Gives what changes in the state of its coordinator; None where nothing does."""
+    """Returns what changes in the state of its coordinator; None where nothing does."""
 
 
 @dataclass(slots=True)
@@ -93,7 +93,7 @@ class Making:
         self.pieces.setdefault(file, []).extend(pieces)
 
     def files(self, held: Mapping[str, bytes]) -> dict[str, bytes]:
-        """Give `_metadata`, and the files that have other bytes."""
+        """Return `_metadata`, and the files that have other bytes."""
         made = {name: spliced(held[name], pieces) for name, pieces in self.pieces.items() if pieces}
         return {METADATA: held[METADATA], **made}
 
@@ -183,12 +183,12 @@ def _moves_of(source: CheckpointSource, moves: Mapping[str, tuple[Move, ...]], u
 
 
 def is_of(source: CheckpointSource, named: str) -> bool:
-    """Say whether a name, a uid or an operator's id, is that of a source."""
+    """Return whether a name, a uid or an operator's id, is that of a source."""
     return named == source.id or operator_id(named) == source.id
 
 
 def entry_of(source: CheckpointSource, metadata: Metadata) -> OperatorEntry:
-    """Give the operator of a source.
+    """Return the operator of a source.
 
     Raises:
         NotEditableError: Two sources have its name.
@@ -257,7 +257,7 @@ def _growth(piece: Piece) -> int:
 
 
 def _moved(handle: OperatorHandle, begun: int, pieces: Iterable[Piece]) -> Iterator[Piece]:
-    """Give the places of all elements behind a handle, after some before them have grown or shrunk."""
+    """Yield the places of all elements behind a handle, after some before them have grown or shrunk."""
     ordered = sorted(pieces)
     ends = [each.end - begun for each in ordered]
     grown = [0, *accumulate(map(_growth, ordered))]
@@ -267,7 +267,7 @@ def _moved(handle: OperatorHandle, begun: int, pieces: Iterable[Piece]) -> Itera
 
 
 def _resize(handle: StreamHandle, grown: int, making: Making) -> None:
-    """Give state that has grown or shrunk its new size."""
+    """Write the new size of state that has grown or shrunk."""
     if grown:
         width = 4 if handle.kind == "inline" else 8
         making.add(
@@ -324,7 +324,7 @@ def _without_positions(source: CheckpointSource) -> CheckpointSource:
 
 
 def _around(read: Checkpoint, edited: Collection[str]) -> tuple[object, ...]:
-    """Give everything but positions: the same before and after, but for the sizes of sources' own states."""
+    """Return everything but positions: the same before and after, but for the sizes of sources' own states."""
     operators = [
         replace(each, states=tuple(replace(state, size_bytes=0) for state in each.states))
         if each.id in edited or each.uid in edited

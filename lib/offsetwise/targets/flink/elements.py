@@ -44,7 +44,7 @@ class NotEditableError(Exception):
     """Something is right, and is not edited."""
 
     def __init__(self, found: str, fix: str = "") -> None:
-        """Say what, as part of a sentence, and what to do where another savepoint would have it too."""
+        """Keep the reason, as part of a sentence, and what to do where another savepoint would have it too."""
         super().__init__(found)
         self.fix = fix
 
@@ -65,7 +65,7 @@ def spliced(data: bytes, pieces: list[Piece]) -> bytes:
 def edited_element(
     data: bytes, start: int, end: int, edit: Callable[[bytes], tuple[TopicPartition, bytes]], *, framed: bool
 ) -> tuple[TopicPartition, bytes]:
-    """Give which partition one element of a reader's state is of, and the element as it will be.
+    """Return which partition one element of a reader's state is of, and the element as it will be.
 
     Args:
         data: The file that holds it.
@@ -144,7 +144,7 @@ def reframed(stream: bytes, plain: bytes) -> bytes:
 
 
 def enumerator_pieces(cursor: Cursor, moves: Moves) -> list[Piece]:
-    """Give what changes in the state of a coordinator, with its own length.
+    """Return what changes in the state of a coordinator, with its own length.
 
     Readers' offsets count, so those that an enumerator keeps of assigned splits may be older: they get the planned
     ones too, and no number of the old cluster is left. Markers of those stay.

@@ -38,7 +38,7 @@ Key = tuple[str, int | None, int | None]
 
 
 def mark_committed(held: Mapping[str, bytes], marks: Collection[MarkedTransaction], *, uri: str) -> Mapping[str, bytes]:
-    """Give the files that have other bytes once transactions are marked as committed; none where nothing is marked.
+    """Return the files that have other bytes once transactions are marked as committed; none where nothing is marked.
 
     Args:
         held: As for `edit_savepoint`.
@@ -67,7 +67,7 @@ def mark_committed(held: Mapping[str, bytes], marks: Collection[MarkedTransactio
 
 
 def unmarked(marks: Collection[MarkedTransaction], read: Checkpoint) -> str | None:
-    """Say in a sentence which planned mark a savepoint lacks; None where it has them all."""
+    """Describe in a sentence which planned mark a savepoint lacks; None where it has them all."""
     states = {_key(each): each.state for each in read.details.transactions}
     for mark in marks:
         found = states.get(_key(mark))
@@ -77,7 +77,7 @@ def unmarked(marks: Collection[MarkedTransaction], read: Checkpoint) -> str | No
 
 
 def _pieces(held: Mapping[str, bytes], wanted: Collection[Key], uri: str) -> dict[str, list[Piece]]:
-    """Give what changes, by the file that it is in."""
+    """Return what changes, by the file that it is in."""
     metadata = parse_metadata(held[METADATA])
     opened = Opened.of(HeldFolder(uri=uri, files=held), held[METADATA], metadata, None)
     pieces: defaultdict[str, list[Piece]] = defaultdict(list)
@@ -92,7 +92,7 @@ def _pieces(held: Mapping[str, bytes], wanted: Collection[Key], uri: str) -> dic
 
 
 def _element(blob: StateBlob, start: int, end: int, wanted: Collection[Key]) -> list[Piece]:
-    """Give what changes in one element of a committer's state."""
+    """Return what changes in one element of a committer's state."""
     if not is_compressed(blob):
         return _states(Cursor(blob.data, start, end), wanted)
     plain = uncompress_stream(blob.data, start, end)
@@ -133,7 +133,7 @@ def _prove(
 
 
 def _outside(before: bytes, after: bytes, pieces: list[Piece]) -> bool:
-    """Say whether two files differ anywhere but in the pieces."""
+    """Return whether two files differ anywhere but in the pieces."""
     at = 0
     for start, end, _ in sorted(pieces):
         if before[at:start] != after[at:start]:
@@ -143,7 +143,7 @@ def _outside(before: bytes, after: bytes, pieces: list[Piece]) -> bool:
 
 
 def _around(read: Checkpoint) -> tuple[object, ...]:
-    """Give everything but the transactions, and what is said of those that are pending."""
+    """Return everything but the transactions, and what is said of those that are pending."""
     problems = [each for each in read.problems if each.code != transaction_pending.code]
     return read.sources, flink_details(read).operators, flink_details(read).saved, problems
 

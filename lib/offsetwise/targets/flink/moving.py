@@ -45,7 +45,7 @@ def _predict(comparison: Comparison, rows: Rows) -> Prediction:  # noqa: ARG001 
 
 
 def _words(plan: Plan) -> str:
-    """Give the offsets of each source in the words of SQL, which takes them for one topic, of Java and of Python."""
+    """Return the offsets of each source in the words of SQL, which takes them for one topic, of Java and of Python."""
     made: list[str] = []
     ordered = sorted(plan.positions, key=lambda one: (one.source, one.new_topic, one.partition))
     for source, together in groupby(ordered, key=lambda one: one.source):
@@ -154,7 +154,7 @@ _STARTING_OFFSETS: Final = Way(
 
 
 def _elsewhere(job: Elsewhere) -> str:
-    """Say it of the two sources, of which only the newer one keeps the stream's ARN in its state."""
+    """Report it for the two sources, of which only the newer one keeps the stream's ARN in its state."""
     if not any((at.stream or "").startswith("arn:") for source in job.checkpoint.sources for at in source.shards):
         return f"A restore with the name {job.new} begins every shard there at its oldest record: all are read again."
     above = sum(number > job.seen for number in job.numbers)

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 
 def int32(value: int) -> bytes:
-    """Give a signed int."""
+    """Return a signed int."""
     return value.to_bytes(4, "big", signed=True)
 
 
 def int64(value: int) -> bytes:
-    """Give a signed long."""
+    """Return a signed long."""
     return value.to_bytes(8, "big", signed=True)
 
 
 def flag(value: bool) -> bytes:
-    """Give a boolean."""
+    """Return a boolean."""
     return b"\1" if value else b"\0"
 
 
 def text(value: str) -> bytes:
-    r"""Give a text of ASCII with its length of two bytes.
+    r"""Return a text of ASCII with its length of two bytes.
 
     >>> text("fl")
     b'\x00\x02fl'
@@ -28,5 +28,5 @@ def text(value: str) -> bytes:
 
 
 def sized(data: bytes) -> bytes:
-    """Give bytes behind their number."""
+    """Return bytes behind their number."""
     return int32(len(data)) + data

@@ -15,7 +15,7 @@ from offsetwise.storage.memory import HeldFolder
 
 
 def reviewed_files(plan: Plan, context: Context) -> tuple[Mapping[str, bytes], str]:
-    """Give them by path, and the folder's URI.
+    """Return them by path, and the folder's URI.
 
     Raises:
         StalePlanError: They are not as they were reviewed.

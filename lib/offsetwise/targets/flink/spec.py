@@ -43,7 +43,7 @@ def against_savepoint(
     *,
     sink_rewound: bool,  # noqa: ARG001 - as above
 ) -> Iterator[Problem]:
-    """Say why a checkpoint cannot be copied as an edited savepoint."""
+    """Report why a checkpoint cannot be copied as an edited savepoint."""
     yield from no_checkpoint(comparison)
     checkpoint = comparison.checkpoint
     if checkpoint is None:
@@ -64,7 +64,7 @@ def against_savepoint(
 
 
 def several_clusters(checkpoint: Checkpoint) -> Iterator[Problem]:
-    """Say which source keeps positions on several clusters, so that no savepoint with it is edited."""
+    """Report which source keeps positions on several clusters, so that no savepoint with it is edited."""
     for source in checkpoint.sources:
         if is_of_several_clusters(source.kind):
             yield sources.problem(

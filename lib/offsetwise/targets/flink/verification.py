@@ -36,7 +36,7 @@ Restored = Callable[[Plan, Checkpoint, Readers], list[Seen]]
 
 
 def restored(plan: Plan, own: Checkpoint, readers: Readers) -> list[Seen]:
-    """Say where a restored job stands in its partitions, by a checkpoint of its own."""
+    """Return where a restored job stands in its partitions, by a checkpoint of its own."""
     stands, logs = _Stands(own), readers.cluster(Cluster.NEW, topics_of(plan), ()).partitions()
     return [_gone_on(position, stands, own, logs) for position in plan.positions]
 
@@ -99,7 +99,7 @@ class _Stands:
         }
 
     def of(self, position: PlannedPosition) -> AnyPosition | None:
-        """Give where a planned position stands, None where nothing does. People may have named an id by its uid."""
+        """Return where a planned position stands, None where nothing does. People may have named an id by its uid."""
         source = position.source if position.source in self._ids else operator_id(position.source)
         return self._at.get((source, position.new_topic, position.partition))
 
@@ -107,7 +107,7 @@ class _Stands:
 def _gone_on(
     position: PlannedPosition, stands: _Stands, own: Checkpoint, logs: Mapping[TopicPartition, PartitionState]
 ) -> Seen:
-    """Say where a restored job stands in one partition.
+    """Return where a restored job stands in one partition.
 
     Args:
         position: The planned one.
@@ -138,7 +138,7 @@ def _gone_on(
 
 
 def _not_of_this_job(own: Checkpoint, restored: Checkpoint) -> str | None:
-    """Say why a checkpoint cannot have been made by a job that was restored from another one; None where it can.
+    """Explain why a checkpoint cannot have been made by a job that was restored from another one; None where it can.
 
     Its id is higher: Flink counts on from the checkpoint that it restores.
     """

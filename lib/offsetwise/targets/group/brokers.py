@@ -107,7 +107,7 @@ def _cluster_id(client: Client) -> str | None:
 
 
 def _led_away(client: Client, cluster_id: str | None) -> str | None:
-    """Say why it is not known where a change that librdkafka sent was done; None where the address leads as before."""
+    """Explain why it is not known where a change that librdkafka sent was done; None where the address is as before."""
     after = _cluster_id(client)
     if after == cluster_id:
         return None

@@ -27,7 +27,7 @@ INACTIVE: Final = frozenset({"Empty", NO_GROUP})
 
 
 def intended_step(plan: Plan, target: Target, record: StepRecord, now: GroupState) -> ReceiptStep:
-    """Give what a step sets out to write, or set out to write before, as far as the group allows it now."""
+    """Return what a step sets out to write, or set out to write before, as far as the group allows it now."""
     name = group_of(target)
     if record.intended is not None and record.undone is None:
         require_inactive(name, now)
@@ -44,7 +44,7 @@ def intended_step(plan: Plan, target: Target, record: StepRecord, now: GroupStat
 
 
 def offsets_to_write(plan: Plan, name: str, now: GroupState) -> tuple[WrittenOffset, ...]:
-    """Give every offset to write, with what is committed now: exactly what the plan was drafted against."""
+    """Return every offset to write, with what is committed now: exactly what the plan was drafted against."""
     require_inactive(name, now)
     found = by_partition(now)
     offsets = tuple(
@@ -111,7 +111,7 @@ def require_gone(name: str, now: GroupState) -> None:
 
 
 def unreadable(name: str, why: str) -> ApplyError:
-    """Give the error of a group that could not be read."""
+    """Return the error of a group that could not be read."""
     return ApplyError(
         f"Group {name!r}: expected to read its commits, but {why}. Nothing was written.",
         fix="Grant READ and DESCRIBE on the group and its topics, or try again when all brokers answer.",
@@ -146,7 +146,7 @@ def nothing_committed(name: str, count: int, why: str) -> ApplyError:
 
 
 def group_of(target: Target) -> str:
-    """Give the name of the group that a target is.
+    """Return the name of the group that a target is.
 
     Raises:
         ApplyError: It names none.

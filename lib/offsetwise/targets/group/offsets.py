@@ -16,7 +16,7 @@ NAMED: Final = 12
 
 
 def with_before(partition: TopicPartition, offset: int, before: GroupOffset | None) -> WrittenOffset:
-    """Give an offset to write, with what is committed in its place."""
+    """Return an offset to write, with what is committed in its place."""
     return WrittenOffset(
         topic=partition.topic,
         partition=partition.partition,
@@ -28,12 +28,12 @@ def with_before(partition: TopicPartition, offset: int, before: GroupOffset | No
 
 
 def to_commit(offsets: Iterable[WrittenOffset]) -> tuple[GroupOffset, ...]:
-    """Give what a plan commits: no leader epoch crosses clusters, and no metadata."""
+    """Return what a plan commits: no leader epoch crosses clusters, and no metadata."""
     return tuple(GroupOffset(topic=one.topic, partition=one.partition, offset=one.offset) for one in offsets)
 
 
 def to_put_back(one: WrittenOffset) -> GroupOffset:
-    """Give what was committed before, as it was."""
+    """Return what was committed before, as it was."""
     if one.before is None:
         raise ValueError("there was no commit")
     return GroupOffset(
@@ -46,17 +46,17 @@ def to_put_back(one: WrittenOffset) -> GroupOffset:
 
 
 def without_metadata(one: WrittenOffset) -> WrittenOffset:
-    """Give an offset of which only what was reviewed is known."""
+    """Return an offset of which only what was reviewed is known."""
     return replace(one, before_metadata="", before_leader_epoch=None)
 
 
 def by_partition(group: GroupState) -> dict[TopicPartition, GroupOffset]:
-    """Give a group's commits by partition."""
+    """Return a group's commits by partition."""
     return {each.topic_partition: each for each in group.offsets}
 
 
 def differing_from(now: GroupState, wanted: Iterable[GroupOffset]) -> tuple[TopicPartition, ...]:
-    """Give the partitions that are not committed as wanted. A broker may add a leader epoch of its own."""
+    """Return the partitions that are not committed as wanted. A broker may add a leader epoch of its own."""
     found = by_partition(now)
     return tuple(at for one in wanted if (at := one.topic_partition) not in found or _value(found[at]) != _value(one))
 
@@ -85,7 +85,7 @@ def refuse_foreign(name: str, now: GroupState, offsets: tuple[WrittenOffset, ...
 
 
 def told_not_taken_away(name: str, kept: list[WrittenOffset], restored: int, refused: str | None = None) -> str:
-    """Say which partitions keep a commit that they did not have before, and the command that takes it away."""
+    """Describe which partitions keep a commit that they did not have before, and the command that takes it away."""
     topics = sorted({one.topic for one in kept})
     commands = "; ".join(
         f"kafka-consumer-groups.sh --bootstrap-server HOST:PORT --delete-offsets --group {quote(name)} --topic {topic}"
@@ -101,7 +101,7 @@ def told_not_taken_away(name: str, kept: list[WrittenOffset], restored: int, ref
 
 
 def told_standing(now: GroupState, wanted: Iterable[GroupOffset], refused: Mapping[TopicPartition, str]) -> str:
-    """Say what is committed now, and what was refused."""
+    """Describe what is committed now, and what was refused."""
     found = by_partition(now)
     rows = [
         f"{one.topic_partition} at {offset_or_none(_offset(found.get(one.topic_partition)))}"
@@ -112,7 +112,7 @@ def told_standing(now: GroupState, wanted: Iterable[GroupOffset], refused: Mappi
 
 
 def counted(offsets: tuple[WrittenOffset, ...]) -> str:
-    """Say how many."""
+    """Describe how many."""
     return many(len(offsets), "offset")
 
 
@@ -128,7 +128,7 @@ def some_of(rows: list[str]) -> str:
 
 
 def offset_or_none(value: int | None) -> str:
-    """Say an offset, or that there is none."""
+    """Describe an offset, or that there is none."""
     return "no commit" if value is None else str(value)
 
 

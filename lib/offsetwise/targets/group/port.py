@@ -17,7 +17,7 @@ class GroupPort(Protocol):
     """What the writer needs of a cluster. Every question names the cluster id that was reviewed."""
 
     def read(self, groups: Sequence[str], *, cluster_id: str | None) -> Mapping[str, GroupState]:
-        """Give groups as they are now, all their commits included.
+        """Return groups as they are now, all their commits included.
 
         Raises:
             ClusterError: The cluster gave no answer.

@@ -83,7 +83,7 @@ class GroupWriter(Writer):
     port: GroupPort
 
     def prepare(self, plan: Plan, target: Target, context: Context) -> Preview:  # noqa: ARG002 - the protocol's
-        """Say which offsets would be committed, and what is committed now. Nothing is written.
+        """Return which offsets would be committed, and what is committed now. Nothing is written.
 
         Raises:
             OffsetwiseError: The group could not be written as things stand; the message says why.
@@ -220,7 +220,7 @@ class GroupWriter(Writer):
         return undone
 
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:  # noqa: ARG002 - the protocol's
-        """Say whether the group is committed as the step left it."""
+        """Return whether the group is committed as the step left it."""
         name = group_of(step.target)
         try:
             now = self._read(plan, name)
@@ -246,7 +246,7 @@ class GroupWriter(Writer):
         )
 
     def left(self, plan: Plan, undone: ReceiptStep, context: Context) -> str | None:
-        """Say which commits are not as they were before; see `Writer`."""
+        """Describe which commits are not as they were before; see `Writer`."""
         found = self.look(plan, undone, context)
         return None if found.standing is StepStanding.AS_WRITTEN else found.told
 
@@ -299,7 +299,7 @@ class GroupWriter(Writer):
         *,
         put_back: tuple[WrittenOffset, ...],
     ) -> OffsetwiseError | None:
-        """Say what is wrong with a group that was committed to, from what was read back."""
+        """Return what is wrong with a group that was committed to, from what was read back."""
         if now.error is not None:
             unread = unreadable(name, now.error)
             return _not_read_back(name, unread.problem, reply, unread)
@@ -355,7 +355,7 @@ class GroupWriter(Writer):
 
 
 def writer(migration: Migration) -> Writer:
-    """Give the writer; see `WriterModule`."""
+    """Return the writer; see `WriterModule`."""
     return GroupWriter(KafkaGroups(migration.target))
 
 

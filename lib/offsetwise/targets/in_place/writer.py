@@ -42,7 +42,7 @@ class InPlaceWriter(Writer):
     """Edits a checkpoint where it stands."""
 
     def prepare(self, plan: Plan, target: Target, context: Context) -> Preview:
-        """Say which numbers would change in the checkpoint. Nothing is written.
+        """Return which numbers would change in the checkpoint. Nothing is written.
 
         Raises:
             OffsetwiseError: It could not be edited as things stand; the message says why.
@@ -122,7 +122,7 @@ class InPlaceWriter(Writer):
         return undone
 
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:
-        """Say whether the checkpoint stands there as this plan wrote it."""
+        """Return whether the checkpoint stands there as this plan wrote it."""
         place = _place(step.place, context)
         changed = _later(place, step)
         if changed is not None:
@@ -138,14 +138,14 @@ class InPlaceWriter(Writer):
         return SeenPlace(standing=StepStanding.AS_WRITTEN, told=f"{place} is as it was written.")
 
     def left(self, plan: Plan, undone: ReceiptStep, context: Context) -> str | None:  # noqa: ARG002 - the protocol's
-        """Say which file does not have its original bytes; see `Writer`."""
+        """Describe which file does not have its original bytes; see `Writer`."""
         paths = {below(undone.place, one.path): one.before_sha256 for one in undone.files}
         wrong = next((path for path, before in paths.items() if sha256_of_file(path) != before), None)
         return None if wrong is None else f"{wrong} is not as it was before."
 
 
 def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's
-    """Give the writer; see `WriterModule`."""
+    """Return the writer; see `WriterModule`."""
     return InPlaceWriter()
 
 
@@ -296,7 +296,7 @@ def _refuse(place: str, reason: str | None) -> None:
 
 
 def _later(place: str, step: ReceiptStep, *, beside: str | None = None) -> str | None:
-    """Give a file of a batch that only a query can have made since. Half way, dropped files may still be there."""
+    """Return a file of a batch that only a query can have made since. Half way, dropped files may still be there."""
     ours = {one.path for one in step.files if one.kept_as is not None}
 
     def names(log: str) -> list[str]:

@@ -27,12 +27,12 @@ _GONE: Final = frozenset(
 
 
 def dumped(item: Item) -> str:
-    """Give a row as text, one for every order of its attributes and sets."""
+    """Return a row as text, one for every order of its attributes and sets."""
     return json.dumps({name: _shown(value) for name, value in item.items()}, sort_keys=True, separators=(",", ":"))
 
 
 def loaded(text: str) -> Item:
-    """Give the row that a text says.
+    """Return the row that a text says.
 
     Raises:
         ValueError: It is none.
@@ -66,7 +66,7 @@ def _whole(value: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def moved(before: Item, place: ShardPlace) -> Item:
-    """Give a lease that begins elsewhere: free, with the counter of one who has taken it once more."""
+    """Return a lease that begins elsewhere: free, with the counter of one who has taken it once more."""
     text, sub = words(place)
     kept = {name: value for name, value in before.items() if name not in _GONE}
     return kept | {
@@ -78,7 +78,7 @@ def moved(before: Item, place: ShardPlace) -> Item:
 
 
 def added(key: str, place: ShardPlace, *, low: int, high: int, parents: tuple[str, ...], typed: bool) -> Item:
-    """Give a new lease; `typed` where the others say what they are, as since KCL 3.5."""
+    """Return a new lease; `typed` where the others say what they are, as since KCL 3.5."""
     text, sub = words(place)
     made: dict[str, Mapping[str, Any]] = {
         KEY: {"S": key},
@@ -95,7 +95,7 @@ def added(key: str, place: ShardPlace, *, low: int, high: int, parents: tuple[st
 
 
 def words(place: ShardPlace) -> tuple[str, str]:
-    """Give a position as a lease has it: `checkpoint` and the sub-sequence number."""
+    """Return a position as a lease has it: `checkpoint` and the sub-sequence number."""
     if place.place is Place.AFTER:
         return str(place.sequence), str(place.sub or 0)
     return place.place.value, "0"

@@ -72,7 +72,7 @@ def lease_table(table: str, found: str) -> Iterator[str]:
 
 
 def place_of(one: PlannedPosition) -> ShardPlace | None:
-    """Give what a lease would hold of a position; None where it cannot hold it."""
+    """Return what a lease would hold of a position; None where it cannot hold it."""
     place = one.new_offset
     if not isinstance(place, ShardPlace):
         return None
@@ -86,7 +86,7 @@ def place_of(one: PlannedPosition) -> ShardPlace | None:
 
 
 def is_reviewed(plan: Plan, table: str) -> bool:
-    """Say whether the table's leases are the positions that were reviewed: of the application, and of the stream."""
+    """Return whether the table's leases are the positions that were reviewed: of the application, and of the stream."""
     required = plan.requirements.checkpoint
     return required is not None and required.job_id == table and not is_to_another_stream(plan.positions)
 
@@ -182,7 +182,7 @@ def _of_leases(plan: Plan, before: TableBefore) -> Iterator[Problem]:
 
 
 def of_new_leases(plan: Plan, leases: Mapping[str, AnyPosition]) -> Iterator[Problem]:
-    """Say which shard needs a new lease while nobody knows its hash keys.
+    """Report which shard needs a new lease while nobody knows its hash keys.
 
     Args:
         plan: The plan.

@@ -53,7 +53,7 @@ class LeaseWriter(Writer):
     wait: Callable[[float], None] = time.sleep
 
     def prepare(self, plan: Plan, target: Target, context: Context) -> Preview:  # noqa: ARG002 - the protocol's
-        """Say which leases would be written, and look twice that the application is stopped. Nothing is written.
+        """Return which leases would be written, and look twice that the application is stopped. Nothing is written.
 
         Raises:
             OffsetwiseError: They could not be written as things stand; the message says why.
@@ -155,7 +155,7 @@ class LeaseWriter(Writer):
         return undone
 
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:  # noqa: ARG002 - the protocol's
-        """Say whether the leases are as the step left them."""
+        """Return whether the leases are as the step left them."""
         table = self.connect(step.target.group or "")
         try:
             state = table.state() if created_for(plan) is not None else None
@@ -176,14 +176,14 @@ class LeaseWriter(Writer):
         return SeenPlace(standing=StepStanding.CHANGED, told=told)
 
     def left(self, plan: Plan, undone: ReceiptStep, context: Context) -> str | None:
-        """Say which leases are not as they were before; see `Writer`."""
+        """Describe which leases are not as they were before; see `Writer`."""
         seen = self.look(plan, undone, context)
         before = StepStanding.AS_WRITTEN if created_for(plan) is None else StepStanding.ABSENT
         return None if seen.standing is before else seen.told
 
 
 def writer(migration: Migration) -> Writer:
-    """Give the writer; see `WriterModule`."""
+    """Return the writer; see `WriterModule`."""
     return LeaseWriter(connect=lambda name: LeaseTable(migration.target, name))
 
 
@@ -194,7 +194,7 @@ def _created_ms(step: ReceiptStep, record: StepRecord | None) -> int | None:
 
 
 def _to_write(plan: Plan, table: LeaseTable, found: Leases) -> tuple[WrittenLease, ...]:
-    """Give every lease that is not as planned yet, with the whole row that is there now.
+    """Return every lease that is not as planned yet, with the whole row that is there now.
 
     Raises:
         StalePlanError: The plan is of this table, and a lease is not at the position that was reviewed.
@@ -236,7 +236,7 @@ def _stale(table: LeaseTable, expected: str, found: str) -> StalePlanError:
 
 
 def _change(plan: Plan, one: WrittenLease, found: Leases) -> LeaseChange:
-    """Give both rows of a lease: the one before is in the record, the other follows from that and the plan.
+    """Return both rows of a lease: the one before is in the record, the other follows from that and the plan.
 
     Raises:
         FileError: The record is no row of this lease, or has none where the plan makes no new lease.

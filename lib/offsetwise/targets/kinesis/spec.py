@@ -12,12 +12,12 @@ Row = PlannedPosition | PartitionComparison
 
 
 def is_to_another_stream(positions: Iterable[Row]) -> bool:
-    """Say whether positions were found on another stream than the one that the job reads."""
+    """Return whether positions were found on another stream than the one that the job reads."""
     return any(in_several(one.old_offset) for one in positions)
 
 
 def left_in_shards(positions: Iterable[Row]) -> dict[int, ShardPlace]:
-    """Give where a job is in the shards of the stream that it reads, those left out that it has read to their end."""
+    """Return where a job is in the shards of the stream that it reads, those left out that it has read to their end."""
     return {
         number: place
         for one in positions
@@ -28,7 +28,7 @@ def left_in_shards(positions: Iterable[Row]) -> dict[int, ShardPlace]:
 
 
 def stands_elsewhere(planned: Sequence[PlannedPosition], held: Mapping[int, SourcePosition]) -> str:
-    """Say which shard is not where it was when a plan for another stream was drafted; empty where all are.
+    """Describe which shard is not where it was when a plan for another stream was drafted; empty where all are.
 
     Args:
         planned: The positions of one source.
@@ -44,7 +44,7 @@ def stands_elsewhere(planned: Sequence[PlannedPosition], held: Mapping[int, Sour
 
 
 def has_other_shards(positions: Sequence[Row]) -> bool:
-    """Say whether the other stream lacks the number of a shard that has a position."""
+    """Return whether the other stream lacks the number of a shard that has a position."""
     return not left_in_shards(positions).keys() <= {one.partition for one in positions}
 
 

@@ -36,7 +36,7 @@ def _other_names(comparison: Comparison, job: JobTraits) -> Iterator[str]:  # no
 
 
 def _other_name_of_legacy(comparison: Comparison, legacy: Collection[str]) -> Iterator[Problem]:
-    """Say which topic of a legacy consumer has another name, which is not written into its state."""
+    """Report which topic of a legacy consumer has another name, which is not written into its state."""
     renamed = next((row for row in comparison.partitions if row.source in legacy and row.new_topic != row.topic), None)
     if renamed is not None:
         yield subscription.problem(
@@ -47,7 +47,7 @@ def _other_name_of_legacy(comparison: Comparison, legacy: Collection[str]) -> It
 
 
 def _without_offset(checkpoint: Checkpoint, legacy: Collection[str]) -> Iterator[Problem]:
-    """Say of which partition a coordinator keeps the name alone, so that a copy cannot hold where it begins."""
+    """Report partitions of which a coordinator keeps the name alone, so that a copy cannot hold where it begins."""
     for source in checkpoint.sources:
         named = [at for at in source.undecided if at.starts_at == INITIALIZER]
         if named and source.id not in legacy:

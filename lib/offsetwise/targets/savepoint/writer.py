@@ -67,7 +67,7 @@ def _moves(plan: Plan) -> dict[str, tuple[Move, ...]]:
 
 
 def _not_moved(plan: Plan, step: ReceiptStep, context: Context) -> str | None:
-    """Say where a savepoint has other positions than the planned ones, or lacks a mark."""
+    """Describe where a savepoint has other positions than the planned ones, or lacks a mark."""
     folder = open_tree(step.place, roots=context.write_roots).for_large_files()
     read = folder.read_many(dict.fromkeys(path for path, _ in requirement(plan).files))
     kept = HeldFolder(uri=step.place, files={path: data for path, data in read.items() if isinstance(data, bytes)})
@@ -100,7 +100,7 @@ _COPIES: Final = CopyWriter(decide=_moved, foreign=_not_moved, links="", guard=G
 
 
 def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's
-    """Give the writer; see `WriterModule`."""
+    """Return the writer; see `WriterModule`."""
     return _COPIES
 
 

@@ -30,7 +30,7 @@ def _converted(plan: Plan, context: Context) -> Edits:
 
 
 def _other(plan: Plan, step: ReceiptStep, context: Context) -> str | None:
-    """Say why a savepoint is not the reviewed one, converted. Only the original can tell."""
+    """Explain why a savepoint is not the reviewed one, converted. Only the original can tell."""
     return None if step.files == _converted(plan, context).written() else "it is not the reviewed one, converted."
 
 
@@ -38,7 +38,7 @@ _COPIES: Final = CopyWriter(decide=_converted, foreign=_other, links="", guard=G
 
 
 def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's
-    """Give the writer; see `WriterModule`."""
+    """Return the writer; see `WriterModule`."""
     return _COPIES
 
 

@@ -21,7 +21,7 @@ class NewSavepointWriter(Writer):
     """Makes savepoints."""
 
     def prepare(self, plan: Plan, target: Target, context: Context) -> Preview:
-        """Say what the savepoint would hold. Nothing is written.
+        """Return what the savepoint would hold. Nothing is written.
 
         Raises:
             OffsetwiseError: It could not be made as things stand; the message says why.
@@ -62,13 +62,13 @@ class NewSavepointWriter(Writer):
         return unpublish(step, context, refuse=lambda: _wrong(plan, step))
 
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:
-        """Say whether the savepoint stands there as it was written."""
+        """Return whether the savepoint stands there as it was written."""
         _place(step.place, context)
         return look_at_folder(step, lambda: _wrong(plan, step))
 
 
 def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's
-    """Give the writer; see `WriterModule`."""
+    """Return the writer; see `WriterModule`."""
     return NewSavepointWriter()
 
 
@@ -78,7 +78,7 @@ def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | No
 
 
 def _wrong(plan: Plan, step: ReceiptStep) -> str | None:
-    """Say what is not as it was written: the file follows from the plan."""
+    """Describe what is not as it was written: the file follows from the plan."""
     other = beside(names_below(step.place), {METADATA})
     if other is not None:
         return other

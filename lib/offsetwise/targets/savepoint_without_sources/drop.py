@@ -24,7 +24,7 @@ from offsetwise.targets.savepoint_without_sources.spec import source_keeps_more
 
 
 def without_sources(held: Mapping[str, bytes], named: Collection[str], *, uri: str) -> bytes:
-    """Give `_metadata` without the operators of all Kafka sources.
+    """Return `_metadata` without the operators of all Kafka sources.
 
     Args:
         held: As for `edit_savepoint`.
@@ -79,5 +79,5 @@ def _prove(before: Checkpoint, dropped: Collection[str], folder: HeldFolder) -> 
 
 
 def _saved(read: Checkpoint) -> Saved:
-    """Give what a savepoint says of itself, but whether its sources are compressed: without them nothing tells."""
+    """Return what a savepoint says of itself, but whether its sources are compressed: without them nothing tells."""
     return replace(flink_details(read).saved, compressed=False)

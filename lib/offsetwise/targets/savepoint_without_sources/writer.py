@@ -34,7 +34,7 @@ def _dropped(plan: Plan, context: Context) -> Edits:
 
 
 def _not_dropped(plan: Plan, step: ReceiptStep, context: Context) -> str | None:
-    """Say why a savepoint is not the reviewed one without its sources. Only the original can tell."""
+    """Explain why a savepoint is not the reviewed one without its sources. Only the original can tell."""
     return (
         None if step.files == _dropped(plan, context).written() else "it is not the reviewed one without its sources."
     )
@@ -51,7 +51,7 @@ _COPIES: Final = CopyWriter(decide=_dropped, foreign=_not_dropped, links="", gua
 
 
 def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's
-    """Give the writer; see `WriterModule`."""
+    """Return the writer; see `WriterModule`."""
     return _COPIES
 
 

@@ -23,7 +23,7 @@ _NAME: Final = "seeded-checkpoint"
 
 
 def seeded_offsets(plan: Plan) -> tuple[str, bytes]:
-    """Give the file of initial offsets in the checkpoint: its path there, and its bytes.
+    """Return the file of initial offsets in the checkpoint: its path there, and its bytes.
 
     Raises:
         PlanError: The plan has several sources, or not every partition of a topic.

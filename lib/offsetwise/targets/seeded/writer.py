@@ -33,7 +33,7 @@ class SeededWriter(Writer):
     """Makes fresh checkpoints."""
 
     def prepare(self, plan: Plan, target: Target, context: Context) -> Preview:
-        """Say which initial offsets the fresh checkpoint would have. Nothing is written.
+        """Return which initial offsets the fresh checkpoint would have. Nothing is written.
 
         Raises:
             OffsetwiseError: It could not be made as things stand; the message says why.
@@ -87,13 +87,13 @@ class SeededWriter(Writer):
         return unpublish(step, context, refuse=lambda: _wrong(step))
 
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:  # noqa: ARG002 - as above
-        """Say whether the checkpoint stands there as it was written."""
+        """Return whether the checkpoint stands there as it was written."""
         _place(step.place, context)
         return look_at_folder(step, lambda: _wrong(step))
 
 
 def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's
-    """Give the writer; see `WriterModule`."""
+    """Return the writer; see `WriterModule`."""
     return SeededWriter()
 
 
@@ -108,7 +108,7 @@ def verify(
 
 
 def _wrong(step: ReceiptStep) -> str | None:
-    """Say what is not as it was written. The positions follow from the plan, and the step agrees with that."""
+    """Describe what is not as it was written. The positions follow from the plan, and the step agrees with that."""
     wrong = (
         ran_in_folder(step) or folder_changed(step) or beside(names_below(step.place), {one.path for one in step.files})
     )

@@ -219,7 +219,7 @@ def _expect(token: tuple[str, int, int], expected: str, subject: str) -> None:
 
 
 def line_spans(text: str, version: int, ids: list[str]) -> dict[str, tuple[int, int]]:
-    """Give where each source's text stands, between line ends and behind a v2 id."""
+    """Return where each source's text stands, between line ends and behind a v2 id."""
     starts = [0]
     ends: list[int] = []
     for matched in _LINE_END.finditer(text):

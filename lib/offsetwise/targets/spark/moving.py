@@ -34,7 +34,7 @@ _BEGINS: Final = "The query starts"
 
 
 def _predict(comparison: Comparison, rows: Rows) -> Prediction:
-    """Say what an unedited start does. An exception stops the query before it can skip anything."""
+    """Return what an unedited start does. An exception stops the query before it can skip anything."""
     fails = _exception(comparison, rows)
     wrong = damage(rows, _BEGINS)
     if fails:
@@ -49,7 +49,7 @@ def _predict(comparison: Comparison, rows: Rows) -> Prediction:
 
 
 def _exception(comparison: Comparison, rows: Rows) -> str:
-    """Say whether the query fails, and what it leaves behind; empty where it does not."""
+    """Return whether the query fails, and what it leaves behind; empty where it does not."""
     renamed = first(rows, lambda row: row.new_topic != row.topic)
     beyond = first(rows, lambda row: row.new.hw is not None and row.restart[-1].old > row.new.hw)
     below = first(rows, lambda row: row.new.log_start is not None and row.restart[0].old < row.new.log_start)
@@ -82,7 +82,7 @@ def _jump(wrong: Prediction | None) -> str:
 
 
 def _option(plan: Plan) -> str:
-    """Give the JSON of the option `startingOffsets`: exactly all partitions."""
+    """Return the JSON of the option `startingOffsets`: exactly all partitions."""
     sources = {position.source for position in plan.positions}
     if len(sources) != 1:
         raise PlanError(

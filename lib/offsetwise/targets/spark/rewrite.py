@@ -49,7 +49,7 @@ class CheckpointRewrite(Edits):
     """The batch that runs again."""
 
     def written(self, *, kept_in: str | None = None) -> tuple[WrittenFile, ...]:
-        """Give the files as a receipt names them, and the commit that only a later run can make; see `Edits`."""
+        """Return the files as a receipt names them, and the commit that only a later run can make; see `Edits`."""
         files = Edits.written(self, kept_in=kept_in)
         path = f"commits/{self.pending}"
         return files if self.pending is None or path in self.dropped else (*files, WrittenFile(path=path, sha256=None))
@@ -232,7 +232,7 @@ def _starts(plan: Plan) -> dict[str, tuple[Move, ...]]:
 
 
 def _ends(plan: Plan, pending: int) -> dict[str, tuple[Move, ...]]:
-    """Give the ends of the pending batch; a partition that is new gets its start, so that the batch has none of it."""
+    """Return the ends of the pending batch; a partition that is new gets its start, so the batch has none of it."""
     made: defaultdict[str, list[Move]] = defaultdict(list)
     for one in plan.positions:
         points = [point for point in one.restart[1:] if point.batch == pending]
@@ -333,7 +333,7 @@ def _prove(plan: Plan, folder: FolderReader, made: CheckpointRewrite, target: _T
 
 
 def foreign(plan: Plan, folder: FolderReader) -> str | None:
-    """Say why a checkpoint is not one that a plan edited, or copied and edited; None where it is.
+    """Explain why a checkpoint is not one that a plan edited, or copied and edited; None where it is.
 
     Raises:
         OffsetwiseError: It cannot be read.
@@ -352,7 +352,7 @@ def foreign(plan: Plan, folder: FolderReader) -> str | None:
 
 
 def _elsewhere(plan: Plan, read: Checkpoint, pending: int | None) -> str | None:
-    """Say where a checkpoint restarts elsewhere than planned; None where it does not."""
+    """Describe where a checkpoint restarts elsewhere than planned; None where it does not."""
     shards = has_opaque_positions(plan)
     found = {
         (source.id, each.topic_partition): (each.offset, each.planned_offset)

@@ -20,7 +20,7 @@ def against_checkpoint(
     *,
     sink_rewound: bool,  # noqa: ARG001 - as above
 ) -> Iterator[Problem]:
-    """Say why there is no checkpoint of Spark to edit."""
+    """Report why there is no checkpoint of Spark to edit."""
     yield from no_checkpoint(comparison)
     stateless = [] if comparison.checkpoint is None else list(no_state_to_copy(comparison.checkpoint, _CHECKPOINT))
     yield from stateless
@@ -31,7 +31,7 @@ def against_checkpoint(
 
 
 def against_several(comparison: Comparison, job: JobTraits) -> Iterator[Problem]:
-    """Say why a fresh checkpoint cannot be given the positions of all sources."""
+    """Report why a fresh checkpoint cannot be given the positions of all sources."""
     yield from against_checkpoint(comparison, job, sink_rewound=False)
     count = len({row.source for row in comparison.partitions})
     if comparison.checkpoint is not None and count != 1:
@@ -40,6 +40,6 @@ def against_several(comparison: Comparison, job: JobTraits) -> Iterator[Problem]
 
 
 def against_anew(comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
-    """Say why the sink stands in the way of a query that begins anew."""
+    """Report why the sink stands in the way of a query that begins anew."""
     if comparison.checkpoint is None or comparison.checkpoint.engine == SPARK.name:
         yield from batch_ids(job, sink_rewound=sink_rewound, what="A fresh checkpoint begins at batch 0 again")

@@ -122,7 +122,7 @@ class _History:
 
 
 def _begins(plan: Plan) -> int:
-    """Give the batch whose end is where the job goes on."""
+    """Return the batch whose end is where the job goes on."""
     batches = {position.restart[0].batch for position in plan.positions if position.restart}
     known = {batch for batch in batches if batch is not None}
     return max(known, default=_INITIAL)
@@ -179,7 +179,7 @@ def _at(sources: tuple[BatchSource, ...]) -> dict[str, Places]:
 
 
 def _of(sources: Mapping[str, Places], source: str, key: TopicPartition) -> int | None:
-    """Give the offset of a partition in its source; a plan from a group names none, then any source that has it."""
+    """Return the offset of a partition in its source; a plan from a group names none, then any source that has it."""
     if source in sources:
         return sources[source].get(key)
     return next((places[key] for places in sources.values() if key in places), None) if not source else None

@@ -25,5 +25,5 @@ _FILES: Final = TextFileWriter(
 
 
 def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's
-    """Give the writer; see `WriterModule`."""
+    """Return the writer; see `WriterModule`."""
     return _FILES

@@ -27,7 +27,7 @@ _HOLDER: Final = "the option `startingposition`"
 
 
 def starting_position(plan: Plan) -> str:
-    """Give the file's text: every shard that is not read to its end, one stream."""
+    """Return the file's text: every shard that is not read to its end, one stream."""
     stream = min((one.new_topic for one in plan.positions), default="")
     shards = {
         shard_id(one.partition): entry_of(place)
@@ -39,7 +39,7 @@ def starting_position(plan: Plan) -> str:
 
 
 def fitting_position(plan: Plan) -> str:
-    """Give the file's text of a plan that it can hold.
+    """Return the file's text of a plan that it can hold.
 
     Raises:
         ApplyError: It cannot hold it.
@@ -49,7 +49,7 @@ def fitting_position(plan: Plan) -> str:
 
 
 def _place_of(one: PlannedPosition) -> ShardPlace | None:
-    """Give where a shard begins; None where one of the two connectors has no word for it."""
+    """Return where a shard begins; None where one of the two connectors has no word for it."""
     place = place_of(one)
     return None if place is None or place.sub is not None else place
 

@@ -86,7 +86,7 @@ class KafkaSink:
                 return None if reply.code is None or reply.again else reply.code not in DENIED
 
     def knows(self, producer_id: int) -> bool:
-        """Say whether a coordinator has a transaction of this producer open; see `SinkPort`."""
+        """Return whether a coordinator has a transaction of this producer open; see `SinkPort`."""
         self._begin_anew()
         listed, whole = self._wire.list_transactions()
         return not whole or any(each.producer_id == producer_id and each.state in OPEN for each in listed.values())
@@ -152,7 +152,7 @@ class KafkaSink:
 
 
 def connecting(migration: Migration) -> Connect:
-    """Give what connects to the clusters of a migration."""
+    """Yield what connects to the clusters of a migration."""
 
     @contextmanager
     def connect(name: str) -> Iterator[SinkPort]:

@@ -46,14 +46,14 @@ class SinkPort(Protocol):
         """Ask by a request that cannot write whether the user may end transactions of a prefix; None without answer."""
 
     def knows(self, producer_id: int) -> bool:
-        """Say whether a coordinator has, or may have, a transaction of this producer open."""
+        """Return whether a coordinator has, or may have, a transaction of this producer open."""
 
     def wait(self) -> bool:
         """Wait a moment before something is asked again; False once it has been waited for long enough."""
 
 
 class Connect(Protocol):
-    """Gives a connection to a cluster by its name in the migration file."""
+    """Returns a connection to a cluster by its name in the migration file."""
 
     def __call__(self, name: str) -> AbstractContextManager[SinkPort]:
         """Connect.

@@ -8,7 +8,7 @@ from offsetwise.model import Plan, ReceiptStep
 
 
 def recorded(plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:  # noqa: ARG001 - as every target's
-    """Say where a step is not one that ended the plan's transactions."""
+    """Yield where a step is not one that ended the plan's transactions."""
     sink = plan.requirements.sink
     if sink is None or step.place != sink.cluster_id:
         known = None if sink is None else sink.cluster_id

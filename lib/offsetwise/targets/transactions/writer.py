@@ -53,7 +53,7 @@ class SinkWriter(Writer):
     connect: Connect
 
     def prepare(self, plan: Plan, target: Target, context: Context) -> Preview:  # noqa: ARG002 - the protocol's
-        """Say which transactions would be ended, and ask with harmless requests whether the user may. Nothing is ended.
+        """Return which transactions would be ended, and ask by harmless requests if the user may. Nothing is ended.
 
         Raises:
             ApplyError: The user may not; the message says which right is missing.
@@ -123,7 +123,7 @@ class SinkWriter(Writer):
         )
 
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:  # noqa: ARG002 - the protocol's
-        """Say whether every transaction is ended as planned, by its coordinator and the logs."""
+        """Return whether every transaction is ended as planned, by its coordinator and the logs."""
         sink = _sink(plan)
         with self.connect(sink.name) as port:
             if port.cluster_id != sink.cluster_id:
@@ -165,7 +165,7 @@ class SinkWriter(Writer):
 
 
 def writer(migration: Migration) -> Writer:
-    """Give the writer; see `WriterModule`."""
+    """Return the writer; see `WriterModule`."""
     return SinkWriter(connecting(migration))
 
 
@@ -205,14 +205,14 @@ def _look(port: SinkPort, each: PlannedTransaction) -> Answer | None:
 
 
 def _is_open(port: SinkPort, each: PlannedTransaction, answer: Answer | None) -> bool:
-    """Say whether exactly this transaction is open now; of one that hangs, that no coordinator ends it."""
+    """Return whether exactly this transaction is open now; of one that hangs, that no coordinator ends it."""
     if each.transactional_id is not None:
         return is_open(each, answer)
     return all(shown.held_open for shown in port.logs([each]).values()) and not port.knows(each.producer_id)
 
 
 def _is_done(port: SinkPort, each: PlannedTransaction, answer: Answer | None, *, sent: bool) -> bool:
-    """Say whether it is over as planned by our own request."""
+    """Return whether it is over as planned by our own request."""
     if not sent:
         return False
     if each.transactional_id is None:
@@ -260,12 +260,12 @@ def _judged(transactions: Sequence[PlannedTransaction], port: SinkPort) -> list[
 
 
 def _request(each: PlannedTransaction) -> tuple[str | None, int, int, int | None]:
-    """Give what names the request that ends a transaction."""
+    """Return what names the request that ends a transaction."""
     return each.transactional_id, each.producer_id, each.epoch, each.version
 
 
 def _sent(plan: Plan, note: str | None, path: str) -> int:
-    """Give the number of the last transaction that the journal says was about to be ended; -1 for none."""
+    """Return the number of the last transaction that the journal says was about to be ended; -1 for none."""
     if note is None:
         return -1
     known = [json.dumps([number, *_request(each)]) for number, each in enumerate(plan.transactions)]
@@ -279,7 +279,7 @@ def _sent(plan: Plan, note: str | None, path: str) -> int:
 
 
 def _rest(plan: Plan, number: int, port: SinkPort | None) -> str:
-    """Say what came of the others; without a port to ask, only what was answered."""
+    """Describe what came of the others; without a port to ask, only what was answered."""
     total, left = len(plan.transactions), len(plan.transactions) - number - 1
     # A request can be answered without an error and change nothing: what came of those before is looked up.
     found = [] if port is None else _settled(plan.transactions[:number], port)

@@ -28,7 +28,7 @@ NOWHERE_ELSE: Final[Mapping[str, ShardPlace]] = {}
 def converted(
     entry: OperatorEntry, metadata: Metadata, opened: Opened, arn: str, places: Mapping[str, ShardPlace] = NOWHERE_ELSE
 ) -> Piece:
-    """Give the operator of a legacy consumer as one of KinesisStreamsSource.
+    """Return the operator of a legacy consumer as one of KinesisStreamsSource.
 
     Args:
         entry: The operator.
@@ -59,7 +59,7 @@ def converted(
 
 
 def anew(entry: OperatorEntry, metadata: Metadata, opened: Opened, splits: Splits, *, state: str) -> Piece:
-    """Give the operator of a source as one of KinesisStreamsSource with other splits and a coordinator of its own.
+    """Return the operator of a source as one of KinesisStreamsSource with other splits and a coordinator of its own.
 
     Args:
         entry: The operator.

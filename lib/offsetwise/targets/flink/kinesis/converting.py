@@ -22,7 +22,7 @@ __all__ = ["METADATA", "converted_metadata"]
 
 
 def converted_metadata(plan: Plan, held: Mapping[str, bytes], *, uri: str) -> bytes:
-    """Give `_metadata` with the planned positions in the state of the new source, all else byte for byte.
+    """Return `_metadata` with the planned positions in the state of the new source, all else byte for byte.
 
     Args:
         plan: Its sources are legacy consumers.

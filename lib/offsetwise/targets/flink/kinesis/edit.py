@@ -50,7 +50,7 @@ ShardMoves = Mapping[TopicPartition, ShardMove]
 
 
 def rewrite_of(moves: ShardMoves, *, legacy: bool, added: Sequence[SplitFields] = ()) -> Rewrite:
-    """Give how the state of one source becomes that with other positions.
+    """Return how the state of one source becomes that with other positions.
 
     Args:
         moves: All its shards.
@@ -159,5 +159,5 @@ def _move(split: ShardSplit, moves: ShardMoves) -> ShardMove:
 
 
 def _arn(before: str, move: ShardMove) -> str:
-    """Give the ARN of a stream of the same account and region."""
+    """Return the ARN of a stream of the same account and region."""
     return before.rpartition("/")[0] + "/" + move.new_topic

@@ -15,7 +15,7 @@ __all__ = ["METADATA", "made_of"]
 
 
 def made_of(plan: Plan) -> bytes:
-    """Give `_metadata`, and prove that a reader finds exactly the planned positions in it.
+    """Return `_metadata`, and prove that a reader finds exactly the planned positions in it.
 
     Raises:
         ApplyError: The plan cannot be written so.

@@ -44,7 +44,7 @@ def prove(plan: Plan, before: Checkpoint, folder: HeldFolder, ids: Collection[st
 
 
 def misplaced(plan: Plan, read: Checkpoint) -> bool:
-    """Say whether a savepoint has other positions than the planned ones.
+    """Return whether a savepoint has other positions than the planned ones.
 
     A shard that is read to its end may be gone from it, and one that begins at its oldest record may not be there yet:
     its source finds it.
@@ -70,5 +70,5 @@ def _of(source: str, ids: Collection[str]) -> bool:
 
 
 def _named(source: str, read: Checkpoint) -> str:
-    """Give what a checkpoint calls a source that a plan names by its uid or its operator's id."""
+    """Return what a checkpoint calls a source that a plan names by its uid or its operator's id."""
     return source if any(each.id == source for each in read.sources) else operator_id(source)

@@ -41,7 +41,7 @@ class Splits:
 
     @classmethod
     def of(cls, shards: Sequence[SplitFields]) -> Splits:
-        """Tell the shards of a source apart, finished ones included: there is at least one."""
+        """Return the shards of a source apart, finished ones included: there is at least one."""
         known = [each for each in shards if not each.finished]
         open_ = {each.shard for each in known}
         waiting = {each.shard for each in known if each.position == TRIM_HORIZON and open_.intersection(each.parents)}
@@ -62,7 +62,7 @@ class Splits:
 
 
 def made_savepoint(uid: str, splits: Splits, *, parallelism: int, max_parallelism: int) -> bytes:
-    """Give `_metadata` of a savepoint that holds one source.
+    """Return `_metadata` of a savepoint that holds one source.
 
     Args:
         uid: The source's, as the job's code sets it.
@@ -88,7 +88,7 @@ def made_savepoint(uid: str, splits: Splits, *, parallelism: int, max_parallelis
 
 
 def source_state(splits: Splits, *, parallelism: int, max_parallelism: int) -> bytes:
-    """Give what stands behind the id of a source's operator, and is all that it has; see `made_savepoint`.
+    """Return what stands behind the id of a source's operator, and is all that it has; see `made_savepoint`.
 
     Raises:
         NotEditableError: A split cannot hold its position.
@@ -122,7 +122,7 @@ def _reader_handle(index: int, splits: Sequence[SplitFields]) -> bytes:
 
 
 def _inline(label: str, data: bytes) -> bytes:
-    """Give state whose bytes are in `_metadata` itself. Flink takes two states of one label for the same bytes."""
+    """Return state whose bytes are in `_metadata` itself. Flink takes two states of one label for the same bytes."""
     return _INLINE + text(label) + sized(data)
 
 
@@ -151,7 +151,7 @@ _BLOB_HEADER: Final = b"".join(
 
 
 def _described(name: str, serial: int, flags: int, fields: bytes, above: bytes = b"x" + b"p") -> bytes:
-    """Give the description of a Java class in a stream of objects; `above` ends it, and names what it extends."""
+    """Return the description of a Java class in a stream of objects; `above` ends it, and names what it extends."""
     return b"r" + text(name) + serial.to_bytes(8, "big") + bytes([flags]) + fields + above
 
 

@@ -39,7 +39,7 @@ _SAVEPOINT: Final = "a savepoint of Flink"
 
 
 def splits_of(plan: Plan, arn: str) -> tuple[SplitFields, ...]:
-    """Give the splits of a plan, finished ones included, the highest shard first, as Flink's enumerator keeps them.
+    """Return the splits of a plan, finished ones included, the highest shard first, as Flink's enumerator keeps them.
 
     Whatever `against_splits` says something about is left out.
     """
@@ -64,7 +64,7 @@ def splits_of(plan: Plan, arn: str) -> tuple[SplitFields, ...]:
 
 
 def against_splits(plan: Plan) -> Iterator[Problem]:
-    """Say which positions cannot be splits of one source, and which shards would never be read."""
+    """Report which positions cannot be splits of one source, and which shards would never be read."""
     yield from against_places(plan)
     ranges = ranges_of(plan)
     unknown = sorted(one.partition for one in plan.positions if one.new_topic_partition not in ranges)
@@ -78,7 +78,7 @@ def against_splits(plan: Plan) -> Iterator[Problem]:
 
 
 def against_edit(plan: Plan) -> Iterator[Problem]:
-    """Say which positions no source of Flink can hold, and which shards would never be read."""
+    """Report which positions no source of Flink can hold, and which shards would never be read."""
     if not has_opaque_positions(plan):
         return
     for one in plan.positions:
@@ -88,7 +88,7 @@ def against_edit(plan: Plan) -> Iterator[Problem]:
 
 
 def against_legacy(comparison: Comparison) -> Iterator[Problem]:
-    """Say where the legacy consumer, which keeps an element for each shard, would need others on another stream."""
+    """Report where the legacy consumer, which keeps an element for each shard, would need others on another stream."""
     rows = comparison.partitions
     if not is_to_another_stream(rows) or left_in_shards(rows).keys() == {row.partition for row in rows}:
         return
@@ -98,7 +98,7 @@ def against_legacy(comparison: Comparison) -> Iterator[Problem]:
 
 
 def is_legacy(details: FlinkDetails) -> bool:
-    """Say whether a savepoint has state of the legacy FlinkKinesisConsumer."""
+    """Return whether a savepoint has state of the legacy FlinkKinesisConsumer."""
     return any(state.name == LEGACY_STATE for operator in details.operators for state in operator.states)
 
 
@@ -116,7 +116,7 @@ def _against_left(plan: Plan) -> Iterator[Problem]:
 
 
 def against_places(plan: Plan) -> Iterator[Problem]:
-    """Say which positions no split can hold, and that the source would not take aggregates apart."""
+    """Report which positions no split can hold, and that the source would not take aggregates apart."""
     for each in plan.findings:
         if each.code == aggregated.code:
             yield aggregated.problem(
@@ -128,7 +128,7 @@ def against_places(plan: Plan) -> Iterator[Problem]:
 
 
 def arn_of(plan: Plan, stream: str) -> str | None:
-    """Give the ARN of a stream, as the stream itself told it, else as a person says; None where neither does."""
+    """Return the ARN of a stream, as the stream itself told it, else as a person says; None where neither does."""
     ids = (topic.id for topic in plan.requirements.new.topics if topic.name == stream)
     said = "" if plan.savepoint is None else plan.savepoint.stream_arn
     arn = (next(ids, None) or said).partition("@")[0]
@@ -136,13 +136,13 @@ def arn_of(plan: Plan, stream: str) -> str | None:
 
 
 def place_of(one: PlannedPosition) -> ShardPlace | None:
-    """Give what a split would hold of a position; None where it cannot hold it."""
+    """Return what a split would hold of a position; None where it cannot hold it."""
     place = begin_of(one)
     return None if place is None or place.sub is not None else place
 
 
 def begin_of(one: PlannedPosition) -> ShardPlace | None:
-    """Give where a source of Flink begins, which keeps places inside aggregates where it is the legacy consumer."""
+    """Return where a source of Flink begins, which keeps places inside aggregates where it is the legacy consumer."""
     place = one.new_offset
     if not isinstance(place, ShardPlace):
         return None
@@ -168,7 +168,7 @@ def _why(one: PlannedPosition) -> str:
 
 
 def ranges_of(plan: Plan) -> dict[TopicPartition, ShardRange]:
-    """Give what is known of the shards of the new streams."""
+    """Return what is known of the shards of the new streams."""
     return {
         TopicPartition(topic.name, shard.partition): shard
         for topic in plan.requirements.new.topics

@@ -20,7 +20,7 @@ _ENUMERATOR: Final = 1
 
 
 def split_element(fields: SplitFields) -> bytes:
-    """Give an element of `SourceReaderState`.
+    """Return an element of `SourceReaderState`.
 
     Raises:
         NotEditableError: A split cannot hold its position.
@@ -55,7 +55,7 @@ def coordinator_state(
     version: int = _ENUMERATOR,
     wrapped: int = _WRAPPED,
 ) -> bytes:
-    """Give the state of a coordinator.
+    """Return the state of a coordinator.
 
     Args:
         splits: Those that it knows, each with whether it is assigned; None where its version does not say.
@@ -74,7 +74,7 @@ def coordinator_state(
 
 
 def enumerator_state(found: ShardEnumerator) -> bytes:
-    """Give the state of a coordinator as it was read.
+    """Return the state of a coordinator as it was read.
 
     Raises:
         NotEditableError: It is one of another source.
@@ -92,7 +92,7 @@ def enumerator_state(found: ShardEnumerator) -> bytes:
 
 
 def handed_out(fields: SplitFields) -> SplitFields:
-    """Give a split as an enumerator keeps it once a reader has it: where the shard began, which nobody uses."""
+    """Return a split as an enumerator keeps it once a reader has it: where the shard began, which nobody uses."""
     return SplitFields(
         version=fields.version,
         arn=fields.arn,
@@ -105,7 +105,7 @@ def handed_out(fields: SplitFields) -> SplitFields:
 
 
 def legacy_element(fields: LegacyFields) -> bytes:
-    """Give an element of the legacy consumer's state, with its hash."""
+    """Return an element of the legacy consumer's state, with its hash."""
     shard = b"".join(
         b"\1" if value is None else b"\0" + _varint(len(value) + 1) + value.encode("ascii")
         for value in fields.shard.values()
@@ -135,5 +135,5 @@ def _varint(value: int) -> bytes:
 
 
 def _unsigned(value: int, bits: int) -> int:
-    """Give a signed number as Kryo writes it: small ones of both signs in few bytes."""
+    """Return a signed number as Kryo writes it: small ones of both signs in few bytes."""
     return (value << 1 ^ value >> (bits - 1)) & ((1 << bits) - 1)

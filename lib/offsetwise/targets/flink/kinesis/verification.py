@@ -19,7 +19,7 @@ Shards = Mapping[str, AnyPosition]
 
 
 def shards_in(read: Checkpoint) -> Shards:
-    """Give the positions of a checkpoint of one stream."""
+    """Return the positions of a checkpoint of one stream."""
     return {each.shard: each.position for source in read.sources for each in source.shards}
 
 
@@ -42,7 +42,7 @@ def shards_as_planned(plan: Plan, step: ReceiptStep, read: Checkpoint) -> list[S
 
 
 def shards_restored(plan: Plan, own: Checkpoint, readers: Readers) -> list[Seen]:  # noqa: ARG001 - a number needs no end
-    """Say where a restored job stands in its shards, by a checkpoint of its own."""
+    """Return where a restored job stands in its shards, by a checkpoint of its own."""
     found = shards_in(own)
     return [_gone_on(one, found, own.uri) for one in plan.positions]
 
@@ -66,7 +66,7 @@ def _as_planned(one: PlannedPosition, found: Shards, place: str) -> Seen:
 
 
 def _gone_on(one: PlannedPosition, own: Shards, uri: str) -> Seen:
-    """Say where a restored job stands in one shard, by a checkpoint of its own."""
+    """Return where a restored job stands in one shard, by a checkpoint of its own."""
     name, planned, here = shard_id(one.partition), begin_of(one), own.get(shard_id(one.partition))
     if planned is None or here is None:
         told = f"{name} is not in {uri}: the job has read it to its end, or does not read it."

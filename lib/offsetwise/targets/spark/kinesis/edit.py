@@ -100,7 +100,7 @@ def shard_edits(
 
 
 def _moves(plan: Plan, checkpoint: Checkpoint, path: str) -> dict[str, list[_Move]]:
-    """Give what a plan says of each source, each of whose shards has to be in it as it stands."""
+    """Return what a plan says of each source, each of whose shards has to be in it as it stands."""
     sources = {source.id: source for source in checkpoint.sources if source.shards}
     planned: dict[str, list[PlannedPosition]] = {each: [] for each in sources}
     for one in plan.positions:
@@ -133,7 +133,7 @@ def _of_source(source: CheckpointSource, planned: list[PlannedPosition], path: s
 
 
 def _restart(one: PlannedPosition) -> tuple[AnyPosition | None, AnyPosition | None]:
-    """Give where a shard was when the plan was drafted: its position, and the end of a pending batch."""
+    """Return where a shard was when the plan was drafted: its position, and the end of a pending batch."""
     if one.restart and (one.restart[0].old, one.restart[0].new) != (one.old_offset, one.new_offset):
         named = one.topic_partition
         raise unfit(f"one new and one old position of {named} in the plan, found that it contradicts itself")
@@ -153,7 +153,7 @@ def _line(text: str, moves: list[_Move], path: str) -> str:
 def _ends(
     plan: Plan, folder: FolderReader, checkpoint: Checkpoint, source: str, moves: list[_Move], *, pending: bool
 ) -> Iterator[FileEdit]:
-    """Give the files with the ends of the newest batch: those that are there, and of a committed one those of new
+    """Yield the files with the ends of the newest batch: those that are there, and of a committed one those of new
     shards.
     """  # noqa: D205 - one sentence, two lines
     folder_of_ends = f"sources/{source}/shard-"

@@ -32,7 +32,7 @@ _READ_IT: Final = (
 
 
 def against_shards(plan: Plan) -> Iterator[Problem]:
-    """Say which positions of shards a checkpoint of Spark cannot hold, or its connector would not read on from."""
+    """Report which positions of shards a checkpoint of Spark cannot hold, or its connector would not read on from."""
     if not has_opaque_positions(plan):
         return
     aggregates, elsewhere = keeps_sub(plan), is_to_another_stream(plan.positions)
@@ -87,7 +87,7 @@ def _goes_elsewhere(one: PlannedPosition) -> bool:
 
 
 def entry_of(place: ShardPlace) -> dict[str, str]:
-    """Give the fields of a position, as texts."""
+    """Return the fields of a position, as texts."""
     kind, position = place.place.value, ""
     match place:
         case ShardPlace(place=Place.AFTER, sequence=int(number)):
@@ -105,7 +105,7 @@ def entry_of(place: ShardPlace) -> dict[str, str]:
 
 
 def place_of(one: PlannedPosition) -> ShardPlace | None:
-    """Give where a shard begins; None where the connectors have no word for it."""
+    """Return where a shard begins; None where the connectors have no word for it."""
     place = one.new_offset
     if not isinstance(place, ShardPlace):
         return None
@@ -117,14 +117,14 @@ def place_of(one: PlannedPosition) -> ShardPlace | None:
 
 
 def ends_of(plan: Plan) -> dict[str, str]:
-    """Give the folder in which each source keeps the ends of the newest batch, where it keeps them beside its lines."""
+    """Return the folder in which each source keeps the ends of the newest batch, where they are beside its lines."""
     required = plan.requirements.checkpoint
     found = (_ENDS.fullmatch(path) for path, _ in (() if required is None else required.files))
     return {each["source"]: each["folder"] for each in found if each is not None}
 
 
 def added_ends(plan: Plan) -> dict[tuple[str, int], str]:
-    """Give the files that shards get which the checkpoint does not name, by source and number."""
+    """Return the files that shards get which the checkpoint does not name, by source and number."""
     folders, left = ends_of(plan), left_in_shards(plan.positions)
     return {
         (one.source, one.partition): f"{folders[one.source]}/{shard_id(one.partition)}"
@@ -135,5 +135,5 @@ def added_ends(plan: Plan) -> dict[tuple[str, int], str]:
 
 
 def keeps_sub(plan: Plan) -> bool:
-    """Say whether the connector keeps places inside aggregates: the one whose ends are in `shard-source`."""
+    """Return whether the connector keeps places inside aggregates: the one whose ends are in `shard-source`."""
     return any("/shard-source/" in folder for folder in ends_of(plan).values())

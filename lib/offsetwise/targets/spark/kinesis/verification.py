@@ -69,7 +69,7 @@ def _now(read: Checkpoint) -> Places:
 
 
 def _line(batch: Batch, plan: Plan) -> Places | None:
-    """Give where a batch starts, as its line says."""
+    """Return where a batch starts, as its line says."""
     made: dict[tuple[str, TopicPartition], AnyPosition] = {}
     lines = {source.id: source.raw for source in batch.sources}
     for one in plan.positions:
