@@ -44,7 +44,7 @@ class _AlertCase:
 
 
 def alerts(newest: LagSample, earlier: LagSample | None) -> tuple[Alert, ...]:
-    """Give what the newest sample shows, alone and beside an earlier one, the most serious first.
+    """Return what the newest sample shows, alone and beside an earlier one, the most serious first.
 
     Args:
         newest: The newest sample.

@@ -47,30 +47,30 @@ class Totals:
     """In the order of the sample's groups."""
 
     def lag(self, side: Cluster) -> Total:
-        """Give the total on one cluster."""
+        """Return the total on one cluster."""
         return self.old if side is Cluster.OLD else self.new
 
 
 def lag(row: LagPartition, side: Cluster, isolation: IsolationLevel) -> int | None:
-    """Give what is left to read; negative where the position lies past the end, None where either is unknown."""
+    """Return what is left to read; negative where the position lies past the end, None where either is unknown."""
     place, last = row.place(side), row.log(side).end(isolation)
     return None if place is None or last is None else last - place
 
 
 def in_time(sample: LagSample) -> bool:
-    """Say whether the lag of a sample is a time, because its positions tell no number of records."""
+    """Return whether the lag of a sample is a time, because its positions tell no number of records."""
     places = (at for each in sample.partitions for at in (each.position, each.old.hw, each.new.hw))
     return any(isinstance(at, OpaquePosition) for at in places)
 
 
 def behind_ms(row: LagPartition, side: Cluster) -> int | None:
-    """Give how far a partition is behind in time; 0 of one that is read to its end, None where it is not known."""
+    """Return how far a partition is behind in time; 0 of one that is read to its end, None where it is not known."""
     found = row.behind(side)
     return None if found is None else 0 if found.left is Left.ENDED else found.ms
 
 
 def furthest(sample: LagSample, side: Cluster) -> Furthest | None:
-    """Give how far the partition is behind that is behind most; None where no time is known.
+    """Return how far the partition is behind that is behind most; None where no time is known.
 
     Partitions that the subject has no position in do not count.
     """
@@ -80,7 +80,7 @@ def furthest(sample: LagSample, side: Cluster) -> Furthest | None:
 
 
 def drift(row: LagPartition, group: int) -> int | None:
-    """Give how far a group's commit on the old cluster lies ahead of the subject's position; negative is behind."""
+    """Return how far a group's commit on the old cluster lies ahead of the subject's position; negative is behind."""
     committed = row.groups[group].old if group < len(row.groups) else None
     return None if committed is None or row.position is None else committed - row.position
 

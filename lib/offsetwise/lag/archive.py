@@ -44,18 +44,18 @@ class Archive(Protocol):
         """What to call it."""
 
     def newest_ms(self, subject: LagSubject) -> int | None:
-        """Say when the newest sample was taken; None where there is none."""
+        """Return when the newest sample was taken; None where there is none."""
 
     def newest(self, subject: LagSubject, *, before_ms: int | None = None) -> StoredSample | None:
-        """Give the newest sample, or the newest one taken before a time; None where there is none."""
+        """Return the newest sample, or the newest one taken before a time; None where there is none."""
 
     def window(self, subject: LagSubject, since_ms: int, *, most: int) -> tuple[StoredTotals, ...]:
-        """Give the totals of samples since a time, thinned to at most `most` moments, ascending."""
+        """Return the totals of samples since a time, thinned to at most `most` moments, ascending."""
 
     def history(
         self, subject: LagSubject, keys: Sequence[Key], since_ms: int, *, most: int
     ) -> tuple[StoredSample, ...]:
-        """Give samples since a time that hold only the partitions named, thinned as `window`, ascending."""
+        """Return samples since a time that hold only the partitions named, thinned as `window`, ascending."""
 
 
 class Recording:
@@ -74,17 +74,17 @@ class Recording:
         return "the recording"
 
     def newest_ms(self, subject: LagSubject) -> int | None:
-        """Say when the newest sample was taken; None where there is none."""
+        """Return when the newest sample was taken; None where there is none."""
         found = self.newest(subject)
         return None if found is None else found.sample.taken_at_ms
 
     def newest(self, subject: LagSubject, *, before_ms: int | None = None) -> StoredSample | None:
-        """Give the newest sample, or the newest one taken before a time; None where there is none."""
+        """Return the newest sample, or the newest one taken before a time; None where there is none."""
         found = [each for each in self._of(subject) if before_ms is None or each.sample.taken_at_ms < before_ms]
         return found[-1] if found else None
 
     def window(self, subject: LagSubject, since_ms: int, *, most: int) -> tuple[StoredTotals, ...]:
-        """Give the totals of samples since a time, thinned to at most `most` moments, ascending."""
+        """Return the totals of samples since a time, thinned to at most `most` moments, ascending."""
         return tuple(
             StoredTotals(
                 id=each.id,
@@ -99,7 +99,7 @@ class Recording:
     def history(
         self, subject: LagSubject, keys: Sequence[Key], since_ms: int, *, most: int
     ) -> tuple[StoredSample, ...]:
-        """Give samples since a time that hold only the partitions named, thinned as `window`, ascending."""
+        """Return samples since a time that hold only the partitions named, thinned as `window`, ascending."""
         wanted = set(keys)
         return tuple(
             replace(
@@ -125,10 +125,10 @@ class Recording:
 
 
 def furthest_of(sample: LagSample) -> Mapping[Cluster, Furthest | None]:
-    """Give how far behind each cluster's worst partition is, where lag is a time; else nothing."""
+    """Return how far behind each cluster's worst partition is, where lag is a time; else nothing."""
     return {side: furthest(sample, side) for side in Cluster} if in_time(sample) else {}
 
 
 def tick(sample: LagSample) -> Tick:
-    """Give a sample's place on the time axis."""
+    """Return a sample's place on the time axis."""
     return Tick(taken_at_ms=sample.taken_at_ms, interval_ms=sample.interval_ms, missing=bool(sample.missing))

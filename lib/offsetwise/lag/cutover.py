@@ -150,7 +150,7 @@ class LogWatch:
         )
 
     def _still_ms(self, log: _Log) -> int:
-        """Say for how long looks have found the present end: from after the first of them to before the newest."""
+        """Return for how long looks have found the present end: from after the first of them to before the newest."""
         return 0 if log.since_ms is None else max(0, self._began_ms - log.since_ms)
 
     def _state(self, log: _Log) -> tuple[CutoverState, str]:
@@ -242,7 +242,7 @@ def late_commits(then: GroupBefore, now: GroupState | None) -> tuple[LateCommit,
 
 
 def findings_of(rows: Iterable[CutoverPartition], group: str | None, late: Sequence[LateCommit]) -> tuple[Finding, ...]:
-    """Give what is wrong, one finding of a kind: it names the worst partition, and counts the others."""
+    """Return what is wrong, one finding of a kind: it names the worst partition, and counts the others."""
     rows = tuple(rows)
     growing = sorted((row for row in rows if any(old_log_grows(row))), key=lambda row: -row.grown)
     committed = sorted(

@@ -21,13 +21,13 @@ class Moment:
 
 
 def ends_of(history: Sequence[LagSample], key: Key, side: Cluster) -> tuple[Moment, ...]:
-    """Give the ends of one log that were read, ascending in time; since it last went back, if it ever did."""
+    """Return the ends of one log that were read, ascending in time; since it last went back, if it ever did."""
     isolation = {sample.isolation_level for sample in history[-1:]}
     return _moments(history, key, side, lambda row: offset_or_none(row.log(side).end(*isolation)))
 
 
 def starts_of(history: Sequence[LagSample], key: Key, side: Cluster) -> tuple[Moment, ...]:
-    """Give the starts of one log that were read, as `ends_of` does its ends."""
+    """Return the starts of one log that were read, as `ends_of` does its ends."""
     return _moments(history, key, side, lambda row: offset_or_none(row.log(side).log_start))
 
 

@@ -24,7 +24,7 @@ def proven_of(comparison: Comparison | None) -> Proven:
 
 
 def is_proven(row: LagPartition, proven: Proven) -> bool:
-    """Say whether the position of a sample is the one that was proven: a job that moved on is elsewhere."""
+    """Return whether the position of a sample is the one that was proven: a job that moved on is elsewhere."""
     found = proven.get(row.key)
     return found is not None and row.position is not None and row.position == found.old_offset
 

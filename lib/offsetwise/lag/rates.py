@@ -21,12 +21,12 @@ class Rate:
         return self.moved * 1000 / self.elapsed_ms
 
     def time_for(self, offsets: int) -> int | None:
-        """Give how long moving so far takes at this rate, in milliseconds; None where it does not move forward."""
+        """Return how long moving so far takes at this rate, in milliseconds; None where it does not move forward."""
         return None if self.moved <= 0 else max(0, offsets) * self.elapsed_ms // self.moved
 
 
 def rate(moments: Sequence[Moment]) -> Rate | None:
-    """Give the rate between the first and the last moment; None with fewer than two moments.
+    """Return the rate between the first and the last moment; None with fewer than two moments.
 
     >>> rate([Moment(at_ms=0, offset=100), Moment(at_ms=10_000, offset=150)]).per_second
     5.0
@@ -37,7 +37,7 @@ def rate(moments: Sequence[Moment]) -> Rate | None:
 
 
 def start_reaches(starts: Sequence[Moment], position: int | None) -> int | None:
-    """Say how many milliseconds after the last moment the log start reaches `position`, at the rate it moved.
+    """Return how many milliseconds after the last moment the log start reaches `position`, at the rate it moved.
 
     Kafka deletes whole segments, so the start moves in leaps: the estimate is as good as the window is long.
     0 where it has passed the position already; None where it did not move, or either is unknown.

@@ -31,7 +31,7 @@ class KeptSample:
 
 
 def gap_between(before: Tick, after: Tick) -> bool:
-    """Say whether a sample is missing or late between two that follow each other.
+    """Return whether a sample is missing or late between two that follow each other.
 
     The longer of the two intervals counts, so that a change of the interval is no gap. Without one, nothing is known
     to be missing.

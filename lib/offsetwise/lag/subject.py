@@ -15,10 +15,10 @@ class LagSubject(Subject):
 
     @classmethod
     def of(cls, sample: LagSample) -> LagSubject:
-        """Give the subject of a sample."""
+        """Return the subject of a sample."""
         return cls.in_migration(sample.migration, Subject.either(checkpoint=sample.checkpoint, group=sample.group))
 
     @classmethod
     def in_migration(cls, migration: str, subject: Subject) -> LagSubject:
-        """Give a subject of one migration."""
+        """Return a subject of one migration."""
         return cls(migration=migration, kind=subject.kind, name=subject.name)

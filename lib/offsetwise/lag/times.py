@@ -41,7 +41,7 @@ UNKNOWN: Final = TimeLag(method=TimeMethod.UNKNOWN)
 
 
 def time_lag(ends: Sequence[Moment], position: int | None) -> TimeLag:
-    """Say how long before the last of `ends` the record at `position` was written.
+    """Return how long before the last of `ends` the record at `position` was written.
 
     The record was written after the last moment at which the log ended at or before it, and before the first moment
     at which the log had passed it.

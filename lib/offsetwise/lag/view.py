@@ -61,12 +61,12 @@ class PartitionView:
         return next(iter(self.history[-1].sample.partitions), None) if self.history else None
 
     def side(self, side: Cluster) -> LagSide:
-        """Give one cluster's."""
+        """Return one cluster's."""
         return self.old if side is Cluster.OLD else self.new
 
 
 def lag_view(archive: Archive, subject: LagSubject, window_ms: int) -> LagView | None:
-    """Give what was sampled in the stretch of time before the newest sample; None where there is no sample."""
+    """Return what was sampled in the stretch of time before the newest sample; None where there is no sample."""
     newest = archive.newest(subject)
     if newest is None:
         return None
@@ -85,7 +85,7 @@ def lag_view(archive: Archive, subject: LagSubject, window_ms: int) -> LagView |
 
 
 def partition_view(archive: Archive, subject: LagSubject, key: Key, window_ms: int) -> PartitionView | None:
-    """Give one partition in the stretch of time before the newest sample; None where there is no sample."""
+    """Return one partition in the stretch of time before the newest sample; None where there is no sample."""
     end_ms = archive.newest_ms(subject)
     if end_ms is None:
         return None

@@ -42,7 +42,7 @@ _left: set[Path] = set()
 
 
 def archive_options(java: str) -> list[str]:
-    """Give the options with which a JVM of a local master maps the classes kept for it; none where none are kept.
+    """Return the options with which a JVM of a local master maps the classes kept for it; none where none are kept.
 
     Has them made after the end of this process where that was not tried lately. Whoever chose a way of class data
     sharing in SPARK_SUBMIT_OPTS is left alone. Nothing here fails: without an archive Spark only starts later.
@@ -144,7 +144,7 @@ def _leave_to_a_child(archive: Path) -> None:
 
 @contextmanager
 def _alone(archive: Path) -> Iterator[int | None]:
-    """Give the file that says that this process makes an archive, None where another does.
+    """Yield the file that says that this process makes an archive, None where another does.
 
     It keeps when that was tried last, and how many bytes the archive has.
     """

@@ -71,7 +71,7 @@ def read_answer(text: object, token: str, task: Task) -> Answer:
 
 
 def _offsets(read: Answer, task: Task) -> Iterator[tuple[Span, int]]:
-    """Give every offset that an answer names, with the span that it has to lie in."""
+    """Yield every offset that an answer names, with the span that it has to lie in."""
     cut, batch = read.cut, read.batch
     if cut is not None:
         ends = (cut.offset, cut.lo, cut.hi, cut.new_from)

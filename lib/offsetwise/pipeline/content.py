@@ -238,7 +238,7 @@ class ContentMatch:
         return made
 
     def _earliest(self, cuts: Mapping[Ask, Cut]) -> dict[Ask, int]:
-        """Say below which offset of the new log no copy of a record seen unread lies: by its timestamp.
+        """Return below which offset of the new log no copy of a record seen unread lies: by its timestamp.
 
         A producer's is that of the copy, too. Where brokers set the times of both logs, a copy is younger.
         """

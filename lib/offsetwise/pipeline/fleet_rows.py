@@ -39,7 +39,7 @@ class _Failed:
 
 @cache
 def _row(checkpoint: type) -> SchemaValidator:
-    """Give what reads a row whose checkpoint is of a `flat_type`."""
+    """Return what reads a row whose checkpoint is of a `flat_type`."""
     parts = {"checkpoint": checkpoint, "batches": tuple[_Batch, ...], "shapes": tuple[_Shape, ...]}
     read = make_dataclass("_Read", parts.items(), frozen=True, slots=True, kw_only=True)
     either: Any = read | _Failed
@@ -47,7 +47,7 @@ def _row(checkpoint: type) -> SchemaValidator:
 
 
 def rows_of(table: pa.Table, count: int) -> dict[int, bytes]:
-    """Give the rows that Spark answered by the place of what was asked for.
+    """Return the rows that Spark answered by the place of what was asked for.
 
     Raises:
         WorkerError: It answered something else.

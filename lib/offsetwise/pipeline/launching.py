@@ -39,7 +39,7 @@ _PATHS: Final = (
 
 
 def connector_jars(java: Callable[[], str]) -> list[str]:
-    """Give the paths of the connector's jars, compared with the lock.
+    """Return the paths of the connector's jars, compared with the lock.
 
     Args:
         java: Gives the path of the `java` command; asked only where jars must be fetched.
@@ -79,7 +79,7 @@ def spark_home() -> Path:
 
 
 def new_folder() -> TemporaryDirectory[str]:
-    """Give a folder for a JVM to work in, this user's alone; it goes with the value, or with this process.
+    """Return a folder for a JVM to work in, this user's alone; it goes with the value, or with this process.
 
     Spark 4.0 makes `artifacts/` wherever its JVM works, and leaves it there.
     """
@@ -117,7 +117,7 @@ def starting(properties: Mapping[str, str], folder: Path, options: Sequence[str]
 
 
 def absolute_paths(properties: Mapping[str, str]) -> dict[str, str]:
-    """Give the properties with every path in them absolute."""
+    """Return the properties with every path in them absolute."""
     return {name: _absolute(value) if name in _PATHS else value for name, value in properties.items()}
 
 

@@ -98,7 +98,7 @@ def reconcile(
 
 
 def keyed(records: DataFrame, *, timed: Sequence[int], ignored_headers: Iterable[str]) -> DataFrame:
-    """Give each record the columns that make up its identity; one row per row.
+    """Return each record the columns that make up its identity; one row per row.
 
     Args:
         records: The columns of `read_records`.

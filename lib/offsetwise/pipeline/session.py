@@ -65,7 +65,7 @@ _folder: tempfile.TemporaryDirectory[str] | None = None
 
 
 def open_session(settings: SparkSettings, *, kafka: bool, given_up: Event | None = None) -> SparkSession:
-    """Give a session that fits `settings`: the running one, else a new one.
+    """Return a session that fits `settings`: the running one, else a new one.
 
     Spark allows one session of the classic kind per process. A running one that does not fit is closed first if it was
     opened here, and its jobs with it; one that somebody else opened is used as it is.
@@ -104,7 +104,7 @@ def open_session(settings: SparkSettings, *, kafka: bool, given_up: Event | None
 
 
 def _same(running: SparkSettings, wanted: SparkSettings) -> bool:
-    """Tell whether settings lead to one session. To which file a reference may lead, the folder of its file decides."""
+    """Return whether settings lead to one session. To which file a reference may lead, its file's folder decides."""
     refers = any("${" in value or value.startswith("file:") for value in (wanted.remote or "", *wanted.conf.values()))
     return running.model_dump() == wanted.model_dump() and (not refers or running.folder == wanted.folder)
 

@@ -88,7 +88,7 @@ def ship(
 
 
 def have_client(spark: SparkSession) -> bool:
-    """Say whether the workers that were asked by `ship` have librdkafka, so that they can read Kafka themselves."""
+    """Return whether the workers that were asked by `ship` have librdkafka, so that they can read Kafka themselves."""
     return spark.conf.get(CLIENT_KEY, "false") == "true"
 
 
@@ -98,7 +98,7 @@ def write_archive(path: Path) -> None:
 
 
 def keep_archive(files: Mapping[str, bytes]) -> Path:
-    """Give a zip of modules that stays until this process ends, since an executor may ask for it at any time.
+    """Return a zip of modules that stays until this process ends, since an executor may ask for it at any time.
 
     Its name tells its content: Spark refuses a file that it has under the same name with other bytes.
 

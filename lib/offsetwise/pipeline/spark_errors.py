@@ -94,7 +94,7 @@ def hide(masked: Callable[[str], str]) -> None:
 
 
 def tellable(error: Exception) -> Exception | None:
-    """Give an error as the cause of one of ours; None where its text has a secret, which a traceback would print."""
+    """Return an error as the cause of one of ours; None where its text has a secret, which a traceback would print."""
     return error if _masked(str(error)) == str(error) else None
 
 
@@ -110,7 +110,7 @@ def translate_spark_error(error: BaseException) -> OffsetwiseError:
 
 
 def cause_of(error: PySparkException | Py4JError) -> str:
-    """Say in one clause what went wrong in a Spark action."""
+    """Describe in one clause what went wrong in a Spark action."""
     return first_line(_found(error).what)
 
 

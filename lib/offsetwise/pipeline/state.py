@@ -83,7 +83,7 @@ def read_state_rows(
 
 
 def check_state(checkpoint: Checkpoint) -> tuple[str, int]:
-    """Say what keeps the state and which batch left it, if Spark's own readers can be asked at all.
+    """Describe what keeps the state and which batch left it, if Spark's own readers can be asked at all.
 
     Raises:
         CheckpointError: They cannot.
@@ -151,7 +151,7 @@ def _counted(spark: SparkSession, path: str, row: Row, batch: int, watch: Callab
 
 
 def _store(spark: SparkSession, path: str, row: Row, batch: int) -> DataFrame:
-    """Give the rows of one store as that batch left it: key struct, value struct, partition_id int; none is null."""
+    """Return the rows of one store as that batch left it: key struct, value struct, partition_id int; none is null."""
     return (
         spark.read.format("statestore")
         .option("operatorId", row.operatorId)

@@ -16,7 +16,7 @@ _UNCHANGED: Final = "/:@!$&'()*+,;=-._~"
 
 
 def spark_path(uri: str, *, roots: Sequence[str] | None = None) -> str:
-    """Give a checkpoint's folder as Spark's `state-metadata` and `statestore` sources take it.
+    """Return a checkpoint's folder as Spark's `state-metadata` and `statestore` sources take it.
 
     Spark opens the files itself, so links are looked at before: what it would follow must lie inside the roots.
 

@@ -69,7 +69,7 @@ def _read(
 
 
 def _place(uri: str) -> _Place:
-    """Give what two URIs of one folder have in common."""
+    """Return what two URIs of one folder have in common."""
     try:
         found = locate(uri)
     except StorageError:

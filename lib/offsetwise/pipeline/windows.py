@@ -37,7 +37,7 @@ class LocatedTask:
     """What the answer repeats: nobody can take it for the answer to another question."""
 
     def range_of(self, log: LogSide) -> Range:
-        """Say what of a log it needs."""
+        """Return what of a log it needs."""
         is_new = log is LogSide.NEW
         span = self.task.new if is_new else self.task.old
         return Range(self.number, self.new_topic if is_new else self.old_topic, self.partition, span.start, span.end)

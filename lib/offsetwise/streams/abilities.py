@@ -102,7 +102,7 @@ class ReportsAccess(Protocol):
     def minimum_acls(
         self, config: ClusterConfig, *, topics: Iterable[str], mirror_topics: Iterable[str], groups: Iterable[str]
     ) -> tuple[AclCommand, ...]:
-        """Give the commands that let the user read what a migration needs."""
+        """Return the commands that let the user read what a migration needs."""
 
 
 @runtime_checkable
@@ -170,4 +170,4 @@ class KeepsMirrorTopics(Protocol):
     """A cluster on which a mirror keeps topics of its own."""
 
     def is_of_mirror(self, topic: str) -> bool:
-        """Say whether a topic belongs to the mirror itself."""
+        """Return whether a topic belongs to the mirror itself."""

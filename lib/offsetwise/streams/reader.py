@@ -45,7 +45,7 @@ class WholeReading(Protocol):
     def snapshot(
         self, topics: Collection[str] | None, groups: Collection[str] | None, *, if_there: Collection[str] = ()
     ) -> Snapshot:
-        """Tell of some of what was read, as if nothing else had been asked for; None is all.
+        """Return a part of what was read, as if nothing else had been asked for; None is all.
 
         Raises:
             ClusterAuthError: The user may read none of the topics.
@@ -132,7 +132,7 @@ def read_again(migration: Migration, cluster: Cluster, wanted: Sequence[Stretch]
 
 
 def reader_of(config: ClusterConfig) -> ClusterReader:
-    """Give what reads a cluster."""
+    """Return what reads a cluster."""
     made: ClusterReader = STREAMS.load(config.stream, "reader")
     return made
 

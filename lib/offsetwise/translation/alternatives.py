@@ -28,7 +28,7 @@ class Alternative:
 
 
 def alternatives(row: PartitionComparison) -> tuple[Alternative, ...]:
-    """Give the places to choose between in one partition, the lower one first; empty where there is no such choice.
+    """Return the places to choose between in one partition, the lower one first; empty where there is no such choice.
 
     A cut was counted so that every record of the old log from the position on has its copy at or above it, as far as
     it has one. That settles the skips where both logs were read to their ends and no unread record lacks its copy: a

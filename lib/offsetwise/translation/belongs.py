@@ -72,7 +72,7 @@ def belongs_to(
 
 
 def _against(standings: tuple[PositionStanding, ...], cluster: Cluster, planned_at_ms: int | None) -> list[str]:
-    """Say what speaks against a cluster, nothing if it may be the one."""
+    """Describe what speaks against a cluster, nothing if it may be the one."""
     beyond: list[str] = []
     young: list[str] = []
     timed = 0

@@ -109,7 +109,7 @@ def anchors(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[Pair]:
 
 
 def _stretch(old: LogWindow, new: LogWindow, split: int, before: list[Pair], after: list[Pair]) -> WindowStretch | None:
-    """Say between which anchors or log edges the records can be counted; None when a side has neither."""
+    """Return between which anchors or log edges the records can be counted; None when a side has neither."""
     at_start, at_end = old.at_start and new.at_start, old.at_end and new.at_end
     # The new log may begin with a copy of an unread record: retention took the place itself
     # there. Nothing can then lie below it, whatever the old log holds further left.
@@ -206,7 +206,7 @@ def _choose_cut(count: Count, *, trimmed: bool) -> tuple[int, int]:
 
 
 def _weigh(made: Cut, count: Count, cut: int, foreign: list[int], *, trimmed: bool) -> Cut:
-    """Say how well a cut is known: what may lie elsewhere, or be read twice, makes bounds of it.
+    """Return how well a cut is known: what may lie elsewhere, or be read twice, makes bounds of it.
 
     Args:
         made: The cut, as one that is proven.
@@ -285,7 +285,7 @@ def _behind_unexplained(bounded: Cut, count: Count, cut: int) -> Cut:
 
 
 def _exhausted(seen: Cut, new: LogWindow, before: list[Pair], after: list[Pair], *, unread: Counter[Hashable]) -> Cut:
-    """Say what can be said when the windows cannot grow: verified bounds, or nothing."""
+    """Return what can be said when the windows cannot grow: verified bounds, or nothing."""
     unknown = replace(seen, exactness=Exactness.UNKNOWN)
     if not before and not after:
         return replace(unknown, reason=Reason.NO_COMMON_RECORD)
@@ -309,12 +309,12 @@ def _exhausted(seen: Cut, new: LogWindow, before: list[Pair], after: list[Pair],
 
 
 def _lowest(new: LogWindow, end: int, wanted: Counter[Hashable]) -> int | None:
-    """Give the lowest offset of a wanted record below the index `end`."""
+    """Return the lowest offset of a wanted record below the index `end`."""
     return next((new.offsets[j] for j in range(end) if new.identities[j] in wanted), None)
 
 
 def _new_from(new: LogWindow, before: list[Pair]) -> int | None:
-    """Give where the new log begins to be known, if above its start.
+    """Return where the new log begins to be known, if above its start.
 
     Records below the first paired one may be copies of any, unless the old log was read to its end.
     """
@@ -326,7 +326,7 @@ def _read_from(new: LogWindow) -> int | None:
 
 
 def _unread_since(old: LogWindow, split: int, before: list[Pair]) -> int | None:
-    """Give the oldest timestamp of the unread records, and of the read record nearest to them that has a copy."""
+    """Return the oldest timestamp of the unread records, and of the read record nearest to them that has a copy."""
     if not old.timestamps or not before:
         return None
     known = [time for time in (old.timestamps[before[-1][0]], *old.timestamps[split:]) if time is not None]
@@ -334,7 +334,7 @@ def _unread_since(old: LogWindow, split: int, before: list[Pair]) -> int | None:
 
 
 def _differs(position: int, old: LogWindow, new: LogWindow) -> bool:
-    """Say whether both logs hold a record at the same number, and not the same record."""
+    """Return whether both logs hold a record at the same number, and not the same record."""
     i, j = bisect_left(old.offsets, position), bisect_left(new.offsets, position)
     if i == len(old.offsets) or j == len(new.offsets) or not old.offsets[i] == new.offsets[j] == position:
         return False

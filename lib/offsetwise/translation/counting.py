@@ -150,7 +150,7 @@ class Count:
         return any(held[h] < total[h] for h in between)
 
     def place(self, cut: int) -> int:
-        """Give the offset of a cut: of the record at it, else behind the record before it."""
+        """Return the offset of a cut: of the record at it, else behind the record before it."""
         if cut == 0 and self.stretch.whole_left and not self.read:
             return self.new.start
         if cut < len(self.offsets):
@@ -201,7 +201,7 @@ class Count:
         return following > self.position
 
     def until_sure(self, cut: int) -> int:
-        """Give the index behind which every record is surely unread: of the first paired one, or past repeated copies.
+        """Return the index behind which every record is surely unread: the first paired one's, or past repeated copies.
 
         A mirror that went back has also copied again what the old log has lost.
         """
@@ -244,7 +244,7 @@ class Count:
         return sum(h not in explained for h in self.here[start:end])
 
     def highest(self, cut: int) -> int | None:
-        """Give the highest offset that may be right of that cut; None where it may lie past the new log's end."""
+        """Return the highest offset that may be right of that cut; None where it may lie past the new log's end."""
         coming = self.to_come_at_most
         if any(h in self.read for h in coming):
             return None

@@ -16,7 +16,7 @@ Pairs = Sequence[tuple[int, int]]
 
 
 def around_cut(old: LogWindow, new: LogWindow, chain: Pairs, *, split: int, cut: int) -> tuple[Neighbour, ...]:
-    """Give the records around the cut: the old log's with their copies, then the new log's that pair with none shown.
+    """Return the records around the cut: the old log's with their copies, then the new log's that pair with none shown.
 
     Where no record as near as that stands on both logs, the nearest that does comes last: it can be read again.
 
@@ -40,7 +40,7 @@ def around_cut(old: LogWindow, new: LogWindow, chain: Pairs, *, split: int, cut:
 
 
 def around_raw(old: LogWindow, new: LogWindow, chain: Pairs, *, position: int, index: int) -> tuple[Neighbour, ...]:
-    """Give the records of the new log around `index`, where the raw number `position` would land."""
+    """Return the records of the new log around `index`, where the raw number `position` would land."""
     near = range(max(0, index - NEIGHBOURS), min(len(new.offsets), index + NEIGHBOURS))
     origin = {j: i for i, j in chain[_first_at(chain, near.start) : _first_at(chain, near.stop)]}
     explained = set(old.identities) if len(origin) < len(near) else frozenset()
@@ -56,7 +56,7 @@ def around_raw(old: LogWindow, new: LogWindow, chain: Pairs, *, position: int, i
 
 
 def fingerprint(identity: Hashable) -> str:
-    """Give a short printable form of an identity, the same for equal identities."""
+    """Return a short printable form of an identity, the same for equal identities."""
     return identity.hex() if isinstance(identity, bytes) else str(identity)
 
 
@@ -86,12 +86,12 @@ def _unpaired(old: LogWindow, new: LogWindow, chain: Pairs, split: int, cut: int
 
 
 def _between(chain: Pairs, start: int, end: int) -> Pairs:
-    """Give the pairs whose record of the old log is at the indices [start, end)."""
+    """Return the pairs whose record of the old log is at the indices [start, end)."""
     return chain[bisect_left(chain, (start,)) : bisect_left(chain, (end,))]
 
 
 def _first_at(chain: Pairs, index: int) -> int:
-    """Give the first pair whose record of the new log is at an index or behind it."""
+    """Return the first pair whose record of the new log is at an index or behind it."""
     return bisect_left(chain, index, key=lambda pair: pair[1])
 
 

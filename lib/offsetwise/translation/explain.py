@@ -20,7 +20,7 @@ class ReadingWay(StrEnum):
 
 
 def read_by(ways: Collection[ReadingWay]) -> str:
-    """Say how the records behind a proof were read; nothing where none was.
+    """Describe how the records behind a proof were read; nothing where none was.
 
     >>> read_by({ReadingWay.SOURCE})
     "The records were read by Spark's own Kafka source."
@@ -35,7 +35,7 @@ def read_by(ways: Collection[ReadingWay]) -> str:
 def explain(
     row: PartitionComparison, offset: AnyPosition, cut: Cut, *, made_of: str, candidates: tuple[Candidate, ...]
 ) -> tuple[str, tuple[str, ...]]:
-    """Give the reason in one sentence, and the statements that lead to it.
+    """Return the reason in one sentence, and the statements that lead to it.
 
     What MirrorMaker would answer and what the old number would do have fields of their own.
     """
@@ -95,7 +95,7 @@ def _reason(row: PartitionComparison, offset: AnyPosition, cut: Cut) -> str:  # 
 
 
 def _reason_in_logs(row: PartitionComparison, offset: AnyPosition, cut: Cut) -> str:
-    """Say what the logs lack, or what is wrong with them, so that no records tell a place."""
+    """Describe what the logs lack, or what is wrong with them, so that no records tell a place."""
     where = str(row.new_topic_partition)
     match cut.reason:
         case Reason.NOT_YET_MIRRORED if row.exactness is Exactness.BOUNDED:

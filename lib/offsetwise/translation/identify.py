@@ -57,7 +57,7 @@ class Identified:
 
 
 def identify(old: Records, new: Records, aborted: Records | None = None) -> Identified:
-    """Give every record its identity.
+    """Return every record its identity.
 
     - Timestamps count only where producers set them on both sides of the partition.
     - Provenance headers (a migration tool adds them), names found on the new cluster only (tracing agents), and names
@@ -102,7 +102,7 @@ def identify_as(
     schema_ids: Mapping[int, int],
     is_new: bool,
 ) -> tuple[bytes, ...]:
-    """Give records the identities that an earlier `identify` gave them, by what it said they were made of.
+    """Return records the identities that an earlier `identify` gave them, by what it said they were made of.
 
     With the same salt the result is the same, whichever other records are read. A record that has no timestamp of its
     producer any more, where one was part of the identity, gets another one.
@@ -138,7 +138,7 @@ def _combine(content: bytes, time: int | None, headers: Sequence[Header], ignore
 
 
 def _added(old: Records, new: Records, timed: bool, names: set[str]) -> set[str]:
-    """Give the headers that one side's copy has and the other's lacks, by records that are the same without headers."""
+    """Return the headers that one side's copy has and the other's lacks, by records that are equal without them."""
     sides = old.headers, new.headers
     partly = {name for name in names if not all(any(name == at for at, _ in each) for side in sides for each in side)}
     if not partly:
@@ -155,7 +155,7 @@ def _added(old: Records, new: Records, timed: bool, names: set[str]) -> set[str]
 
 
 def _schema_ids(old: Records, new: Records, timed: bool, ignored: set[str] | frozenset[str]) -> dict[int, int]:
-    """Give the one mapping old id -> new id that explains the pairs; empty where none exists, or none is needed."""
+    """Return the one mapping old id -> new id that explains the pairs; empty where none exists, or none is needed."""
     if not any(value is not None for value in old.masked) or not any(value is not None for value in new.masked):
         return {}
     blank_old = _identities(old, _blank(old), timed, ignored)

@@ -64,7 +64,7 @@ def record_size(key: bytes | None, value: bytes | None, headers: Iterable[tuple[
 
 
 def origin(headers: Iterable[tuple[str, bytes | None]]) -> int | None:
-    """Give the old offset that a record's headers claim; the first provenance header wins.
+    """Return the old offset that a record's headers claim; the first provenance header wins.
 
     >>> origin([("redpanda-migrator-offset", (1050).to_bytes(8, "big"))])
     1050

@@ -74,7 +74,7 @@ def find_flow(
 
 
 def mm2_answer(position: int, topic: str, partition: int, syncs: Sequence[OffsetSync] | SyncIndex) -> int | None:
-    """Give the offset MirrorMaker itself would commit, None where it has none.
+    """Return the offset MirrorMaker itself would commit, None where it has none.
 
     Args:
         position: The next record to read on the source.
@@ -101,7 +101,7 @@ def mirror_candidates(  # noqa: PLR0917 - one position, its logs and the claims 
     new_topic: str,
     new_range: LogRange,
 ) -> tuple[Candidate, ...]:
-    """Say where MirrorMaker's syncs and checkpoints place a position, the narrowest first.
+    """Return where MirrorMaker's syncs and checkpoints place a position, the narrowest first.
 
     Args:
         position: The next record to read on the source.
@@ -224,7 +224,7 @@ def _choose(
 
 
 def _preferred(topics: Iterable[MirrorTopic], kind: str, separator: str) -> list[MirrorTopic]:
-    """Give those of a kind, the one with the separator first, then the one with dots."""
+    """Return those of a kind, the one with the separator first, then the one with dots."""
 
     def otherwise_named(topic: MirrorTopic) -> list[bool]:
         return [topic.name != _NAMES[kind].format(alias=topic.alias, separator=each) for each in (separator, ".")]

@@ -107,7 +107,7 @@ def _by_last_copies(
 
 
 def _usual_gap(old: Sequence[Hashable], chain: Sequence[Pair], held: Collection[Hashable]) -> int:
-    """Give how many records in a row a mirror often leaves out."""
+    """Return how many records in a row a mirror often leaves out."""
     gaps = sorted(
         (sum(h not in held for h in old[earlier + 1 : later]) for (earlier, _), (later, _) in pairwise(chain)),
         reverse=True,
@@ -117,7 +117,7 @@ def _usual_gap(old: Sequence[Hashable], chain: Sequence[Pair], held: Collection[
 
 
 def _in_order(old: Sequence[Hashable], end: int, copies: Sequence[Hashable], gap: int, size: int) -> bool:
-    """Say whether so many copies, the last first, are those of the records below `end`, with gaps of at most that many.
+    """Return whether so many copies, the last first, are of the records below `end`, with gaps of at most that many.
 
     Fewer do where they reach the first record.
     """

@@ -57,7 +57,7 @@ class Mm2Store:
             self._slots = _with(self._slots, sync)
 
     def translate(self, upstream: int) -> int | NoAnswer:
-        """Give the downstream offset MirrorMaker would commit for a group at `upstream`."""
+        """Return the downstream offset MirrorMaker would commit for a group at `upstream`."""
         if not self._loaded or not self._slots:
             return NoAnswer.NO_SYNC
         for sync in self._slots:
@@ -68,7 +68,7 @@ class Mm2Store:
         return NoAnswer.BEFORE_FIRST_SYNC
 
     def kept(self) -> tuple[OffsetSync, ...]:
-        """Give the distinct syncs kept, newest first."""
+        """Return the distinct syncs kept, newest first."""
         return tuple(sync for i, sync in enumerate(self._slots) if i == 0 or sync is not self._slots[i - 1])
 
 

@@ -42,7 +42,7 @@ class _Seen(StrEnum):
 
 
 def places(position: int, old: Span, new: Span) -> tuple[Span, ...]:
-    """Give the places to probe: log start, middle, around the position, end, inside both logs."""
+    """Return the places to probe: log start, middle, around the position, end, inside both logs."""
     both = _both(old, new)
     if both.end <= both.start:
         return ()
@@ -61,7 +61,7 @@ def probe(old: LogWindow, new: LogWindow) -> Probe:
 
 
 def kept(position: int, old: LogWindow, new: LogWindow) -> tuple[Neighbour, ...]:
-    """Give the records nearest to a position, on both sides of it, that agree in two windows of the same offsets."""
+    """Return the records nearest to a position, on both sides of it, that agree in two windows of the same offsets."""
     agree = [index for index, seen in _compared(old, new) if seen is _Seen.AGREE]
     read = [index for index in agree if old.offsets[index] < position]
     return tuple(

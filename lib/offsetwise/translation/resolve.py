@@ -329,7 +329,7 @@ def _claimed(row: PartitionComparison, position: Query, offset: AnyPosition, mat
 
 
 def _why_not(position: Query, offset: AnyPosition) -> str:
-    """Say why there can be no answer; empty where a claim may stand."""
+    """Explain why there can be no answer; empty where a claim may stand."""
     for side, where, log in (
         ("old", position.topic_partition, position.old),
         ("new", position.new_topic_partition, position.new),
@@ -346,7 +346,7 @@ def _why_not(position: Query, offset: AnyPosition) -> str:
 
 
 def _best_claim(candidates: tuple[Candidate, ...]) -> Candidate | None:
-    """Give the claim with the highest lower end: each of them says that no unread record lies below its own."""
+    """Return the claim with the highest lower end: each of them says that no unread record lies below its own."""
     usable = [each for each in candidates if each.lo is not None and not each.guess]
     return max(usable, key=lambda each: each.lo or 0, default=None)
 

@@ -122,7 +122,7 @@ def affordable(target: SearchTarget, record_bytes: int | None) -> SearchTarget:
 
 
 def next_windows(target: SearchTarget, windows: Windows, cut: Cut, *, at_time: int | None = None) -> Windows | None:
-    """Say what to read after `cut`, or None when nothing more would be learnt.
+    """Return what to read after `cut`, or None when nothing more would be learnt.
 
     Args:
         target: The position looked for.
@@ -191,7 +191,7 @@ def earlier_windows(target: SearchTarget, windows: Windows, cut: Cut, earliest: 
 
 
 def settled(cut: Cut, earliest: int) -> Cut:
-    """Give what a cut in doubt is worth, where no copy of an unread record lies below `earliest`.
+    """Return what a cut in doubt is worth, where no copy of an unread record lies below `earliest`.
 
     Unless all from there on was read, the place is only bounded.
     """
@@ -290,7 +290,7 @@ def _bracket(target: SearchTarget, choose: Callable[..., Span]) -> Span | None:
 
 
 def _around(target: SearchTarget, place: Span, reach: int) -> Span:
-    """Give the offsets within reach of a place, moved inside the log where the place lies outside."""
+    """Return the offsets within reach of a place, moved inside the log where the place lies outside."""
     reach = _reach(target, len(place), reach)
     start = min(max(place.start, target.new.start), target.new.end)
     end = min(max(place.end, target.new.start), target.new.end)
@@ -298,5 +298,5 @@ def _around(target: SearchTarget, place: Span, reach: int) -> Span:
 
 
 def _reach(target: SearchTarget, length: int, wanted: int) -> int:
-    """Say how far around a place of some length the bytes let a window reach; never less than the first one."""
+    """Return how far around a place of some length the bytes let a window reach; never less than the first one."""
     return wanted if target.reach is None else max(target.window, min(wanted, target.reach - length // 2))

@@ -91,7 +91,7 @@ class SyncIndex:
         return end - begin
 
     def syncs(self, topic: str, partition: int) -> tuple[OffsetSync, ...]:
-        """Give the retained syncs of one partition in log order."""
+        """Return the retained syncs of one partition in log order."""
         begin, end = self._slice(topic, partition)
         return tuple(self._sync(topic, partition, at) for at in range(begin, end))
 

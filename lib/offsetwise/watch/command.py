@@ -101,7 +101,7 @@ def _several_migrations() -> UsageError:
 
 
 def line(taken: Taken) -> str:
-    """Say a sample in one line, as plain text."""
+    """Describe a sample in one line, as plain text."""
     at = datetime.fromtimestamp(taken.sample.taken_at_ms / 1000, UTC)
     summed = totals(taken.sample)
     parts = [
@@ -147,7 +147,7 @@ def _run(sampler: Sampler, stop: threading.Event, count: int | None) -> bool:
 
 @contextmanager
 def _stopped_by_signals() -> Iterator[threading.Event]:
-    """Give an event that SIGTERM and Ctrl-C set; a reading under way is finished first, unless they come again."""
+    """Yield an event that SIGTERM and Ctrl-C set; a reading under way is finished first, unless they come again."""
     stop = threading.Event()
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
 

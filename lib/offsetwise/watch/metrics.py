@@ -54,7 +54,7 @@ class LagMetrics(Collector):
             self._newest[taken.subject] = taken
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """Give all metrics."""
+        """Yield all metrics."""
         with self._lock:
             newest = tuple(self._newest.values())
         yield from _samples(newest, time.time())

@@ -180,7 +180,7 @@ def _row(scene: Scene, position: Query) -> PartitionComparison:
 
 
 def _belongs_elsewhere(scene: Scene, subject: LagSubject) -> MissingPart | None:
-    """Say so where the checkpoint's positions turn out to be the new cluster's: they have no lag on the old one."""
+    """Report a checkpoint whose positions turn out to be the new cluster's: they have no lag on the old one."""
     if scene.migration.checkpoint(str(subject.checkpoint)).belongs_to is not None:
         return None
     names = {Cluster.OLD: scene.old.name, Cluster.NEW: scene.new.name}

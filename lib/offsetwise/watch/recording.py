@@ -12,7 +12,7 @@ _FILE = "lag.jsonl.gz"
 
 
 def recorded_lag(which: Bundled = Bundled.SPARK) -> Recording:
-    """Give the samples that were taken of a sample migration, on two real clusters.
+    """Return the samples that were taken of a sample migration, on two real clusters.
 
     Raises:
         FileError: The recording is not there, or damaged.

@@ -87,7 +87,7 @@ class Keeper:
             self._store = None
 
     def store(self) -> Store:
-        """Give the store, opened if it is not open.
+        """Return the store, opened if it is not open.
 
         Raises:
             ConfigError: Its URL cannot be used.
@@ -192,7 +192,7 @@ class Sampler:
         return None
 
     def _since(self, subject: LagSubject, sample: LagSample) -> LagSample | None:
-        """Give the sample that movement is judged against, and remember this one for later."""
+        """Return the sample that movement is judged against, and remember this one for later."""
         kept = [each for each in self._earlier.get(subject, ()) if sample.taken_at_ms - each.taken_at_ms <= ALERT_MS]
         if not kept or sample.taken_at_ms - kept[-1].taken_at_ms >= ALERT_MS // (_KEPT_IN_MEMORY - 1):
             self._earlier[subject] = [*kept, sample]
@@ -204,7 +204,7 @@ class Sampler:
 def subjects_of(
     migration: Migration, checkpoints: Sequence[str] = (), groups: Sequence[str] = ()
 ) -> tuple[LagSubject, ...]:
-    """Give the subjects named, or all that the migration file names.
+    """Return the subjects named, or all that the migration file names.
 
     Raises:
         ConfigError: The migration names no such checkpoint.

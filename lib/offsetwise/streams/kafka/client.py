@@ -172,7 +172,7 @@ class Client:
             ) from None  # librdkafka's text may repeat a secret
 
     def begin_anew(self, timeout_s: float) -> None:
-        """Give a client that is used again all its time, and forget what went wrong before."""
+        """Grant a client that is used again all its time, and forget what went wrong before."""
         self.deadline = Deadline(timeout_s)
         self.errors.clear()
         self.log.lines.clear()
@@ -212,7 +212,7 @@ class Client:
         raise self.failure()
 
     def failure(self) -> ClusterError:
-        """Say why the cluster gave nothing, from what librdkafka reported."""
+        """Return why the cluster gave nothing, from what librdkafka reported."""
         if self._hung_up() and not any(_is_refusal(error) for error in self.errors):
             return _hung_up_on(self.config, self.log.lines[-1])
         return diagnose(self.config, self.errors, self.deadline.timeout_s)
@@ -263,7 +263,7 @@ def _coordinators(contacted: Any) -> int:
 
 
 def consumer_configuration(properties: Mapping[str, str]) -> dict[str, Any]:
-    """Give the configuration of a consumer that leaves no trace: no commit, no group membership, no new topic."""
+    """Return the configuration of a consumer that leaves no trace: no commit, no group membership, no new topic."""
     return {
         "client.id": "offsetwise",
         **properties,
@@ -297,12 +297,12 @@ class Failure:
 
 
 def reason(error: Exception) -> str:
-    """Give one clause that says why a part of an answer is missing."""
+    """Return one clause that says why a part of an answer is missing."""
     return failure(error).why
 
 
 def failure(error: Exception) -> Failure:
-    """Say why a part of an answer is missing."""
+    """Return why a part of an answer is missing."""
     if isinstance(error, TimeoutError):
         return Failure("the broker did not answer in time")
     if not isinstance(error, KafkaException):

@@ -69,7 +69,7 @@ def _config(settings: Any) -> Mapping[str, str]:
 
 
 def _grants(wire: Wire, nodes: tuple[int, ...]) -> tuple[bool | None, tuple[AclGrant, ...]]:
-    """Give whether the cluster asks for rights, and who may do what with transactional ids, as far as it is told."""
+    """Return whether the cluster asks for rights, and who may do what with transactional ids, as far as it is told."""
     request = DescribeAclsRequest(
         resource_type_filter=_TRANSACTIONAL_ID,
         resource_name_filter=None,

@@ -91,7 +91,7 @@ def _list(client: Client) -> Future[Any]:
 
 
 def _states(client: Client, asked: Future[Any]) -> tuple[dict[str, tuple[str | None, str | None]], list[Problem]]:
-    """Give state and type of every group listed, by name, and what is wrong.
+    """Return state and type of every group listed, by name, and what is wrong.
 
     A broker lists none while it loads one partition of `__consumer_offsets`, as it does for a moment after a cluster's
     first group: it is asked again, in the time there is.
@@ -138,7 +138,7 @@ def _offsets(client: Client, names: list[str]) -> list[tuple[str, Future[Any]]]:
 
 
 def place_of(group: str, coordinators: int) -> int | str:
-    """Give what groups of one coordinator have in common: the partition of `__consumer_offsets` they are kept in.
+    """Return what groups of one coordinator have in common: the partition of `__consumer_offsets` they are kept in.
 
     As Kafka computes it: `Utils.abs(groupId.hashCode) % partitions` (`GroupCoordinatorService.partitionFor`). Where the
     number of partitions is not known, each group stands alone.
@@ -223,7 +223,7 @@ def _answer(client: Client, future: Future[Any]) -> tuple[tuple[Any, ...], Failu
 
 
 def _has_metadata(entry: Any) -> bool:
-    """Say whether a commit that librdkafka returned has metadata; what it is cannot be told from it."""
+    """Return whether a commit that librdkafka returned has metadata; what it is cannot be told from it."""
     try:
         return bool(entry.metadata)
     except UnicodeDecodeError:

@@ -45,7 +45,7 @@ class _PartitionRead:
 
     @property
     def window(self) -> Window:
-        """Give it as it is compared."""
+        """Return the record as it is compared."""
         return Window(
             numbers=tuple(each.offset for each in self.records),
             identities=tuple(each.identity for each in self.records),
@@ -101,18 +101,18 @@ class TopicCopies:
         return [parts[number].window if number in parts else _UNKNOWN for number in range(len(tasks))]
 
     def place(self, number: int, index: int, *, windows: Mapping[int, Window], since_ms: int | None) -> int:  # noqa: ARG002 - offsets tell everything
-        """Give the offset of a record; behind the last one, the next offset."""
+        """Return the offset of a record; behind the last one, the next offset."""
         window, start = windows[number], self.logs[number].log_start
         if start is not None and ((index == 0 and window.whole) or not window.numbers):
             return offset_of(start)
         return window.numbers[index] if index < len(window.numbers) else window.numbers[-1] + 1
 
     def before(self, number: int) -> int:
-        """Give the offset itself."""
+        """Return the offset itself."""
         return number
 
     def _parts(self, tasks: Sequence[WantedRecords]) -> Iterator[_PartitionRead | None]:
-        """Say what to read of each partition; None of one whose log is not known."""
+        """Yield what to read of each partition; None of one whose log is not known."""
         times = {TopicPartition(each.topic, each.partition): each.since_ms for each in tasks}
         found = offsets_for_times(self.config, {key: time for key, time in times.items() if time is not None})
         for each in tasks:
@@ -218,7 +218,7 @@ def copies_of(
     salt: bytes,  # noqa: ARG001 - `identified` has it
     identified: Identified,
 ) -> TopicCopies:
-    """Give what reads a topic; see `CopiesOf`."""
+    """Return what reads a topic; see `CopiesOf`."""
     return TopicCopies(
         config=scene.migration.target,
         isolation=scene.migration.isolation_level,

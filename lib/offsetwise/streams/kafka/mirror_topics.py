@@ -59,7 +59,7 @@ class DecodedTopic:
 
 
 def recognise(topic: str) -> MirrorTopicName | None:
-    """Tell whether a topic is one of MirrorMaker's, from its name; None if it is not.
+    """Return whether a topic is one of MirrorMaker's, from its name; None if it is not.
 
     >>> recognise("mm2-offset-syncs.new.internal").alias
     'new'

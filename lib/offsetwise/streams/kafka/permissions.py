@@ -63,13 +63,13 @@ def read_permissions(
 
 
 def user_of(config: AddressedCluster) -> str | None:
-    """Give the user as the migration file names it; None where it names none (a certificate, or nobody)."""
+    """Return the user as the migration file names it; None where it names none (a certificate, or nobody)."""
     name = config.properties.get("sasl.username") or config.properties.get("sasl.oauthbearer.client.id")
     return None if name is None or name.startswith(("${", "file:")) else name
 
 
 def principal_of(config: AddressedCluster) -> str:
-    """Give Kafka's principal of the user, or a text in its place that says what to put there."""
+    """Return Kafka's principal of the user, or a text in its place that says what to put there."""
     protocol = config.properties.get("security.protocol", "plaintext").lower()
     if protocol.startswith("sasl_"):
         return f"User:{user_of(config) or 'NAME-OF-THE-USER'}"
@@ -79,7 +79,7 @@ def principal_of(config: AddressedCluster) -> str:
 def minimum_acls(
     config: AddressedCluster, *, topics: Iterable[str], mirror_topics: Iterable[str], groups: Iterable[str]
 ) -> tuple[AclCommand, ...]:
-    """Give the commands of `kafka-acls.sh` that let the user of a cluster read what a migration needs.
+    """Return the commands of `kafka-acls.sh` that let the user of a cluster read what a migration needs.
 
     Args:
         config: How the cluster is reached: its brokers, its user.

@@ -107,7 +107,7 @@ class RangeReader(Generic[Made]):
         self._consumer.assign([self._at(key, runs[0].start) for key, runs in self._ahead.items()])
 
     def finish(self) -> Mapping[int, Sequence[Made]]:
-        """Give the records of every task; a partition that cannot be read keeps no other back."""
+        """Return the records of every task; a partition that cannot be read keeps no other back."""
         heard = time.monotonic()
         while self._ahead:
             # Asked for several, the client would wait until it has them all.
@@ -164,7 +164,7 @@ class RangeReader(Generic[Made]):
         return finished
 
     def _said(self, message: Any, start: int, end: int) -> bool | Unread:
-        """Say whether an error of a partition means that its range has no more records, or why it cannot be read."""
+        """Return whether an error of a partition means that its range has no more records, or why it cannot be read."""
         from confluent_kafka import KafkaError, KafkaException  # noqa: PLC0415 - not on all workers
 
         error, where = message.error(), TopicPartition(message.topic(), message.partition())
@@ -224,7 +224,7 @@ def _meeting(ranges: Iterable[Range]) -> list[_Run]:
 
 
 def _failures() -> dict[int, RangeFailure]:
-    """Give librdkafka's codes after which nothing more will come; it tries again after all others."""
+    """Return librdkafka's codes after which nothing more will come; it tries again after all others."""
     from confluent_kafka import KafkaError  # noqa: PLC0415 - not on all workers
 
     return {

@@ -56,7 +56,7 @@ def timestamps_at(
 
 
 def is_of_mirror(topic: str) -> bool:
-    """Say whether a topic is one of MirrorMaker's own."""
+    """Return whether a topic is one of MirrorMaker's own."""
     return recognise(topic) is not None
 
 

@@ -24,7 +24,7 @@ _LITTLE_BYTES: Final = 65_536
 def timestamps_at(
     config: AddressedCluster, places: Iterable[Place], *, timeout_s: float = 20
 ) -> dict[Place, int | None]:
-    """Give the timestamp (epoch ms) of the first record at or after each place.
+    """Return the timestamp (epoch ms) of the first record at or after each place.
 
     None where there is no record yet, the place is not in the log, or nothing came in time.
 

@@ -90,7 +90,7 @@ class ClusterReading:
     def snapshot(
         self, topics: Collection[str] | None, groups: Collection[str] | None, *, if_there: Collection[str] = ()
     ) -> Snapshot:
-        """Tell of some of what was read, as if nothing else had been asked for.
+        """Return a part of what was read, as if nothing else had been asked for.
 
         Args:
             topics: The topics wanted; None for all that were read.
@@ -284,7 +284,7 @@ def _partition_state(key: Key, metadata: Any, logs: Mapping[str, Mapping[Key, Lo
 
 
 def _config(client: Client, described: Future[Any]) -> tuple[tuple[tuple[str, str], ...], Failure | None]:
-    """Give the configuration of a topic, or why it is not known."""
+    """Return the configuration of a topic, or why it is not known."""
     try:
         entries = described.result(timeout=client.deadline.grace_s())
     except (KafkaException, TimeoutError) as error:

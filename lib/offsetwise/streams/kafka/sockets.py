@@ -53,7 +53,7 @@ def host_and_port(server: str) -> tuple[str, int]:
 
 
 def resolve(properties: Mapping[str, str], limit_s: float) -> tuple[tuple[BrokerAddress, ...], tuple[str, ...]]:
-    """Give the addresses of all bootstrap servers, and what was wrong with the others."""
+    """Return the addresses of all bootstrap servers, and what was wrong with the others."""
     servers = [each.strip() for each in properties["bootstrap.servers"].split(",") if each.strip()]
     family = {"v4": socket.AF_INET, "v6": socket.AF_INET6}.get(
         properties.get("broker.address.family", "any"), socket.AF_UNSPEC
@@ -223,7 +223,7 @@ def _name(parts: Iterable[Iterable[tuple[str, str]]]) -> str:
 
 
 def _shown(address: BrokerAddress, limit_s: float) -> str:
-    """Say whose certificate a broker shows that is not trusted; nothing if that cannot be told."""
+    """Describe whose certificate a broker shows that is not trusted; nothing if that cannot be told."""
     try:
         anything = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         anything.check_hostname = False

@@ -118,7 +118,7 @@ def _held_open(wire: Wire, leaders: Mapping[TransactionPlace, int | None]) -> se
 
 
 def _shown(place: TransactionPlace, fetched: Fetched | None) -> ShownTransaction:
-    """Say whether the record at a place is the transaction's, and is given to read_committed readers.
+    """Return whether the record at a place is the transaction's, and is given to read_committed readers.
 
     They are given every batch below the last stable offset, and the list of what was aborted among these by producer
     and first offset, which they leave out.
@@ -265,7 +265,7 @@ class _Scan:
         return {(one.producer_id, one.epoch) for one in self.transactions if one.committed is not None} - self.cut
 
     def is_past(self, producers: Set[Producer]) -> bool:
-        """Say whether each producer has written with a later epoch since, so that no more of it is to come."""
+        """Return whether each producer has written with a later epoch since, so that no more of it is to come."""
         return all(self.newest.get(producer_id, -1) > epoch for producer_id, epoch in producers)
 
     def take(self, batch: BatchHeader, producers: Set[Producer]) -> None:

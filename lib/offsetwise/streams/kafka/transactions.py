@@ -150,7 +150,7 @@ class _Looking:
         return tuple(writes), (*without, *silent)
 
     def _require_seen(self, answers: Mapping[str, Answer]) -> None:
-        """Say which topics of the sink are not shown, or are not there: what is open on them is not known."""
+        """Record which topics of the sink are not shown, or are not there: what is open on them is not known."""
         absent = sorted(self.sink_topics - self.contacted.topics.keys())
         if absent:
             self.problems.append(
@@ -171,7 +171,7 @@ class _Looking:
             )
 
     def _sees_all(self, *, exists: bool) -> bool | None:
-        """Say whether the user may describe an id that nobody has, and so any; None where no coordinator said.
+        """Return whether the user may describe an id that nobody has, and so any; None where no coordinator said.
 
         Only whoever may describe all knows that no coordinator has a transaction open: a list leaves out what may not
         be seen.

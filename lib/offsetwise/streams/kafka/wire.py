@@ -105,7 +105,7 @@ class Wire:
         return made, True
 
     def has_topic(self, name: str) -> bool | None:
-        """Say whether a topic exists, without creating it; None where the user may not know, or nobody answered."""
+        """Return whether a topic exists, without creating it; None where the user may not know, or nobody answered."""
         asked = MetadataRequest(
             topics=[MetadataRequest.MetadataRequestTopic(name=name)], allow_auto_topic_creation=False
         )
@@ -203,7 +203,7 @@ class Wire:
         }
 
     def brokers(self) -> tuple[int, ...]:
-        """Give the node ids of all brokers, ascending."""
+        """Return the node ids of all brokers, ascending."""
         return tuple(sorted(broker.node_id for broker in self.manager.cluster.brokers()))
 
     def fetch(
@@ -241,7 +241,7 @@ class Wire:
         return self._coordinators.get(transactional_id)
 
     def highest(self, api_key: int) -> int | None:
-        """Give the highest version of a request that the broker takes which was contacted first; None without one."""
+        """Return the highest version of a request that the broker takes which was contacted first; None without one."""
         found: Any = self.manager.broker_version_data.api_versions.get(api_key)
         return None if found is None else int(found[1])
 

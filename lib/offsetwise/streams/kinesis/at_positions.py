@@ -53,7 +53,7 @@ class _At:
 
     @classmethod
     def of(cls, place: ShardPlace, shard: ShardRange) -> _At:
-        """Give what is known before the stream is asked."""
+        """Return what is known before the stream is asked."""
         problems = tuple(born_otherwise(shard_id(shard.partition), place, shard.first))
         ended = place == SHARD_END and shard.closed
         return cls(place=place, problems=problems, behind=Behind(left=Left.ENDED) if ended else None)
@@ -205,7 +205,7 @@ def _inside(shard: str, place: _At) -> Iterator[Problem]:
 
 
 def _aggregated(snapshot: Snapshot, shards: Sequence[_Shard]) -> Iterator[Problem]:
-    """Say which streams have aggregates, where the oldest records did not show it."""
+    """Report which streams have aggregates, where the oldest records did not show it."""
     if any(problem.code == aggregated.code for problem in snapshot.problems):
         return
     for stream in sorted({shard.key.topic for shard in shards}):
@@ -214,7 +214,7 @@ def _aggregated(snapshot: Snapshot, shards: Sequence[_Shard]) -> Iterator[Proble
 
 
 def _last_ms(place: ShardPlace) -> int | None:
-    """Say when the last processed record arrived, as its number tells."""
+    """Return when the last processed record arrived, as its number tells."""
     found = evidence_of(place.sequence) if place.place is Place.AFTER and place.sequence is not None else None
     return None if found is None else found.arrived_s * 1000
 

@@ -123,7 +123,7 @@ class Asking:
             asked = {"NextToken": page["NextToken"]}
 
     def iterator(self, stream: str, shard: str, place: ShardPlace) -> str:
-        """Give an iterator at a place."""
+        """Return an iterator at a place."""
         told = self.ask(
             f"{place} of {shard} of stream {stream!r}",
             lambda: self.client.get_shard_iterator(StreamName=stream, ShardId=shard, **_starting(place)),
@@ -215,7 +215,7 @@ def asking(config: ClusterConfig) -> Asking:
 
 
 def access_of(config: ClusterConfig) -> dict[str, str | None]:
-    """Give what a client needs elsewhere: region, address and credentials, of a role those that it gave.
+    """Return what a client needs elsewhere: region, address and credentials, of a role those that it gave.
 
     Raises:
         ConfigError: boto3 is not installed, or region or profile are none.
@@ -294,7 +294,7 @@ def assumed(sts: Any, arn: str) -> dict[str, str]:
 
 
 def cluster_id(properties: Mapping[str, str]) -> str:
-    """Give what tells one account and region from others, whether or not they answer.
+    """Return what tells one account and region from others, whether or not they answer.
 
     >>> cluster_id({"region": "us-east-1", "endpoint": "http://127.0.0.1:4567"})
     'us-east-1 at http://127.0.0.1:4567'

@@ -16,7 +16,7 @@ _NAMED: Final = 4
 
 
 def held_by(case: MigrationCase, shards: Collection[TopicPartition]) -> str:
-    """Say how much shards of the old stream hold, by when their oldest records arrived; "" where nobody listed them.
+    """Describe how much shards of the old stream hold, by their oldest records; "" where nobody listed them.
 
     Where a number does not tell its time, as an emulator's, it is what the stream retains.
     """
@@ -274,7 +274,7 @@ def aggregated(stream: str, shards: Sequence[str], where: str = "the oldest reco
 
 
 def not_of_this_stream(shard: str, position: ShardPlace, said: str) -> Iterator[Problem]:
-    """Say that Kinesis refuses a number, under the code that the number itself may lead to."""
+    """Report that Kinesis refuses a number, under the code that the number itself may lead to."""
     yield sequence_foreign.problem(f"Shard {shard} is at {position}, which the stream refuses. {said}")
 
 
@@ -357,7 +357,7 @@ def _expired(case: Case, topic: TopicState, place: ShardPlace, start: AnyPositio
 
 
 def born_otherwise(shard: str, position: ShardPlace, first: str | None) -> Iterator[Problem]:
-    """Say that a number names another birth of its shard than the shard's first number."""
+    """Report that a number names another birth of its shard than the shard's first number."""
     number = None if first is None else sequence_number(first)
     birth = None if number is None else evidence_of(number)
     found = None if position.sequence is None else evidence_of(position.sequence)

@@ -78,7 +78,7 @@ class StreamReading:
         *,
         if_there: Collection[str] = (),
     ) -> Snapshot:
-        """Tell of some of the streams."""
+        """Return a snapshot of some of the streams."""
         kept = tuple(each for each in self.whole.topics if topics is None or each.name in topics)
         missing = tuple(
             _missing(self.whole.name, each)
@@ -127,7 +127,7 @@ def offsets_for_times(
     config: ClusterConfig,  # noqa: ARG001 - a time is a position here
     times: Mapping[TopicPartition, int],
 ) -> Mapping[TopicPartition, AnyPosition | None]:
-    """Give the position of each time: Kinesis begins at the first record that arrived then."""
+    """Return the position of each time: Kinesis begins at the first record that arrived then."""
     return {key: at_time(time_ms) for key, time_ms in times.items()}
 
 
@@ -141,7 +141,7 @@ def log_ranges(config: ClusterConfig, partitions: Iterable[TopicPartition]) -> M
 
 
 def timestamps_at(config: ClusterConfig, places: Iterable[AtPlace]) -> Mapping[AtPlace, int | None]:
-    """Give when the first record at or behind each place arrived; None where nothing came."""
+    """Return when the first record at or behind each place arrived; None where nothing came."""
     asked = asking(config)
     made: dict[AtPlace, int | None] = {}
     for key, position in places:

@@ -66,7 +66,7 @@ class ShardReader:
     read_at: float = field(default=-READS_APART_S)
 
     def begin(self, place: ShardPlace) -> str:
-        """Give an iterator at a place."""
+        """Return an iterator at a place."""
         asked: dict[str, Any] = {"ShardIteratorType": place.place.value}
         if place.place is Place.AT:
             asked = {"ShardIteratorType": "AT_SEQUENCE_NUMBER", "StartingSequenceNumber": str(place.sequence)}
@@ -164,7 +164,7 @@ def read_windows(access: Mapping[str, str | None], salt: bytes, tasks: Sequence[
 
 
 def identified(salt: bytes, key: bytes, data: bytes) -> tuple[str, int]:
-    """Give what is equal of a record and its copy, and the hash of its key.
+    """Return what is equal of a record and its copy, and the hash of its key.
 
     Args:
         salt: Keys the first one.
@@ -175,7 +175,7 @@ def identified(salt: bytes, key: bytes, data: bytes) -> tuple[str, int]:
 
 
 def hash_key(partition_key: bytes) -> int:
-    """Give the hash that leads a record to its shard, unless its producer named another one.
+    """Return the hash that leads a record to its shard, unless its producer named another one.
 
     >>> hash_key(b"k0") < 2**128
     True
@@ -263,7 +263,7 @@ def _around(shard: ShardReader, wanted: WantedRecords) -> tuple[list[_Record], b
 
 
 def _whole(shard: ShardReader, wanted: WantedRecords) -> list[_Record] | None:
-    """Give all that a shard has, if that is little."""
+    """Return all that a shard has, if that is little."""
     records, at_end = shard.read(TRIM_HORIZON, most=wanted.whole_up_to, most_bytes=wanted.most_bytes, enough=_never)
     return records if at_end else None
 
@@ -285,7 +285,7 @@ def _keeping(kept: deque[_Record]) -> Callable[[_Record], bool]:
 
 
 def _split(place: ShardPlace, records: Sequence[_Record]) -> int:
-    """Say how many of a shard's records a position has behind it."""
+    """Return how many of a shard's records a position has behind it."""
     if place == SHARD_END:
         return len(records)
     if place.sequence is not None:
@@ -296,7 +296,7 @@ def _split(place: ShardPlace, records: Sequence[_Record]) -> int:
 
 
 def failure_of(error: Exception) -> ReadFailure | None:
-    """Tell an answer of Kinesis, or its silence, from a mistake of ours."""
+    """Return an answer of Kinesis, or its silence, from a mistake of ours."""
     from botocore import exceptions as of  # noqa: PLC0415 - of an extra, and slow to import
 
     if isinstance(error, of.ClientError):

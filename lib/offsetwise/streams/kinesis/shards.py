@@ -46,7 +46,7 @@ class Shard:
 
     @property
     def row(self) -> ShardPosition:
-        """Give it as checkpoints hold it."""
+        """Return the shard as checkpoints hold it."""
         return ShardPosition(stream=self.stream, shard=self.id, position=self.position, planned_position=self.planned)
 
     @property
@@ -56,7 +56,7 @@ class Shard:
 
 
 def ranges_of(shards: Sequence[Shard]) -> tuple[ShardRange, ...]:
-    """Give what a checkpoint keeps of its shards' hash keys, of those whose id has a number and that say theirs."""
+    """Return what a checkpoint keeps of its shards' hash keys, of those whose id has a number and that say theirs."""
     has_children = {parent for each in shards for parent in each.parents}
     made = []
     for each in shards:
@@ -77,7 +77,7 @@ def ranges_of(shards: Sequence[Shard]) -> tuple[ShardRange, ...]:
 
 
 def problems_of(shards: Sequence[Shard], *, knows_children: bool) -> list[Problem]:
-    """Say what is wrong with shards of Kinesis, of one source and one stream.
+    """Report what is wrong with shards of Kinesis, of one source and one stream.
 
     Args:
         shards: All that the source keeps.

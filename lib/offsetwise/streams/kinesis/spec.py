@@ -125,22 +125,22 @@ SHARD_END: Final = ShardPlace(place=Place.SHARD_END)
 
 
 def after(sequence: int, sub: int | None = None) -> ShardPlace:
-    """Give the place behind a record, or behind a user record inside an aggregate."""
+    """Return the place behind a record, or behind a user record inside an aggregate."""
     return ShardPlace(place=Place.AFTER, sequence=sequence, sub=sub)
 
 
 def at(sequence: int) -> ShardPlace:
-    """Give the place before a record."""
+    """Return the place before a record."""
     return ShardPlace(place=Place.AT, sequence=sequence)
 
 
 def at_time(at_ms: int) -> ShardPlace:
-    """Give the place of the first record that arrived at or after a time, in milliseconds since the epoch."""
+    """Return the place of the first record that arrived at or after a time, in milliseconds since the epoch."""
     return ShardPlace(place=Place.AT_TIMESTAMP, at_ms=at_ms)
 
 
 def in_shards(places: Mapping[int, ShardPlace]) -> ShardPlace:
-    """Give the place that a job has in several shards, by their numbers.
+    """Return the place that a job has in several shards, by their numbers.
 
     >>> str(in_shards({1: SHARD_END, 0: after(4968)}))
     '0@seq:4968+1@SHARD_END'
@@ -149,7 +149,7 @@ def in_shards(places: Mapping[int, ShardPlace]) -> ShardPlace:
 
 
 def in_several(position: AnyPosition | None) -> bool:
-    """Say whether a position is one in shards of another stream than the one that it is planned for."""
+    """Return whether a position is one in shards of another stream than the one that it is planned for."""
     return isinstance(position, ShardPlace) and bool(position.of)
 
 
@@ -188,7 +188,7 @@ def sequence_number(text: str) -> int | None:
 
 
 def shard_number(shard: str) -> int | None:
-    """Give the number in the id of a shard of Kinesis; None of any other id.
+    """Return the number in the id of a shard of Kinesis; None of any other id.
 
     >>> shard_number("shardId-000000000017"), shard_number("shardId-00000001550840986131-382ec8f8")
     (17, None)
@@ -198,7 +198,7 @@ def shard_number(shard: str) -> int | None:
 
 
 def shard_id(number: int) -> str:
-    """Give the id of a shard of Kinesis.
+    """Return the id of a shard of Kinesis.
 
     >>> shard_id(17)
     'shardId-000000000017'
@@ -207,7 +207,7 @@ def shard_id(number: int) -> str:
 
 
 def stream_name(stream: str) -> str | None:
-    """Give a stream's name, of the ways in which engines name it; None where it is none of them.
+    """Return a stream's name, of the ways in which engines name it; None where it is none of them.
 
     >>> stream_name("orders"), stream_name("arn:aws:kinesis:us-east-1:000000000000:stream/orders")
     ('orders', 'orders')
@@ -220,7 +220,7 @@ def stream_name(stream: str) -> str | None:
 
 
 def as_partition(at: ShardPosition, stream: str | None) -> SourcePosition | None:
-    """Give a shard's position by the stream's name and the shard's number; see `ports.stream.AsPartition`."""
+    """Return a shard's position by the stream's name and the shard's number; see `ports.stream.AsPartition`."""
     name, number = stream_name(at.stream or stream or ""), shard_number(at.shard)
     if name is None or number is None:
         return None
@@ -228,14 +228,14 @@ def as_partition(at: ShardPosition, stream: str | None) -> SourcePosition | None
 
 
 def tells(position: AnyPosition) -> str:
-    """Say when the record of a position arrived, as its number tells; empty where it tells nothing."""
+    """Describe when the record of a position arrived, as its number tells; empty where it tells nothing."""
     sequence = position.sequence if isinstance(position, ShardPlace) else None
     found = None if sequence is None else evidence_of(sequence)
     return "" if found is None else moment(found.arrived_s)
 
 
 def of_one_record(one: AnyPosition, other: AnyPosition) -> bool:
-    """Say whether two positions are after the same record, or user records of it.
+    """Return whether two positions are after the same record, or user records of it.
 
     >>> of_one_record(after(1), after(1, 0)), of_one_record(after(1), at(1)), of_one_record(LATEST, LATEST)
     (True, False, True)

@@ -57,7 +57,7 @@ def copies_of(
     salt: bytes,
     identified: Identified,  # noqa: ARG001 - shards are read as those of the old stream
 ) -> StreamCopies:
-    """Give what reads another stream; see `CopiesOf`."""
+    """Return what reads another stream; see `CopiesOf`."""
     shards = {each.partition: each for each in topic.shards}
     return StreamCopies(shards=shards, read=_reading(scene.migration.target, run, salt))
 

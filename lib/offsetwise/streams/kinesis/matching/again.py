@@ -129,7 +129,7 @@ class _ShardReading:
             limit = min(MOST_AT_ONCE, limit * _GROWTH)
 
     def _gone(self, missing: Collection[ShardPlace]) -> frozenset[ShardPlace]:
-        """Give those older than the oldest record that the shard has; the others were never there."""
+        """Return those older than the oldest record that the shard has; the others were never there."""
         oldest = next((int(each["SequenceNumber"]) for each in self._records(TRIM_HORIZON)), None)
         return frozenset(each for each in missing if self._may_have_been(each, oldest))
 
@@ -141,7 +141,7 @@ class _ShardReading:
 
 
 def _is_below(place: object, number: int, record: Mapping[str, Any], data: bytes) -> bool:
-    """Say whether a record lies below a place; of an aggregate that is processed in part, the rest does not."""
+    """Return whether a record lies below a place; of an aggregate that is processed in part, the rest does not."""
     if not isinstance(place, ShardPlace) or place.place in (Place.SHARD_END, Place.LATEST):
         return True
     if place.sequence is None:

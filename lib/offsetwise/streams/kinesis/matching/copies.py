@@ -21,7 +21,7 @@ class StreamCopies:
     read: Callable[[Sequence[WantedRecords]], list[Window]]
 
     def place(self, number: int, index: int, *, windows: Mapping[int, Window], since_ms: int | None) -> ShardPlace:
-        """Give the place before a record of a window, in the words of engines: after the one before it."""
+        """Return the place before a record of a window, in the words of engines: after the one before it."""
         window, shard = windows[number], self.shards[number]
         if shard.closed and window.at_end and index == len(window.numbers):
             return SHARD_END
@@ -32,5 +32,5 @@ class StreamCopies:
         return TRIM_HORIZON if begins or since_ms is None else at_time(since_ms)
 
     def before(self, number: int) -> ShardPlace:
-        """Give the place before the record of a sequence number."""
+        """Return the place before the record of a sequence number."""
         return at(number)

@@ -39,7 +39,7 @@ class IndexStretch:
         return bisect_left(self.at, self.window.read)
 
     def identities(self, start: int, end: int) -> list[str]:
-        """Give those of some of them."""
+        """Return those of some of them."""
         return [self.window.identities[index] for index in self.at[start:end]]
 
 
@@ -52,7 +52,7 @@ class Cell:
 
 
 def cells(old: Sequence[ShardWindow], new: Sequence[ShardWindow]) -> Iterator[Cell]:
-    """Give the parts of two streams that both divide the hash keys among their shards."""
+    """Yield the parts of two streams that both divide the hash keys among their shards."""
     for stretches in _lines((*old, *new)):
         yield Cell(
             old=_in_line(each for at, each in stretches.items() if at < len(old)),
@@ -90,7 +90,7 @@ def _in_line(stretches: Iterable[IndexStretch]) -> tuple[IndexStretch, ...]:
 
 
 def unkeyed(old: Sequence[ShardWindow], new: Sequence[ShardWindow], *, explicit: bool) -> Iterator[Cell]:
-    """Give a part for each new shard and line of old ones: those records of the line that the new shard has copies of.
+    """Yield a part for each new shard and line of old ones: those records of the line that the new shard has copies of.
 
     Of the new shard's records those whose keys the line has; with hash keys of producers, which lead to no line either,
     all but those that only other old shards are known to have.
@@ -116,10 +116,10 @@ def _copied(line: Iterable[IndexStretch], here: Collection[str]) -> tuple[IndexS
 
 
 def is_explicit(windows: Sequence[ShardWindow]) -> bool:
-    """Say whether a record lies in a shard that its partition key does not lead to."""
+    """Return whether a record lies in a shard that its partition key does not lead to."""
     return any(not each.shard.low <= key <= each.shard.high for each in windows for key in each.keys)
 
 
 def met(shard: ShardRange, others: Mapping[int, ShardRange]) -> tuple[int, ...]:
-    """Give the numbers of those shards that share hash keys with one."""
+    """Return the numbers of those shards that share hash keys with one."""
     return tuple(number for number, each in others.items() if each.low <= shard.high and shard.low <= each.high)

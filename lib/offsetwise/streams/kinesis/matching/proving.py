@@ -46,7 +46,7 @@ class _Copies:
 def _nearest(
     search: Search, window: Window, indices: Iterable[int], copies: Mapping[str, int], count: Mapping[str, int]
 ) -> CopiedRecord | None:
-    """Give the first record with a copy; of records that are equal to others only where no other one has a copy."""
+    """Return the first record with a copy; of records that are equal to others only where no other one has a copy."""
     equal = None
     for each in indices:
         identity = window.identities[each]

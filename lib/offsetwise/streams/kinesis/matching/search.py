@@ -90,11 +90,11 @@ class Streams:
         )
 
     def met_by(self, number: int) -> tuple[int, ...]:
-        """Give the old shards that share hash keys with a new one."""
+        """Return the old shards that share hash keys with a new one."""
         return met(self.new[number], self.old)
 
     def place_in(self, number: int) -> ShardPlace:
-        """Say where the job is, of the records that a new shard gets; shards that it has read are left out."""
+        """Return where the job is, of the records that a new shard gets; shards that it has read are left out."""
         places = {each: self.stated.get(each, self.places[each]) for each in self.met_by(number)}
         left = {each: place for each, place in places.items() if place != SHARD_END}
         return in_shards(left or places)
@@ -164,14 +164,14 @@ class Search:
 
     @property
     def seen(self) -> set[bool]:
-        """Say of each position behind a record whether that record was found."""
+        """Return for the positions behind a record whether that record was found."""
         places = ((place.sequence, self.old.get(each)) for each, place in self.streams.places.items())
         return {
             sequence in window.numbers for sequence, window in places if sequence is not None and window is not None
         }
 
     def unread(self, number: int) -> str:
-        """Say why a shard cannot be decided, where it or one that it is compared with was not given."""
+        """Explain why a shard cannot be decided, where it or one that it is compared with was not given."""
         ours = {each: self.old[each] for each in self.olds(number) if each in self.old}
         failed = [(self.streams.old_name, each, one) for each, one in ours.items() if one.failure is not None]
         theirs = self.new.get(number)
@@ -180,7 +180,7 @@ class Search:
         return f"{shard_id(failed[0][1])} of {failed[0][0]!r} gave no records: {failed[0][2].told}" if failed else ""
 
     def olds(self, number: int) -> Collection[int]:
-        """Give the old shards whose records a new one may have."""
+        """Return the old shards whose records a new one may have."""
         return self.streams.old if self.explicit else self.streams.met_by(number)
 
     def _read_around(self, left: Collection[int], reach: int) -> None:
@@ -198,7 +198,7 @@ class Search:
             self._read_new(self.streams.new, reach)
 
     def _lacks_copies(self) -> bool:
-        """Say whether a record that is unread, or was read last, has no copy in what was read of the new side."""
+        """Return whether a record that is unread, or was read last, has no copy in what was read of the new side."""
         held = Counter(identity for each in self.new.values() for identity in each.identities)
         wanted = Counter(h for each in self.old.values() for h in each.identities[max(0, each.read - 1) :])
         return bool(wanted - held)
@@ -228,7 +228,7 @@ class Search:
         self.new |= dict(zip(due, self._given(self.copies.read, tasks), strict=True))
 
     def _since(self, windows: Sequence[Window]) -> int | None:
-        """Say from when on copies may have arrived of the records in some windows; None for the oldest record."""
+        """Return from when on copies may have arrived of the records in some windows; None for the oldest record."""
         if any(each.oldest_ms is None and not _is_whole(each) for each in windows):
             return None
         oldest = [each.oldest_ms for each in windows if each.oldest_ms is not None]

@@ -56,7 +56,7 @@ class HashKeyPart:
         return self.at[self.below - 1] + 1 if self.below else 0
 
     def first(self, end: int) -> int:
-        """Give the index of the first record at or above the cut, the highest place that fits; `end` without one."""
+        """Return the index of the first record at or above the cut, the highest place that fits; `end` without one."""
         return self.at[self.below] if self.below < len(self.at) else end
 
     @property
@@ -338,5 +338,5 @@ def _without_keys(
 
 
 def _not_yet(window: ShardWindow, held: Mapping[str, int]) -> bool:
-    """Say whether the record that was read last has no copy anywhere, and none behind it has one."""
+    """Return whether the record that was read last has no copy anywhere, and none behind it has one."""
     return bool(window.read) and not any(map(held.__getitem__, window.identities[window.read - 1 :]))

@@ -84,7 +84,7 @@ def _aggregates(search: Search, again: Mapping[int, int]) -> Iterator[str]:
 
 
 def nowhere(reason: str) -> Translation:
-    """Say that there is no place, and why."""
+    """Report that there is no place, and why."""
     return Translation(
         place=None,
         exactness=Exactness.UNKNOWN,
@@ -95,7 +95,7 @@ def nowhere(reason: str) -> Translation:
 
 
 def why_not(search: Search, number: int, cut: ShardCut | None) -> str:
-    """Say why a shard of the new stream has no place, and what to do."""
+    """Explain why a shard of the new stream has no place, and what to do."""
     streams, unread = search.streams, search.unread(number)
     if unread:
         return unread
@@ -128,7 +128,7 @@ def why_not(search: Search, number: int, cut: ShardCut | None) -> str:
 
 
 def _quiet(search: Search, number: int) -> str:
-    """Say why nothing is known of a shard without any record that could be a copy, and what to do."""
+    """Explain why nothing is known of a shard without any record that could be a copy, and what to do."""
     begun = search.since.get(number)
     where = f"{search.copies.called} {number} of {search.streams.new_name!r}"
     told = (
