@@ -68,7 +68,7 @@ class History:
     known: Flags
 
     def row(self, batch: int) -> int:
-        """Give the index of a batch.
+        """Return the index of a batch.
 
         Raises:
             KeyError: It is not retained.
@@ -79,7 +79,7 @@ class History:
         return found
 
     def moved(self, row: int, lanes: slice = slice(None)) -> tuple[Offsets, Flags]:
-        """Give how far one batch moved each partition, and where that is known."""
+        """Return how far one batch moved each partition, and where that is known."""
         known = self.known[row, lanes] & self.known[row + 1, lanes]
         return np.where(known, self.ends[row + 1, lanes] - self.ends[row, lanes], 0), known
 
@@ -194,7 +194,7 @@ def history_of(batches: Sequence[Batch], initial: Sequence[BatchSource] = ()) ->
 
 
 def facts(history: History, lanes: slice = slice(None)) -> tuple[BatchFact, ...]:
-    """Give one fact per retained batch, ascending, counted over these lanes."""
+    """Return one fact per retained batch, ascending, counted over these lanes."""
     made = []
     for row, batch in enumerate(history.batches):
         before = history.batches[row - 1] if row else None
@@ -212,7 +212,7 @@ def facts(history: History, lanes: slice = slice(None)) -> tuple[BatchFact, ...]
 
 
 def moments(history: History) -> tuple[BatchMoment, ...]:
-    """Give the steps of the retained history: before it, then each batch planned and, if it was, committed."""
+    """Return the steps of the retained history: before it, then each batch planned and, if it was, committed."""
     made = [BatchMoment(row=None)] if history.known[0].any() else []
     for row, batch in enumerate(history.batches):
         made.append(BatchMoment(row=row, phase=Phase.PLANNED))
@@ -222,7 +222,7 @@ def moments(history: History) -> tuple[BatchMoment, ...]:
 
 
 def standing(history: History, moment: BatchMoment, lanes: slice = slice(None)) -> BatchStanding:
-    """Give what the checkpoint holds at a moment, and what a failure right then would read again.
+    """Return what the checkpoint holds at a moment, and what a failure right then would read again.
 
     A batch that is planned and not committed runs again from where it began. After its commit nothing is read again.
     """

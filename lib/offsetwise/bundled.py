@@ -17,7 +17,7 @@ class Bundled(StrEnum):
     KINESIS = "sample_kinesis"
 
     def file(self, name: str) -> Path:
-        """Give one of its files."""
+        """Return one of its files."""
         return Path(str(package_files("offsetwise") / self.value / name))
 
 
@@ -27,7 +27,7 @@ def damaged(problem: str) -> FileError:
 
 
 def beside(name: str) -> Path:
-    """Give a file or folder that stands beside `lib/` in a checkout, and inside of the package in a wheel."""
+    """Return a file or folder that stands beside `lib/` in a checkout, and inside of the package in a wheel."""
     package = Path(str(package_files("offsetwise")))
     installed = package / "beside"
     return (installed if installed.is_dir() else package.parents[1]) / name

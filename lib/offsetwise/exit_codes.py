@@ -21,7 +21,7 @@ EXIT_CODES: Final[Mapping[int, str]] = MappingProxyType(
 
 
 def exit_code(error: OffsetwiseError) -> int:
-    """Give the exit code of an error.
+    """Return the exit code of an error.
 
     >>> exit_code(NotApprovedError("Nobody signed.", fix="Sign it."))
     4

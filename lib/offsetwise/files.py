@@ -274,12 +274,12 @@ def _check_requirements(requirements: object, *, subject: str) -> None:
 
 
 def schema(kind: str) -> dict[str, Any]:
-    """Give the JSON Schema of one kind of file."""
+    """Return the JSON Schema of one kind of file."""
     return schema_of(_adapter(kind, _known()), kind)
 
 
 def schema_of(adapter: TypeAdapter[Any], kind: str) -> dict[str, Any]:
-    """Give the JSON Schema of what an adapter writes, with the header of a kind."""
+    """Return the JSON Schema of what an adapter writes, with the header of a kind."""
     made = adapter.json_schema(mode="serialization")
     header = {
         "format": {"const": f"offsetwise/{kind}"},
@@ -322,7 +322,7 @@ def _flat_comparison(checkpoint: type) -> type:
 
 
 def _flattened(value: Stored) -> Any:
-    """Give a value as its file carries it: a checkpoint is flat there."""
+    """Return a value as its file carries it: a checkpoint is flat there."""
     if isinstance(value, Checkpoint):
         return flatten(value)
     if isinstance(value, Comparison):
@@ -332,7 +332,7 @@ def _flattened(value: Stored) -> Any:
 
 
 def _whole(read: Any, kind: str) -> Any:
-    """Give the value of what was read from a file."""
+    """Return the value of what was read from a file."""
     if kind == "comparison":
         checkpoint = None if read.checkpoint is None else whole(read.checkpoint)
         return Comparison(**_shallow(read) | {"checkpoint": checkpoint})
@@ -344,7 +344,7 @@ def _shallow(value: Any) -> dict[str, Any]:
 
 
 def strict_reader(adapter: TypeAdapter[Any]) -> SchemaValidator:
-    """Give what reads values that may be anybody's: no value is taken for one of another type."""
+    """Return what reads values that may be anybody's: no value is taken for one of another type."""
     return SchemaValidator(_strictly(adapter.core_schema))
 
 

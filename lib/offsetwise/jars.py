@@ -23,19 +23,19 @@ LOCK: Final = Path(__file__).with_name("jars.lock")
 
 
 def cache_folder() -> Path:
-    """Give the folder where jars are kept: below XDG_CACHE_HOME, or `~/.cache`."""
+    """Return the folder where jars are kept: below XDG_CACHE_HOME, or `~/.cache`."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "offsetwise" / "jars"
 
 
 def locked() -> dict[str, dict[str, str]]:
-    """Give the lock: by name of a set, the SHA-256 of each of its jars, by `organisation:name:version`."""
+    """Return the lock: by name of a set, the SHA-256 of each of its jars, by `organisation:name:version`."""
     sets: dict[str, dict[str, str]] = json.loads(LOCK.read_text(encoding="utf-8"))
     return sets
 
 
 def locked_jars(name: str, *, java: Callable[[], str]) -> Path:
-    """Give the folder with exactly the jars of a set of the lock, fetching them first if this is the first time.
+    """Return the folder with exactly the jars of a set of the lock, fetching them first if this is the first time.
 
     They are fetched by the Ivy that comes with pyspark, so no Maven is needed. The folder appears by a rename once
     every jar was compared with the lock. It is compared again at each use: what was changed in the cache never runs.
@@ -87,7 +87,7 @@ def resolve(name: str, work: Path, coordinates: Iterable[str], java: str, *, pat
 
 
 def sha256_of(path: Path) -> str:
-    """Give the SHA-256 of a file, hex."""
+    """Return the SHA-256 of a file, hex."""
     with path.open("rb") as file:
         return file_digest(file, "sha256").hexdigest()
 

@@ -8,7 +8,7 @@ from importlib import import_module
 
 
 def exported(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
-    """Give the `__getattr__` of a package.
+    """Return the `__getattr__` of a package.
 
     Args:
         package: Its name.

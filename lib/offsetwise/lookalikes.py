@@ -54,7 +54,7 @@ _USUAL: Final = re.compile("[ -~\u00a1-\u00ac\u00ae-\u024f\u2010-\u2027\u2030-\u
 
 
 def invisible(text: str) -> tuple[str, ...]:
-    r"""Give the characters of a text that nobody sees, each once, in their order.
+    r"""Return the characters of a text that nobody sees, each once, in their order.
 
     >>> invisible("a\u034fd\u3164a\u034f") == ("\u034f", "\u3164"), invisible("José ✓")
     (True, ())
@@ -63,7 +63,7 @@ def invisible(text: str) -> tuple[str, ...]:
 
 
 def without_invisible(text: str, instead: str = "") -> str:
-    r"""Give a text without the characters that nobody sees, with something instead of each.
+    r"""Return a text without the characters that nobody sees, with something instead of each.
 
     >>> without_invisible("a\u034fd\u3164a"), without_invisible("ada\u2800smith", " ")
     ('ada', 'ada smith')
@@ -82,7 +82,7 @@ def code_points(characters: Iterable[str]) -> str:
 
 
 def skeleton(text: str) -> str:
-    """Give what a text looks like: two texts with one skeleton may be taken for each other (UTS #39, section 4).
+    """Return what a text looks like: two texts with one skeleton may be taken for each other (UTS #39, section 4).
 
     It is to compare by, not to show.
 
@@ -94,7 +94,7 @@ def skeleton(text: str) -> str:
 
 
 def folded(text: str) -> str:
-    """Give a text without case and width.
+    """Return a text without case and width.
 
     >>> folded("ＳTRASSE") == folded("straße")
     True
@@ -103,7 +103,7 @@ def folded(text: str) -> str:
 
 
 def likeness(text: str) -> str:
-    """Give what a text looks like without case and blanks: for a database, which compares for equality only.
+    """Return what a text looks like without case and blanks: for a database, which compares for equality only.
 
     >>> likeness("ADA Smith") == likeness("аda  smith"), likeness("ada") == likeness("ida")
     (True, False)
@@ -112,7 +112,7 @@ def likeness(text: str) -> str:
 
 
 def mixed_scripts(text: str) -> tuple[str, ...]:
-    """Give the scripts whose letters meet in a text, sorted; none where one script, or one language, has them all.
+    """Return the scripts whose letters meet in a text, sorted; none where one script, or one language, has them all.
 
     What belongs to every script (the digits 0 to 9, punctuation, most marks) is not looked at.
 
@@ -128,7 +128,7 @@ def mixed_scripts(text: str) -> tuple[str, ...]:
 
 
 def marks_without_base(text: str) -> tuple[str, ...]:
-    r"""Give the combining marks that stand at the beginning or after a blank, where they have nothing to stand on.
+    r"""Return the combining marks that stand at the beginning or after a blank, where they have nothing to stand on.
 
     >>> marks_without_base("\u0301a e\u0301") == ("\u0301",), marks_without_base("e\u0301")
     (True, ())
@@ -137,7 +137,7 @@ def marks_without_base(text: str) -> tuple[str, ...]:
 
 
 def marked(text: str) -> str:
-    r"""Give a text in which nothing hides, for a person to read; what is added stands in brackets.
+    r"""Return a text in which nothing hides, for a person to read; what is added stands in brackets.
 
     The code point stands in the place of what nobody sees, of controls, of marks that stand on nothing and of blanks
     that are not the usual one; the script stands behind letters of another one than most of their word. Mark a text
@@ -153,7 +153,7 @@ def marked(text: str) -> str:
 
 
 def bracketed(characters: str) -> str:
-    """Give code points in the place of characters.
+    """Return code points in the place of characters.
 
     >>> bracketed("⟨⟩")
     '⟨U+27E8⟩⟨U+27E9⟩'
@@ -191,7 +191,7 @@ def _patterns() -> Mapping[str, regex.Pattern[str]]:
 
 @lru_cache(maxsize=4096)
 def _scripts(character: str) -> frozenset[str]:
-    """Give the scripts that a character is written in; none for one that belongs to all."""
+    """Return the scripts that a character is written in; none for one that belongs to all."""
     if character.isascii():
         return frozenset({"Latin"}) if character.isalpha() else frozenset()
     return frozenset(name for name, pattern in _patterns().items() if pattern.match(character))

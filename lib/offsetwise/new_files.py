@@ -94,7 +94,7 @@ def write_over(path: Path, text: str) -> None:
 
 
 def _beside(path: Path) -> Path:
-    """Give a name in the same folder that nobody else uses."""
+    """Return a name in the same folder that nobody else uses."""
     return path.with_name(f".offsetwise-{os.getpid()}-{secrets.token_hex(4)}.tmp")
 
 

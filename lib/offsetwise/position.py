@@ -19,10 +19,10 @@ class Position(Protocol):
     def __ge__(self, other: Any, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __sub__(self, other: Any, /) -> int | None:
-        """Give how many records lie from another position to this one; None where positions do not tell."""
+        """Return how many records lie from another position to this one; None where positions do not tell."""
 
     def __rsub__(self, other: Any, /) -> int | None:
-        """Give how many records lie from this position to another one."""
+        """Return how many records lie from this position to another one."""
 
 
 class OpaquePosition:
@@ -44,28 +44,28 @@ class OpaquePosition:
         return False
 
     def __format__(self, how: str) -> str:
-        """Give the text, however numbers are to be written."""
+        """Return the text, however numbers are to be written."""
         return str(self)
 
     def __sub__(self, other: Any, /) -> int | None:
-        """Say that the distance to another position is not known."""
+        """Report that the distance to another position is not known."""
         return None
 
     __rsub__ = __sub__
 
 
 def needs_log(position: Position) -> bool:
-    """Tell whether a position is one to read from, so that its partition must be there."""
+    """Return whether a position is one to read from, so that its partition must be there."""
     return not (isinstance(position, OpaquePosition) and position.is_end)
 
 
 def of_one_stream(*positions: Position | None) -> bool:
-    """Say whether positions are of one stream, so that they can be compared; those that are unknown do not count."""
+    """Return whether positions are of one stream, so that they can be compared; those that are unknown do not count."""
     return len({type(each) for each in positions if each is not None}) <= 1
 
 
 def offset_of(position: Position) -> int:
-    """Give the offset that a position of Kafka is.
+    """Return the offset that a position of Kafka is.
 
     Raises:
         PlanError: It is one of another stream.
@@ -80,7 +80,7 @@ def offset_of(position: Position) -> int:
 
 
 def offset_or_none(position: Position | None) -> int | None:
-    """Give the offset that a position of Kafka is; None for what is unknown, or of another stream."""
+    """Return the offset that a position of Kafka is; None for what is unknown, or of another stream."""
     return position if isinstance(position, int) else None
 
 
@@ -108,7 +108,7 @@ class OfPartition:
 
 
 def in_partitions(at: TopicPartition, position: Position) -> tuple[tuple[TopicPartition, Position], ...]:
-    """Give the partitions that a position is in, each with the place there; most are in the one they are said of."""
+    """Return the partitions that a position is in, each with the place there; most are in the one they are said of."""
     parts = position.of if isinstance(position, OpaquePosition) else ()
     return tuple((TopicPartition(at.topic, number), part) for number, part in parts) or ((at, position),)
 

@@ -20,7 +20,7 @@ class Opening:
 
 
 def opening(path: Path, *, shared_folder: bool) -> Opening | None:
-    """Say what lets other users at a file; None where nothing does. Links are followed, as whoever opens it does.
+    """Return what lets other users at a file; None where nothing does. Links are followed, as whoever opens it does.
 
     The file and its folder belong to this user or to root; nobody else may do anything with the file, and nobody else
     may write in the folder.

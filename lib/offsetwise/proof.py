@@ -56,7 +56,7 @@ class Proof:
     salt: str = ""
 
     def of(self, positions: Iterable[Query]) -> Proof:
-        """Give what was said about the positions of one job: what proving it alone would have given.
+        """Return what was said about the positions of one job: what proving it alone would have given.
 
         Raises:
             ClusterError: The records at one of them could not be read.
@@ -145,7 +145,7 @@ def _as_offsets(found: Mapping[TopicPartition, AnyPosition | None]) -> dict[Topi
 
 
 def _offsets(position: Query) -> tuple[int | None, int | None]:
-    """Give where a position stands and where its pending batch ends, as offsets of Kafka."""
+    """Return where a position stands and where its pending batch ends, as offsets of Kafka."""
     return offset_or_none(position.offset), offset_or_none(position.planned)
 
 
@@ -228,7 +228,7 @@ def standings_read(scene: Scene, positions: Iterable[Query], read: Proof) -> Ite
 
 
 def _stands_alike(position: Query, partition: TopicPartition, read: Proof) -> bool:
-    """Say whether the numbers of a position, and its topic's name, mean the same place on both clusters."""
+    """Return whether the numbers of a position, and its topic's name, mean the same place on both clusters."""
     return position.new_topic == position.topic and all(
         (found := read.found.get((partition, number))) is not None and _place(found, number) == number
         for number in _offsets(position)
@@ -315,7 +315,7 @@ def _in_empty_log(scene: Scene, position: Query, offset: int, answer: Answer) ->
 
 
 def _replaced(scene: Scene, position: Query, offset: int, answer: Answer) -> str:
-    """Say why the old log is not the one that the job read up to an offset; nothing where no time shows that."""
+    """Explain why the old log is not the one that the job read up to an offset; nothing where no time shows that."""
     of_start = offset == position.offset
     saved_ms, skew_s = (
         position.saved_ms if of_start else position.planned_batch_ms,

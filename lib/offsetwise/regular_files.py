@@ -52,7 +52,7 @@ def below(root: str, relative: str) -> str:
 
 
 def stays_below(relative: str) -> bool:
-    """Say whether a path leads to something below whatever root it is joined to.
+    """Return whether a path leads to something below whatever root it is joined to.
 
     >>> stays_below("offsets/7"), stays_below("../7"), stays_below("/7")
     (True, False, False)
@@ -61,7 +61,7 @@ def stays_below(relative: str) -> bool:
 
 
 def read_named(path: str | Path, limit_bytes: int) -> bytes:
-    """Give the bytes of a file that a person named: one more than the limit, if there are more.
+    """Return the bytes of a file that a person named: one more than the limit, if there are more.
 
     Raises:
         OSError: It cannot be read, or is no regular file.
@@ -79,13 +79,13 @@ def open_named(path: str | Path) -> int:
 
 
 def named_place(path: str) -> str:
-    """Give the path of a file that a person named, the links of its folder resolved: from here on none is followed."""
+    """Return the path of a file that a person named, the links of its folder resolved: none is followed from here."""
     folder, name = os.path.split(os.path.abspath(path))
     return below(os.path.realpath(folder), name)
 
 
 def read(fd: int, limit_bytes: int) -> bytes:
-    """Give what an open file holds, one byte more than the limit if there is more, and close it."""
+    """Return what an open file holds, one byte more than the limit if there is more, and close it."""
     try:
         size = os.fstat(fd).st_size
         data = os.read(fd, min(size, limit_bytes) + 1)
@@ -165,7 +165,7 @@ class Folders:
 
     @contextmanager
     def listed(self, path: str) -> Iterator[list[os.DirEntry[str]]]:
-        """Give what a folder holds, sorted by name. Inside the block each can be asked about itself.
+        """Yield what a folder holds, sorted by name. Inside the block each can be asked about itself.
 
         Raises:
             OSError: It cannot be listed, or a part of the path is a link.
@@ -179,7 +179,7 @@ class Folders:
             os.close(fd)
 
     def names(self, path: str) -> list[str]:
-        """Give the names in a folder, sorted.
+        """Return the names in a folder, sorted.
 
         Raises:
             OSError: It cannot be listed, or a part of the path is a link.
@@ -188,7 +188,7 @@ class Folders:
             return [entry.name for entry in found]
 
     def look(self, path: str) -> os.stat_result | None:
-        """Say what has a name; a link is a link, and None is nothing.
+        """Return what has a name; a link is a link, and None is nothing.
 
         Raises:
             OSError: A part of the path above it is a link or no folder.
@@ -240,7 +240,7 @@ def _is_link(name: str, above: int) -> bool:
 
 
 def regular(fd: int, path: str) -> int:
-    """Give an open file back if it is a regular one, else close it.
+    """Return an open file back if it is a regular one, else close it.
 
     Raises:
         OSError: It is something else.

@@ -173,7 +173,7 @@ def _updated(path: Path, before: bytes, said: Migration, found: Survey, confirm:
 
 
 def _keeps(before: Migration, after: Migration) -> bool:
-    """Tell whether everything that a file said is said still, and its lists have only grown at their ends."""
+    """Return whether everything that a file said is said still, and its lists have only grown at their ends."""
     grown = {"checkpoints", "checkpoint_roots", "groups", "topics"}
     return (
         before.model_dump(exclude=grown) == after.model_dump(exclude=grown)

@@ -58,5 +58,5 @@ def settings_of(plan: Plan, migration: Named | None, place: str | Path | None) -
 
 
 def tools_for(migration: Migration, progress: Progress) -> Tools:
-    """Give what reads and writes the world of a migration."""
+    """Return what reads and writes the world of a migration."""
     return Tools(readers=LiveReaders(migration=migration, progress=progress), writers=TargetWriters(migration))

@@ -63,7 +63,7 @@ class Migration:
         return self.settings.name
 
     def checkpoint(self, name: str) -> Job:
-        """Give the job of a checkpoint, by its name in the migration file.
+        """Return the job of a checkpoint, by its name in the migration file.
 
         Raises:
             ConfigError: The file names no such checkpoint.
@@ -86,11 +86,11 @@ class Migration:
         return Migration(self.settings.with_positions(named)).checkpoint(named.name)
 
     def group(self, name: str) -> Job:
-        """Give the job of a consumer group of the old cluster."""
+        """Return the job of a consumer group of the old cluster."""
         return Job(self, Subject(kind=SubjectKind.GROUP, name=name))
 
     def job(self, *, checkpoint: str | None = None, group: str | None = None) -> Job:
-        """Give the one of both that is named.
+        """Return the one of both that is named.
 
         Raises:
             ConfigError: Both are named, or neither; or the file names no such checkpoint.

@@ -45,7 +45,7 @@ class Plan:
 
     @classmethod
     def of(cls, document: model.Plan, *, migration: Migration | None = None) -> Self:
-        """Give a plan that has just been drafted."""
+        """Return a plan that has just been drafted."""
         return cls(document=document, content=files.dump(document).encode(), migration=migration)
 
     @classmethod
@@ -138,7 +138,7 @@ class Plan:
         )
 
     def drift(self, *, progress: Progress = unheard) -> tuple[Drift, ...]:
-        """Say what has changed since the plan was drafted; empty where nothing has. Growth of logs is no change.
+        """Report what has changed since the plan was drafted; empty where nothing has. Growth of logs is no change.
 
         Raises:
             PlanError: The plan is one of another migration.
@@ -148,11 +148,11 @@ class Plan:
         return workflow.drift(self.document, settings, progress=progress)
 
     def starting_offsets(self) -> str:
-        """Give the positions as where a new job starts: Spark's `startingOffsets`, or Flink's words."""
+        """Return the positions as where a new job starts: Spark's `startingOffsets`, or Flink's words."""
         return exports.starting_offsets(self.document)
 
     def consumer_groups_csv(self) -> str:
-        """Give the positions as Kafka's `kafka-consumer-groups --from-file` reads them."""
+        """Return the positions as Kafka's `kafka-consumer-groups --from-file` reads them."""
         return exports.consumer_groups_csv(self.document)
 
     @overload
@@ -187,7 +187,7 @@ class Plan:
         execute: bool = False,
         progress: Progress = unheard,
     ) -> run.DryRun | Receipt:
-        """Say what the plan would write; with `execute`, write it. The same call again goes on where it ended.
+        """Return what the plan would write; with `execute`, write it. The same call again goes on where it ended.
 
         Args:
             output: Where a copy or a file is written, below one of the migration's write roots.

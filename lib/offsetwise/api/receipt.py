@@ -85,7 +85,7 @@ class Receipt:
         execute: bool = False,
         progress: Progress = unheard,
     ) -> back.Standings | tuple[model.ReceiptStep, ...]:
-        """Say what stands where the plan was applied; with `execute`, put back what stood there before.
+        """Return what stands where the plan was applied; with `execute`, put back what stood there before.
 
         Args:
             approvals: The files of approvals besides those in the receipt.

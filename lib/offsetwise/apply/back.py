@@ -71,7 +71,7 @@ class _Evidence:
 
 
 def preview(order: BackOrder, tools: Tools) -> Standings:
-    """Say what is at every target that a rollback would take back. Writes nothing, and needs no approval.
+    """Return what is at every target that a rollback would take back. Writes nothing, and needs no approval.
 
     Raises:
         FileError: Neither a receipt nor a journal, or it does not agree with the plan.
@@ -145,7 +145,7 @@ def _evidence(order: BackOrder) -> _Evidence:
 
 
 def _approvers(order: BackOrder, found: _Evidence, tools: Tools) -> tuple[str, ...]:
-    """Give who approved the plan: when it was applied, or meanwhile."""
+    """Return who approved the plan: when it was applied, or meanwhile."""
     carried = (
         ApprovalFile(name=f"{order.path}, approval {number}", content=text.encode(errors="replace"))
         for number, text in enumerate(found.envelopes, start=1)
@@ -164,7 +164,7 @@ def _approvers(order: BackOrder, found: _Evidence, tools: Tools) -> tuple[str, .
 
 
 def _begun(order: BackOrder, text: str, now: datetime) -> datetime:
-    """Give when the application began, which is in the past."""
+    """Return when the application began, which is in the past."""
     skew = CLOCK_SKEW_S if order.policy.clock_skew_s is None else order.policy.clock_skew_s
     try:
         begun = datetime.fromisoformat(text)
@@ -202,7 +202,7 @@ def _check_same(order: BackOrder, found: _Evidence, tools: Tools) -> None:
 
 
 def _by_journal(steps: Sequence[ReceiptStep], journal: Journal, path: str) -> tuple[ReceiptStep, ...]:
-    """Give the steps as this user's own journal has them, where it has them: they must be those of the receipt."""
+    """Return the steps as this user's own journal has them, where it has them: they must be those of the receipt."""
     for number, step in enumerate(steps):
         record = journal.record(number)
         known = record.done or record.intended

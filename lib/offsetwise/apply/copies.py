@@ -15,7 +15,7 @@ from offsetwise.regular_files import below
 
 
 def preview_copy(plan: Plan, target: Target, place: str, made: Edits) -> Preview:
-    """Say what making a copy would do."""
+    """Return what making a copy would do."""
     return Preview(
         target=target,
         place=place,
@@ -25,7 +25,7 @@ def preview_copy(plan: Plan, target: Target, place: str, made: Edits) -> Preview
 
 
 def step_of_copy(plan: Plan, target: Target, place: str, made: Edits) -> ReceiptStep:
-    """Give the step of a copy as it will be when it is done."""
+    """Return the step of a copy as it will be when it is done."""
     return ReceiptStep(
         target=target,
         place=place,

@@ -40,12 +40,12 @@ class CopyWriter(Writer):
     """How the paths of files begin that their engine never edits in place."""
     guard: Guard
     ran: Callable[[ReceiptStep, Names], str | None] = _nothing_shows
-    """Says that a job has run on the copy since, by the names in it; None where they show none."""
+    """Returns that a job has run on the copy since, by the names in it; None where they show none."""
     folders: frozenset[str] = frozenset()
     """Names in the folder that the engine gives, whatever the original still has."""
 
     def prepare(self, plan: Plan, target: Target, context: Context) -> Preview:
-        """Say what would change in the copy. Nothing is written.
+        """Return what would change in the copy. Nothing is written.
 
         Raises:
             OffsetwiseError: The copy could not be made as things stand; the message says why.
@@ -90,7 +90,7 @@ class CopyWriter(Writer):
         return unpublish(step, context, refuse=lambda: self._wrong(plan, step, context))
 
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:
-        """Say whether the copy stands there as this plan wrote it."""
+        """Return whether the copy stands there as this plan wrote it."""
         place = place_to_write(step.place, context.write_roots)
         if place.scheme != "file":
             return object_store.look(step, context, self._other(plan, step, context))
@@ -108,7 +108,7 @@ class CopyWriter(Writer):
         )
 
     def _foreign(self, plan: Plan, step: ReceiptStep, context: Context, names: Iterable[str]) -> str | None:
-        """Say why what is there, though its listed files are unchanged, is not this plan's own copy."""
+        """Explain why what is there, though its listed files are unchanged, is not this plan's own copy."""
         own = {one.path.partition("/")[0] for one in step.files}.union(self.folders, _names(plan, context))
         try:
             return beside(names, own) or self.foreign(plan, step, context)
@@ -117,7 +117,7 @@ class CopyWriter(Writer):
 
 
 def _names(plan: Plan, context: Context) -> Iterable[str]:
-    """Give the names in the original; none where it cannot be read any more."""
+    """Return the names in the original; none where it cannot be read any more."""
     try:
         return [one.name for one in open_tree(requirement(plan).uri, roots=context.read_roots).entries()]
     except OffsetwiseError:
@@ -125,7 +125,7 @@ def _names(plan: Plan, context: Context) -> Iterable[str]:
 
 
 def _places(plan: Plan, context: Context) -> tuple[Location, Location]:
-    """Give where the copy goes and where the checkpoint is, both on one file system."""
+    """Return where the copy goes and where the checkpoint is, both on one file system."""
     uri = requirement(plan).uri
     place = place_to_write(context.output, context.write_roots, apart_from=uri)
     source = open_tree(uri, roots=context.read_roots).location

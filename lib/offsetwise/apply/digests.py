@@ -15,12 +15,12 @@ from offsetwise.storage.folders import MAX_READ_BYTES
 
 
 def sha256(data: bytes) -> str:
-    """Give the digest of bytes, hex."""
+    """Return the digest of bytes, hex."""
     return hashlib.sha256(data).hexdigest()
 
 
 def bytes_of(path: str) -> bytes | None:
-    """Give all that a file holds.
+    """Return all that a file holds.
 
     Raises:
         OutputError: It is no regular file, or a part of its path is a link.
@@ -30,7 +30,7 @@ def bytes_of(path: str) -> bytes | None:
 
 
 def sha256_of_file(path: str, folders: Folders | None = None) -> str | None:
-    """Give the digest of a file of any size, hex.
+    """Return the digest of a file of any size, hex.
 
     Raises:
         OutputError: It is no regular file, or a part of its path is a link.
@@ -43,7 +43,7 @@ def sha256_of_file(path: str, folders: Folders | None = None) -> str | None:
 
 
 def names_in(path: str) -> list[str]:
-    """Give the names in a folder, sorted; none where there is no folder.
+    """Return the names in a folder, sorted; none where there is no folder.
 
     Raises:
         OutputError: A part of its path is a link.

@@ -107,7 +107,7 @@ class Disk:
         return found
 
     def _permit(self, fd: int, like: os.stat_result, path: str) -> None:
-        """Give an open file or folder the permissions of another: nobody may do more with it than with that one."""
+        """Set on an open file or folder the permissions of another: nobody may do more with it than with that one."""
         self.call("chmod", path, partial(_permit, fd, like))
 
     def write_new(self, path: str, data: bytes, *, like: str | None = None, sync: bool = True) -> None:
@@ -158,7 +158,7 @@ class Disk:
         return self._do("open", path, lambda name, at: regular(os.open(name, _APPEND, 0o600, dir_fd=at), path))
 
     def link(self, source: str, path: str) -> bool:
-        """Give a file a second name; False where the file system cannot.
+        """Return a file a second name; False where the file system cannot.
 
         Raises:
             FileExistsError: The name is taken.
@@ -305,7 +305,7 @@ def _permit(fd: int, like: os.stat_result) -> None:
 
 
 def _resemble(fd: int, original: int) -> None:
-    """Give a copy the permissions, the times and the attributes (access lists among them) of its original."""
+    """Copy to a copy the permissions, the times and the attributes (access lists among them) of its original."""
     found = os.fstat(original)
     with suppress(AttributeError):  # macOS has no such calls
         for name in os.listxattr(original):

@@ -59,7 +59,7 @@ class Edits:
         return f"with {numbers:,} number(s) changed in {files:,} file(s){more}{marked}"
 
     def written(self, *, kept_in: str | None = None) -> tuple[WrittenFile, ...]:
-        """Give the files as a receipt names them: edited, and dropped.
+        """Return the files as a receipt names them: edited, and dropped.
 
         Args:
             kept_in: The folder that originals are kept in; None where they are not touched.
@@ -80,7 +80,7 @@ class Edits:
         return (*edited, *dropped)
 
     def changes(self) -> tuple[FileChange, ...]:
-        """Give the changes as a dry run shows them; checksums go with their files."""
+        """Return the changes as a dry run shows them; checksums go with their files."""
         edited = (
             FileChange(path=one.path, what="made" if one.before is None else "edited", numbers=one.numbers)
             for one in self.edits
@@ -94,4 +94,4 @@ class Edits:
 Decide = Callable[[Plan, Context], Edits]
 """Decides what a plan changes in its checkpoint, and proves that a reader finds that afterwards."""
 Foreign = Callable[[Plan, ReceiptStep, Context], str | None]
-"""Says why a folder is not one that a plan wrote; None where it is."""
+"""Returns why a folder is not one that a plan wrote; None where it is."""

@@ -9,7 +9,7 @@ from offsetwise.storage.folders import FolderReader
 
 
 def requirement(plan: Plan) -> CheckpointRequirement:
-    """Give the checkpoint that a plan was drafted from.
+    """Return the checkpoint that a plan was drafted from.
 
     Raises:
         ApplyError: It was drafted from a group.
@@ -43,7 +43,7 @@ def require_unmoved(checkpoint: Checkpoint, required: CheckpointRequirement, fol
 
 
 def unfit(expected: str) -> ApplyError:
-    """Say that a plan and its checkpoint do not fit together."""
+    """Report that a plan and its checkpoint do not fit together."""
     return ApplyError(
         f"The plan does not fit its checkpoint: expected {expected}. Nothing was written.",
         fix="Compare again, and draft the plan from what is there now.",

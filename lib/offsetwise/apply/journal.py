@@ -185,15 +185,15 @@ class Journal:
         return tuple(sorted(self._records))
 
     def record(self, step: int) -> StepRecord:
-        """Give what is known about a step."""
+        """Return what is known about a step."""
         return self._records.get(step, StepRecord())
 
     def begin(self, step: int, intended: ReceiptStep, **notes: str) -> None:
-        """Say that a step begins, and what it will write. Notes of an earlier attempt are forgotten."""
+        """Record that a step begins, and what it will write. Notes of an earlier attempt are forgotten."""
         self._add({"event": "begun", "step": step, "result": _dumped(intended), "notes": notes})
 
     def begin_together(self, intended: Mapping[int, ReceiptStep]) -> None:
-        """Say that steps begin; nothing of any of them may be done before this returns."""
+        """Record that steps begin; nothing of any of them may be done before this returns."""
         self._add(
             *(
                 {"event": "begun", "step": step, "result": _dumped(intended[step]), "notes": {}}
@@ -206,19 +206,19 @@ class Journal:
         self._add({"event": "noted", "step": step, "notes": notes})
 
     def done(self, step: int, result: ReceiptStep) -> None:
-        """Say that a step is done."""
+        """Record that a step is done."""
         self._add({"event": "done", "step": step, "result": _dumped(result)})
 
     def done_together(self, results: Mapping[int, ReceiptStep]) -> None:
-        """Say that steps are done."""
+        """Record that steps are done."""
         self._add(*({"event": "done", "step": step, "result": _dumped(results[step])} for step in sorted(results)))
 
     def undoing(self, step: int, **notes: str) -> None:
-        """Say that a step is being undone."""
+        """Record that a step is being undone."""
         self._add({"event": "undoing", "step": step, "notes": notes})
 
     def undone(self, step: int, result: ReceiptStep) -> None:
-        """Say that a step is undone."""
+        """Record that a step is undone."""
         self._add({"event": "undone", "step": step, "result": _dumped(result)})
 
     def _add(self, *events: dict[str, Any]) -> None:

@@ -44,9 +44,9 @@ class Other:
     """What tells that a copy, whose listed files are as they were written, is not the plan's own any more."""
 
     ran: Callable[[written.Names], str | None]
-    """Says that a job has run on it since."""
+    """Returns that a job has run on it since."""
     foreign: Callable[[Iterable[str]], str | None]
-    """Says why names at the top of it, or what is below them, are not the plan's own."""
+    """Returns why names at the top of it, or what is below them, are not the plan's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class _Bucket:
         return self.tree.location.path
 
     def names(self) -> dict[str, tuple[int, str, str]]:
-        """Give size, version and time of every object, as the store lists them now."""
+        """Return size, version and time of every object, as the store lists them now."""
         base = self.tree.base.rstrip("/") + "/"
 
         def listed() -> dict[str, Any]:
@@ -83,7 +83,7 @@ class _Bucket:
         }
 
     def read(self, path: str) -> bytes | None:
-        """Give an object's bytes; None where there is none."""
+        """Return an object's bytes; None where there is none."""
 
         def asked() -> bytes | None:
             try:
@@ -139,7 +139,7 @@ class _Bucket:
 
 
 def prepare(plan: Plan, target: Target, context: Context, decide: Decide) -> Preview:
-    """Say which numbers would change in the copy. Nothing is written.
+    """Return which numbers would change in the copy. Nothing is written.
 
     Raises:
         OffsetwiseError: The copy could not be made as things stand; the message says why.
@@ -219,7 +219,7 @@ def undo(step: ReceiptStep, context: Context, other: Other, *, guard: written.Gu
 
 
 def look(step: ReceiptStep, context: Context, other: Other) -> SeenPlace:
-    """Say whether the copy stands there as it was written; without its marker it counts as absent."""
+    """Return whether the copy stands there as it was written; without its marker it counts as absent."""
     output = _output(step.place, context)
     names = output.names()
     if COPY_MARKER not in names:
@@ -293,7 +293,7 @@ def _guard(token: str) -> bytes:
 
 
 def _is_refusal(name: str, error: Exception) -> bool:
-    """Tell whether a store may refuse such a request whoever asks; an error of the network looks the same."""
+    """Return whether a store may refuse such a request whoever asks; an error of the network looks the same."""
     refused = isinstance(error, NotImplementedError | OSError | TypeError) and not isinstance(error, PermissionError)
     return refused and name in ("put-if-absent", "copy")
 

@@ -11,7 +11,7 @@ from offsetwise.storage.location import WRITING, Location, locate
 def place_to_write(
     uri: str | None, roots: Sequence[str], *, apart_from: str | None = None, itself: bool = False
 ) -> Location:
-    """Give the location of a place that may be written.
+    """Return the location of a place that may be written.
 
     Args:
         uri: The place as a person gave it; links in it are resolved.
@@ -47,7 +47,7 @@ def place_to_write(
 
 
 def local_place(uri: str | None, roots: Sequence[str], *, what: str, fix: str) -> str:
-    """Give the path of a local place that may be written.
+    """Return the path of a local place that may be written.
 
     Args:
         uri: The place as a person gave it.

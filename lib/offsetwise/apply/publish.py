@@ -28,7 +28,7 @@ Tree = dict[str, os.stat_result]
 
 
 def journal_of(context: Context) -> Journal:
-    """Give the journal that writing needs.
+    """Return the journal that writing needs.
 
     Raises:
         ApplyError: The context is one of a dry run.
@@ -89,7 +89,7 @@ def require_free(place: str) -> None:
 
 
 def taken(place: str) -> OutputError:
-    """Say that a place is not free."""
+    """Report that a place is not free."""
     return OutputError(
         f"{place}: expected an empty folder or none, found something there. Nothing was written to it.",
         fix="Choose another output, or remove what is there if nobody needs it.",
@@ -225,7 +225,7 @@ def unpublish(step: ReceiptStep, context: Context, *, refuse: Callable[[], str |
 
 
 def absent(step: ReceiptStep) -> SeenPlace:
-    """Say that nothing stands at a step's place."""
+    """Report that nothing stands at a step's place."""
     return SeenPlace(standing=StepStanding.ABSENT, told=f"There is nothing at {step.place}.")
 
 

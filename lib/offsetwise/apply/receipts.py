@@ -89,7 +89,7 @@ def require_agreeing_records(
 
 
 def places_of(plan: Plan, migration: Migration, output: str | None) -> Places:
-    """Give where each target stands, where that follows from the plan and the output.
+    """Return where each target stands, where that follows from the plan and the output.
 
     Raises:
         OutputError: A place may not be written.

@@ -66,7 +66,7 @@ class Tools:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def time(self) -> str:
-        """Give the time, ISO 8601, UTC."""
+        """Return the time, ISO 8601, UTC."""
         return time_of(self.now())
 
 
@@ -110,7 +110,7 @@ class Applied:
 
 
 def dry_run(order: ApplyOrder, tools: Tools, receipt: str | None = None) -> DryRun:
-    """Say what applying would do. Writes nothing, and asks for no approval; those given may accept what is unproven.
+    """Return what applying would do. Writes nothing, and asks for no approval; those given may accept what is unproven.
 
     Args:
         order: The plan.
@@ -152,7 +152,7 @@ def dry_run(order: ApplyOrder, tools: Tools, receipt: str | None = None) -> DryR
 
 @contextmanager
 def telling_of_earlier(order: ApplyOrder, receipt: str) -> Iterator[None]:
-    """Say after a refusal, which tells of this call alone, what an earlier call with the same receipt has written."""
+    """Yield after a refusal, which tells of this call alone, what an earlier call with the same receipt has written."""
     try:
         yield
     except OffsetwiseError as error:
@@ -373,7 +373,7 @@ def context_of(
     output: str | None = None,
     journal: Journal | None = None,
 ) -> Context:
-    """Give what a writer is handed for one step."""
+    """Return what a writer is handed for one step."""
     return Context(
         digest=digest,
         output=output,

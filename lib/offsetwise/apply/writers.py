@@ -20,7 +20,7 @@ class WriterModule(Protocol):
     """What the module `writer` of a target holds."""
 
     def writer(self, migration: Migration) -> Writer:
-        """Give what writes this kind of target."""
+        """Return what writes this kind of target."""
 
     def verify(self, plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[Seen]:
         """Hold what is at a target against the plan.
@@ -52,13 +52,13 @@ class TargetWriters(dict[str, Writer]):
 
 
 def writer_module(name: str) -> WriterModule:
-    """Give what writes a registered target and verifies it."""
+    """Return what writes a registered target and verifies it."""
     made: WriterModule = TARGETS.load(name, "writer")
     return made
 
 
 def output_of(targets: tuple[Target, ...], step: int, output: str | None) -> str | None:
-    """Give the place of one target: the output itself, or a name of its own inside it where several need one.
+    """Return the place of one target: the output itself, or a name of its own inside it where several need one.
 
     Raises:
         OutputError: One kind of target stands there twice, so one would overwrite the other.

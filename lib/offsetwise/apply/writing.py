@@ -103,7 +103,7 @@ class Writer(ABC):
 
     @abstractmethod
     def prepare(self, plan: Plan, target: Target, context: Context) -> Preview:
-        """Say what writing would do, per file and number. Nothing is written.
+        """Return what writing would do, per file and number. Nothing is written.
 
         Raises:
             OffsetwiseError: It could not be written as things stand; the message says why.
@@ -141,9 +141,9 @@ class Writer(ABC):
 
     @abstractmethod
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:
-        """Say what is there now, and whether it is the plan's own work."""
+        """Return what is there now, and whether it is the plan's own work."""
 
     def left(self, plan: Plan, undone: ReceiptStep, context: Context) -> str | None:
-        """Say what is not as it was before, after a step was undone; None where all is."""
+        """Describe what is not as it was before, after a step was undone; None where all is."""
         seen = self.look(plan, undone, context)
         return None if seen.standing is StepStanding.ABSENT else seen.told

@@ -13,7 +13,7 @@ from offsetwise.model import ReceiptStep
 from offsetwise.regular_files import below
 
 Names = Callable[[str], Iterable[str]]
-"""Gives the names in a folder of what was written, by the folder's own."""
+"""Returns the names in a folder of what was written, by the folder's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,13 +21,13 @@ class Guard:
     """The file in a copy on an object store that keeps jobs and other appliers away while the copy is not whole."""
 
     path: Callable[[ReceiptStep], str]
-    """Gives where it is while a step is undone."""
+    """Returns where it is while a step is undone."""
     matches: Callable[[str], bool]
     """Whether a file with this path may be one."""
 
 
 def changed(step: ReceiptStep, names: Iterable[str], read: Callable[[str], bytes | None]) -> str | None:
-    """Say what is no longer as a step wrote it; None where all is.
+    """Describe what is no longer as a step wrote it; None where all is.
 
     Args:
         step: What was written.
@@ -47,7 +47,7 @@ def changed(step: ReceiptStep, names: Iterable[str], read: Callable[[str], bytes
 
 
 def folder_changed(step: ReceiptStep) -> str | None:
-    """Say what in a local folder is no longer as a step wrote it; None where all is."""
+    """Describe what in a local folder is no longer as a step wrote it; None where all is."""
 
     def at(path: str) -> str:
         return below(step.place, path)
@@ -57,20 +57,20 @@ def folder_changed(step: ReceiptStep) -> str | None:
 
 
 def beside(names: Iterable[str], own: Container[str]) -> str | None:
-    """Say what stands among a plan's own files that it did not put there; None where nothing does."""
+    """Describe what stands among a plan's own files that it did not put there; None where nothing does."""
     other = next((name for name in sorted(names) if name not in own), None)
     return None if other is None else f"{other[:300]} is there, and is no part of what was written."
 
 
 def names_below(folder: str) -> Iterator[str]:
-    """Give every file and link below a folder, relative to it."""
+    """Yield every file and link below a folder, relative to it."""
     for above, folders, files in os.walk(folder):
         links = [name for name in folders if os.path.islink(os.path.join(above, name))]
         yield from (os.path.relpath(os.path.join(above, name), folder) for name in (*files, *links))
 
 
 def look_at_folder(step: ReceiptStep, wrong: Callable[[], str | None]) -> SeenPlace:
-    """Say whether a local folder stands there as a step wrote it.
+    """Return whether a local folder stands there as a step wrote it.
 
     Args:
         step: What was written.
@@ -82,7 +82,7 @@ def look_at_folder(step: ReceiptStep, wrong: Callable[[], str | None]) -> SeenPl
 
 
 def standing(step: ReceiptStep, changed: str | None) -> SeenPlace:
-    """Say how something that stands there compares with what a step wrote."""
+    """Return how something that stands there compares with what a step wrote."""
     if changed is not None:
         return SeenPlace(standing=StepStanding.CHANGED, told=f"{step.place}: {changed}")
     return SeenPlace(standing=StepStanding.AS_WRITTEN, told=f"{step.place} is as it was written.")

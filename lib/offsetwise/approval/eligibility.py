@@ -8,7 +8,7 @@ from offsetwise.model import Plan
 
 
 def why_barred(plan: Plan, subject: str) -> str | None:
-    """Say why this person may not approve; None if nothing recorded bars them.
+    """Explain why this person may not approve; None if nothing recorded bars them.
 
     The names in a plan are recorded, not believed: somebody who gave a wrong name is not found here. What holds
     without them is the number of trusted people that the applier's policy asks for.

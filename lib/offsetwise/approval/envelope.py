@@ -140,7 +140,7 @@ class StatementShape(strict.Shape):
 
 
 def text_of(at: datetime) -> str:
-    """Give a time as files carry it: ISO 8601, UTC, whole seconds."""
+    """Return a time as files carry it: ISO 8601, UTC, whole seconds."""
     return at.astimezone(UTC).strftime(_TIME)
 
 
@@ -184,7 +184,7 @@ def seal(statement: Statement, key: PrivateKey) -> bytes:
 
 
 def _covered(payload: bytes) -> bytes:
-    """Give what a signature covers."""
+    """Return what a signature covers."""
     from securesystemslib.dsse import Envelope  # noqa: PLC0415 - it imports clients of three clouds, see `keys.py`
 
     encoded: bytes = Envelope(payload, PAYLOAD_TYPE, {}).pae()

@@ -67,7 +67,7 @@ def approved(
     *,
     begun_at: datetime | None = None,
 ) -> tuple[Counted, ...]:
-    """Give the approvals of exactly this plan that count, one of each person, as many as the policy asks for or more.
+    """Return the approvals of exactly this plan that count, one of each person, as many as the policy asks for or more.
 
     Args:
         plan_bytes: The plan's file, every byte.
@@ -139,7 +139,7 @@ def _approver(key: PublicKey, said: Statement) -> Approver:
 def believed(
     plan_bytes: bytes, plan: Plan, file: ApprovalFile, policy: ApprovalPolicy, now: datetime
 ) -> tuple[PublicKey, Statement]:
-    """Give what one approval or rejection of exactly this plan says, and the trusted key that signed it.
+    """Return what one approval or rejection of exactly this plan says, and the trusted key that signed it.
 
     Args:
         plan_bytes: The plan's file, every byte.
@@ -220,7 +220,7 @@ def _check_can_be_met(case: _Case, required: int) -> None:
 
 
 def _heard(file: ApprovalFile, case: _Case) -> tuple[PublicKey, Statement] | NotApprovedError:
-    """Give what a trusted key's holder said of this plan, or why it counts for nothing."""
+    """Return what a trusted key's holder said of this plan, or why it counts for nothing."""
     try:
         return _verified(file, case)
     except NotApprovedError as error:
@@ -230,7 +230,7 @@ def _heard(file: ApprovalFile, case: _Case) -> tuple[PublicKey, Statement] | Not
 def _believed(
     file: ApprovalFile, told: tuple[PublicKey, Statement] | NotApprovedError, case: _Case
 ) -> tuple[PublicKey, Statement]:
-    """Give what was said by somebody who may, at this time.
+    """Return what was said by somebody who may, at this time.
 
     Raises:
         NotApprovedError: It counts for nothing.
@@ -316,7 +316,7 @@ def _check_times(what: str, said: Statement, case: _Case) -> None:
 
 
 def _wrong_time(said: Statement, case: _Case, at: datetime) -> tuple[str, str] | None:
-    """Say why an approval is not good at a time, and what to do; None where it is."""
+    """Explain why an approval is not good at a time, and what to do; None where it is."""
     begins, ends, now = text_of(said.approved_at), text_of(said.expires_at), text_of(at)
     if said.expires_at <= said.approved_at:
         told, fix = f"it expires at {ends}, not after it begins at {begins}", SIGN_AGAIN

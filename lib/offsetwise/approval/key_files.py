@@ -87,7 +87,7 @@ def read_approval(path: Path) -> ApprovalFile:
 
 
 def policy_for(settings: ApprovalSettings, trust: Sequence[Path] = ()) -> ApprovalPolicy:
-    """Give the applier's policy: the migration file's, joined with the keys named on the command line.
+    """Return the applier's policy: the migration file's, joined with the keys named on the command line.
 
     Raises:
         NotApprovedError: A key cannot be read, or is not whose the migration file says.
@@ -147,7 +147,7 @@ def _content(path: Path, what: str) -> bytes:
 
 
 def _read(path: Path) -> tuple[bytes, int]:
-    """Give the first bytes of a file, one more than may be, and its mode."""
+    """Return the first bytes of a file, one more than may be, and its mode."""
     fd = regular_files.open_named(path)
     mode = os.fstat(fd).st_mode
     return regular_files.read(fd, strict.MAX_BYTES), mode
@@ -155,7 +155,7 @@ def _read(path: Path) -> tuple[bytes, int]:
 
 @contextmanager
 def _new(path: Path, mode: int) -> Iterator[int]:
-    """Give a new, empty file. If anything fails inside, it is taken away again."""
+    """Yield a new, empty file. If anything fails inside, it is taken away again."""
     try:
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     except OSError as error:

@@ -81,7 +81,7 @@ class PublicKey:
         return True
 
     def dump(self) -> str:
-        """Give the text of the `.pub` file."""
+        """Return the text of the `.pub` file."""
         return _dump("public-key", self)
 
 
@@ -101,11 +101,11 @@ class PrivateKey:
         raise TypeError("a private key is not pickled")
 
     def sign(self, signed: bytes) -> bytes:
-        """Give the signature over bytes."""
+        """Return the signature over bytes."""
         return bytes.fromhex(self._signer.sign(signed).signature)
 
     def secret_file(self) -> str:
-        """Give the text of the private file. It goes nowhere else."""
+        """Return the text of the private file. It goes nowhere else."""
         return _dump("private-key", self.public, private=self._signer.private_bytes.decode("ascii"))
 
 
@@ -145,7 +145,7 @@ def keygen(*, subject: str, issuer: str | None = None, console: bool = False) ->
 
 
 def demo(seed: bytes) -> PrivateKey:
-    """Give the key that a published seed makes. It is no secret."""
+    """Return the key that a published seed makes. It is no secret."""
     from securesystemslib.signer import CryptoSigner  # noqa: PLC0415 - as in `_library_key`
 
     signer = CryptoSigner(Ed25519PrivateKey.from_private_bytes(seed))
@@ -224,7 +224,7 @@ def read_private(content: bytes, *, name: str) -> PrivateKey:
 
 
 def _signer(private: str, public: PublicKey) -> CryptoSigner | None:
-    """Give the signer of a private part, None for anything that is not written as `keygen` writes it.
+    """Return the signer of a private part, None for anything that is not written as `keygen` writes it.
 
     Not the library's reader of PEM: of damaged keys it raises what is no error of input.
     """
@@ -244,7 +244,7 @@ def _checked(read: PublicFile | _PrivateFile) -> PublicKey:
 
 
 def _library_key(public: str) -> SSlibKey:
-    """Give a key as the library has it, which is imported where it is used: it imports the clients of three clouds."""
+    """Return a key as the library has it, imported where it is used: it imports the clients of three clouds."""
     from securesystemslib.signer import SSlibKey  # noqa: PLC0415 - see above
 
     return SSlibKey.from_crypto(Ed25519PublicKey.from_public_bytes(bytes.fromhex(public)))

@@ -26,7 +26,7 @@ _ISSUER: Final = re.compile(r"\s*https?://\S+\s+(?=\S)", re.IGNORECASE)
 
 
 def plain(name: str) -> str:
-    """Give a name without case, width, invisible characters and doubled blanks.
+    """Return a name without case, width, invisible characters and doubled blanks.
 
     >>> plain("  ＡＬＩＣＥ Smith ")
     'alice smith'
@@ -86,7 +86,7 @@ class _Reading:
 
 @lru_cache(maxsize=4096)
 def _readings(name: str) -> frozenset[_Reading]:
-    """Give a name as it may be read: what nobody sees as nothing or as a blank, letters as they are or without case.
+    """Return a name as it may be read: what nobody sees as nothing or as a blank, letters as they are or without case.
 
     A letter may look like another one as a capital only, or as a small one only.
     """

@@ -55,7 +55,7 @@ class ApprovalPolicy:
                 )
 
     def issuers(self, key: PublicKey) -> tuple[str, ...]:
-        """Give the issuers of the people whom a console's key may sign for."""
+        """Return the issuers of the people whom a console's key may sign for."""
         return next((issuers for each, issuers in self.vouching if each == key.id), ())
 
 

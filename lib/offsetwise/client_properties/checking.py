@@ -64,14 +64,14 @@ def resolve(properties: Mapping[str, str], *, where: str, folder: str | None = N
 
 
 def servers(properties: Mapping[str, str]) -> frozenset[str]:
-    """Give the bootstrap servers, lower case, so that two clusters can be told apart."""
+    """Return the bootstrap servers, lower case, so that two clusters can be told apart."""
     return frozenset(
         part.strip().lower() for part in properties.get("bootstrap.servers", "").split(",") if part.strip()
     )
 
 
 def sasl_mechanism(properties: Mapping[str, str]) -> str:
-    """Give the mechanism in capitals, by either of its names; empty without SASL."""
+    """Return the mechanism in capitals, by either of its names; empty without SASL."""
     return properties.get("sasl.mechanism", properties.get("sasl.mechanisms", "")).upper()
 
 

@@ -15,7 +15,7 @@ ONLY_LIBRDKAFKA: Final = {"ssl.keystore.location": "PKCS#12 key stores", "sasl.o
 
 
 def configuration(config: AddressedCluster, properties: ClientProperties) -> dict[str, Any]:
-    """Give kafka-python's configuration for librdkafka's properties.
+    """Return kafka-python's configuration for librdkafka's properties.
 
     Raises:
         ConfigError: One that kafka-python has no equal for; it is named.
@@ -54,7 +54,7 @@ def configuration(config: AddressedCluster, properties: ClientProperties) -> dic
 
 
 def ssl_context(properties: ClientProperties) -> ssl.SSLContext:
-    """Give the context that librdkafka's properties describe.
+    """Return the context that librdkafka's properties describe.
 
     Raises:
         OSError: A file cannot be read, or holds no certificate or key.

@@ -123,7 +123,7 @@ def given_cluster(given: str, *, prefix: str, option: str) -> GivenCluster:
 
 
 def parse(text: str) -> dict[str, str]:
-    r"""Give the properties of a file.
+    r"""Return the properties of a file.
 
     >>> parse("# mine\nclient.id : a\\\n  b")
     {'client.id': 'ab'}
@@ -183,7 +183,7 @@ def _unescaped(text: str) -> str:
 
 
 def _of_librdkafka(given: Mapping[str, str]) -> tuple[dict[str, str], list[tuple[str, str]]]:
-    """Give the properties under librdkafka's names, and those that are left out, with the reason."""
+    """Return the properties under librdkafka's names, and those that are left out, with the reason."""
     made: dict[str, str] = {}
     left_out: list[tuple[str, str]] = []
     nameless = 0
@@ -228,7 +228,7 @@ def _login(config: str, left_out: list[tuple[str, str]]) -> dict[str, str]:
 
 
 def _stores(given: Mapping[str, str], left_out: list[tuple[str, str]]) -> dict[str, str]:
-    """Give what the Java client's trust and key stores are in librdkafka."""
+    """Return what the Java client's trust and key stores are in librdkafka."""
     made: dict[str, str] = {}
     trust = given.get("ssl.truststore.location")
     if trust is not None and given.get("ssl.truststore.type", "").upper() == "PEM":

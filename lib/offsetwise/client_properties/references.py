@@ -44,7 +44,7 @@ def is_reference(value: str) -> bool:
 
 
 def only_reference(key: str, value: str) -> str:
-    """Give a secret's reference as it is.
+    """Return a secret's reference as it is.
 
     Raises:
         ConfigError: The secret is written out. It is not shown.

@@ -31,7 +31,7 @@ _MIGRATIONS: Final = ("spark.master", "spark.remote", "spark.submit.deployMode")
 def with_secrets(
     remote: str | None, conf: Mapping[str, str], change: Callable[[str, str], str]
 ) -> tuple[str | None, dict[str, str]]:
-    """Give address and configuration with `change(key, value)` in the place of every secret."""
+    """Return address and configuration with `change(key, value)` in the place of every secret."""
     made = {name: change(f"spark.conf.{name}", value) if is_secret(name) else value for name, value in conf.items()}
     return (remote and _TOKEN.sub(lambda found: change("spark.remote", found[0]), remote)), made
 
@@ -135,7 +135,7 @@ def _is_variable(value: str) -> bool:
 
 
 def redaction(conf: ClientProperties) -> dict[str, str]:
-    """Give the setting by which Spark hides secrets on its own pages and in its event log."""
+    """Return the setting by which Spark hides secrets on its own pages and in its event log."""
     theirs = conf.get(_REDACTION, _SPARKS_OWN_SECRETS)
     named = "|".join(re.escape(name) for name in sorted(conf.referred))
     return {_REDACTION: f"(?:{theirs})|(?i:{SENSITIVE_NAMES})" + (f"|^(?:{named})$" if named else "")}

@@ -68,7 +68,7 @@ class MirrorHealth:
 
 
 def mirror_health(old: ReadCluster | None, new: ReadCluster | None) -> MirrorHealth:
-    """Say how far the mirror got, from whichever clusters were read."""
+    """Return how far the mirror got, from whichever clusters were read."""
     states = {side: MirrorState() if read is None else read.snapshot.mirror for side, read in _sides(old, new)}
     aliases = {side: "" if read is None else read.snapshot.alias for side, read in _sides(old, new)}
     separator = next((each.separator for each in (old, new) if each is not None), ".")

@@ -68,7 +68,7 @@ def pair_topics(old: ReadCluster | None, new: ReadCluster | None) -> tuple[Topic
 
 
 def differences(pair: TopicPair) -> tuple[TopicDifference, ...]:
-    """Say in what the two topics differ; nothing where one of them was not read."""
+    """Return the differences of the two topics; nothing where one of them was not read."""
     if pair.old is None or pair.new is None:
         return _missing(pair) if pair.both_read else ()
     if not pair.described:

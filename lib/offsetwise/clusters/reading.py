@@ -67,7 +67,7 @@ def read(migration: Migration, cluster: Cluster, progress: Progress) -> ReadClus
 
 
 def recorded(migration: Migration, cluster: Cluster, which: Bundled = Bundled.SPARK) -> ReadCluster:
-    """Give the recorded snapshot of a sample migration."""
+    """Return the recorded snapshot of a sample migration."""
     path = which.file(f"{cluster}.json")
     taken: Snapshot = files.load(path.read_bytes(), "snapshot", subject=path.name)
     return _named(migration, taken)
@@ -110,7 +110,7 @@ def read_permissions(migration: Migration, cluster: Cluster, progress: Progress)
 
 
 def minimum_acls(migration: Migration, cluster: Cluster) -> MinimumAcls:
-    """Say how to grant what reading this migration needs. Reads the checkpoints, and asks no cluster."""
+    """Return how to grant what reading this migration needs. Reads the checkpoints, and asks no cluster."""
     topics, unread = _topics(migration, cluster)
     config = migration.cluster(cluster)
     mirrors = _mirror_topics(migration, cluster) if migration.link is Link.MIRRORMAKER else ()
@@ -126,7 +126,7 @@ def minimum_acls(migration: Migration, cluster: Cluster) -> MinimumAcls:
 
 
 def standings(migration: Migration, cluster: Cluster, progress: Progress) -> tuple[Standing, ...]:
-    """Give the positions that stand in the logs of a cluster, with the timestamps of the records there.
+    """Return the positions that stand in the logs of a cluster, with the timestamps of the records there.
 
     On the old cluster the checkpoints' and the groups', on the new one the groups'.
 
@@ -167,7 +167,7 @@ def _named(migration: Migration, taken: Snapshot) -> ReadCluster:
 
 
 def _topics(migration: Migration, cluster: Cluster) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Give the topics that the migration names, by their names on this cluster, and the checkpoints not read."""
+    """Return the topics that the migration names, by their names on this cluster, and the checkpoints not read."""
     made, unread = _checkpoints(migration)
     old = {each.topic for read in made.values() for each in read}
     old |= set(migration.topics.map)
@@ -176,7 +176,7 @@ def _topics(migration: Migration, cluster: Cluster) -> tuple[tuple[str, ...], tu
 
 
 def _checkpoints(migration: Migration) -> tuple[dict[str, tuple[SourcePosition, ...]], tuple[str, ...]]:
-    """Give the positions of each checkpoint, and the checkpoints that could not be read."""
+    """Return the positions of each checkpoint, and the checkpoints that could not be read."""
     made, unread = {}, []
     for each in migration.checkpoints:
         try:

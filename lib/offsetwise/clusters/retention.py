@@ -54,7 +54,7 @@ class RetentionDeadline:
 def deadline(
     standing: Standing, topic: TopicState | None, partition: PartitionState | None, starts: Sequence[Moment]
 ) -> RetentionDeadline:
-    """Say when retention can reach a position.
+    """Return when retention can reach a position.
 
     Args:
         standing: The position.

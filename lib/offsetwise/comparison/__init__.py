@@ -103,7 +103,7 @@ class Scene:
         return self.live and self.translate is not None
 
     def log(self, cluster: Cluster, topic: str, partition: int) -> LogRange | None:
-        """Give what a log holds; None where the cluster has no such partition."""
+        """Return what a log holds; None where the cluster has no such partition."""
         state = self.partitions[cluster].get(TopicPartition(topic, partition))
         if state is None:
             unread = self.topics[cluster].get(topic)
@@ -111,7 +111,7 @@ class Scene:
         return state.log
 
     def group(self, cluster: Cluster) -> GroupState | None:
-        """Give the compared group on one cluster."""
+        """Return the compared group on one cluster."""
         return (self.old if cluster is Cluster.OLD else self.new).group(self.subject.group)
 
 
@@ -126,12 +126,12 @@ def _flow(migration: Migration, old: Snapshot, new: Snapshot) -> Flow:
 
 
 def positions_of(scene: Scene) -> tuple[Query, ...]:
-    """Give every partition of the sources' topics, those without a position included, in the job's order."""
+    """Return every partition of the sources' topics, those without a position included, in the job's order."""
     return tuple(_with_missing(scene, [*_stated(scene)]))
 
 
 def target_of(scene: Scene, position: Query, offset: int, candidates: Iterable[Candidate]) -> SearchTarget | None:
-    """Say where to look for a position; None where a log is unknown or the position lies past the old log."""
+    """Return where to look for a position; None where a log is unknown or the position lies past the old log."""
     old, new = (_span(log, position.isolation) for log in (position.old, position.new))
     if old is None or new is None or offset > old.end:
         return None
@@ -153,7 +153,7 @@ def target_of(scene: Scene, position: Query, offset: int, candidates: Iterable[C
 
 
 def candidates_of(scene: Scene, position: Query, offset: int) -> tuple[Candidate, ...]:
-    """Say where the mirror places an offset, the narrowest first."""
+    """Return where the mirror places an offset, the narrowest first."""
     if position.new is None:
         return ()
     return mirror_candidates(

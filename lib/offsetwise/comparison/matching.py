@@ -32,7 +32,7 @@ class Run(Protocol):
         at_once: int,
         packages: tuple[str, ...],
     ) -> list[Result]:
-        """Give the results in the order of the tasks.
+        """Return the results in the order of the tasks.
 
         Args:
             work: Does some tasks, and gives their results in the same order.
@@ -74,7 +74,7 @@ class Copies(Protocol):
         """
 
     def place(self, number: int, index: int, *, windows: Mapping[int, Window], since_ms: int | None) -> AnyPosition:
-        """Give the place before a record.
+        """Return the place before a record.
 
         Args:
             number: Of the shard or partition.
@@ -84,7 +84,7 @@ class Copies(Protocol):
         """
 
     def before(self, number: int) -> AnyPosition:
-        """Give the place before the record of a number, as windows have them."""
+        """Return the place before the record of a number, as windows have them."""
 
 
 Identified = Callable[[bytes, bytes], tuple[str, int]]
@@ -95,7 +95,7 @@ class CopiesOf(Protocol):
     """The function `copies_of` of the module `matching` of a stream that holds copies."""
 
     def __call__(self, scene: Scene, topic: TopicState, run: Run, salt: bytes, identified: Identified) -> Copies:
-        """Give what reads a topic of the new cluster.
+        """Return what reads a topic of the new cluster.
 
         Args:
             scene: What was read of both clusters.
@@ -125,7 +125,7 @@ class Matching(Protocol):
 
 
 def copies_of(scene: Scene, topic: TopicState, run: Run, salt: bytes, identified: Identified) -> Copies:
-    """Give what reads a topic of the new cluster, of whichever stream; see `CopiesOf`."""
+    """Return what reads a topic of the new cluster, of whichever stream; see `CopiesOf`."""
     made: CopiesOf = matching_of(scene.migration.target.stream).copies_of
     return made(scene, topic, run, salt, identified)
 

@@ -84,7 +84,7 @@ class ReadSubject(Subject):
         return tuple(name for name in (self.group, self.traits.commits_to) if name is not None)
 
     def positions(self, source: CheckpointSource) -> tuple[SourcePosition, ...]:
-        """Give the positions of one of its sources that are moved, by partition; those of shards by their numbers.
+        """Return the positions of one of its sources that are moved, by partition; those of shards by their numbers.
 
         Raises:
             CheckpointError: Which stream, or which shard of it, cannot be told.
@@ -98,7 +98,7 @@ class ReadSubject(Subject):
         return () if self.kinds is not None and source.kind not in self.kinds else source.undecided
 
     def completed(self, snapshot: Snapshot, migration: Migration) -> Snapshot:
-        """Give a snapshot with what only its positions tell of partitions; see `ports.stream.Complete`."""
+        """Return a snapshot with what only its positions tell of partitions; see `ports.stream.Complete`."""
         sources = () if self.read is None else self.read.sources
         positions: list[SourcePosition] = []
         ranges: dict[str, tuple[ShardRange, ...]] = {}
@@ -109,7 +109,7 @@ class ReadSubject(Subject):
         return spec_of(migration.cluster(snapshot.cluster).stream).complete(snapshot, positions, ranges)
 
     def topics(self, old: Snapshot | None = None) -> tuple[str, ...]:
-        """Give the old topics it reads; a group's come from what it committed on the old cluster."""
+        """Return the old topics it reads; a group's come from what it committed on the old cluster."""
         if self.read is not None:
             sources = self.read.sources
             return tuple(sorted({p.topic for one in sources for p in (*self.positions(one), *self.undecided(one))}))
@@ -118,7 +118,7 @@ class ReadSubject(Subject):
 
 
 def read_before(shards: Sequence[ShardRange], partitions: Collection[int]) -> set[int]:
-    """Give the shards that those with a position were made from: a job has read them to their end."""
+    """Return the shards that those with a position were made from: a job has read them to their end."""
     parents = {each.partition: each.parents for each in shards}
     found: set[int] = set()
     left = [parent for each in partitions for parent in parents.get(each, ())]
@@ -131,7 +131,7 @@ def read_before(shards: Sequence[ShardRange], partitions: Collection[int]) -> se
 
 
 def positions_of(source: CheckpointSource, stream: str | None = None) -> tuple[SourcePosition, ...]:
-    """Give the positions of a checkpoint's source by partition, those of shards by their numbers.
+    """Return the positions of a checkpoint's source by partition, those of shards by their numbers.
 
     Args:
         source: The source.

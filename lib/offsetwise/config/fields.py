@@ -31,7 +31,7 @@ def _text_of_scalar(value: object) -> object:
 
 
 def is_uri(location: str) -> bool:
-    """Say whether a location is a URI; else it is a path, which `file:` may stand before."""
+    """Return whether a location is a URI; else it is a path, which `file:` may stand before."""
     return bool(_SCHEME.match(location))
 
 
@@ -46,13 +46,13 @@ def folder_of(info: ValidationInfo) -> str | None:
 
 
 def beside_the_file(path: str, info: ValidationInfo) -> str:
-    """Give a relative path as one from the file's folder."""
+    """Return a relative path as one from the file's folder."""
     base = folder_of(info)
     return path if base is None else os.path.normpath(Path(base, path))
 
 
 def located_reference(value: str, info: ValidationInfo) -> str:
-    """Give a reference to a file with its path absolute, and anything else as it is."""
+    """Return a reference to a file with its path absolute, and anything else as it is."""
     if not value.startswith("file:"):
         return value
     return f"file:{beside_the_file(value.removeprefix('file:').removeprefix('//'), info)}"
@@ -69,7 +69,7 @@ def _seen(value: str) -> str:
 
 
 def repeated(names: Iterable[str]) -> set[str]:
-    """Give the names that come more than once."""
+    """Return the names that come more than once."""
     return {name for name, count in Counter(names).items() if count > 1}
 
 

@@ -163,15 +163,15 @@ class Migration(Section):
         return tuple(dict.fromkeys(group.name for group in self.groups))
 
     def group_job(self, name: str | None) -> JobTraits:
-        """Give what the file states about the job of a group; nothing about one that it does not name."""
+        """Return what the file states about the job of a group; nothing about one that it does not name."""
         return next((group.job for group in self.groups if group.name == name), JobTraits())
 
     def cluster(self, side: Cluster) -> ClusterConfig:
-        """Give the old or the new cluster."""
+        """Return the old or the new cluster."""
         return self.source if side is Cluster.OLD else self.target
 
     def named(self, name: str) -> ClusterConfig:
-        """Give one of all clusters by its name.
+        """Return one of all clusters by its name.
 
         Raises:
             ConfigError: The file names no such cluster; those it names are listed.
@@ -187,7 +187,7 @@ class Migration(Section):
         )
 
     def sink(self, checkpoint: CheckpointConfig, *, moved: bool = False) -> ClusterConfig | None:
-        """Give the cluster that a checkpoint's sink writes to; None where the file does not state it.
+        """Return the cluster that a checkpoint's sink writes to; None where the file does not state it.
 
         Args:
             checkpoint: The checkpoint.
@@ -199,7 +199,7 @@ class Migration(Section):
         return None if name is None else named[name]
 
     def checkpoint(self, name: str) -> CheckpointConfig:
-        """Give one checkpoint by its name.
+        """Return one checkpoint by its name.
 
         Raises:
             ConfigError: The file names no such checkpoint; those it names are listed.
@@ -249,11 +249,11 @@ class Migration(Section):
         )
 
     def new_topic(self, old_topic: str) -> str:
-        """Give the new topic's name of an old topic."""
+        """Return the new topic's name of an old topic."""
         return self.topics.rename(old_topic, self.source.alias)
 
     def old_topic(self, new_topic: str) -> str | None:
-        """Give the old topic's name of a new topic, None where no old one maps to it."""
+        """Return the old topic's name of a new topic, None where no old one maps to it."""
         return self.topics.origin(new_topic, self.source.alias)
 
 
@@ -293,7 +293,7 @@ def load_migration(path: Path) -> Migration:
 
 
 def java_properties(cluster: ClusterConfig) -> ClientProperties:
-    """Give the Java client's properties of a cluster, without Spark's `kafka.` prefix, secrets resolved.
+    """Return the Java client's properties of a cluster, without Spark's `kafka.` prefix, secrets resolved.
 
     Raises:
         SecretError: A reference leads nowhere.
@@ -303,7 +303,7 @@ def java_properties(cluster: ClusterConfig) -> ClientProperties:
 
 
 def spark_properties(migration: Migration) -> Mapping[Cluster, ClientProperties]:
-    """Give what Spark reads each cluster with; asked for first, so that what cannot be mapped stops everything.
+    """Return what Spark reads each cluster with; asked for first, so that what cannot be mapped stops everything.
 
     Raises:
         SecretError: A reference leads nowhere.
@@ -313,7 +313,7 @@ def spark_properties(migration: Migration) -> Mapping[Cluster, ClientProperties]
 
 
 def schema() -> dict[str, Any]:
-    """Give the JSON Schema of the migration file."""
+    """Return the JSON Schema of the migration file."""
     made = Migration.model_json_schema()
     cluster = made["$defs"]["ClusterConfig"]
     cluster["required"] = ["properties"]

@@ -111,7 +111,7 @@ class TopicSettings(Section):
         return {new: old for old, new in self.map.items()}
 
     def rename(self, old_topic: str, source_alias: str) -> str:
-        """Give the new topic's name.
+        """Return the new topic's name.
 
         >>> TopicSettings(policy=NamingPolicy.DEFAULT).rename("orders", "old")
         'old.orders'
@@ -123,7 +123,7 @@ class TopicSettings(Section):
         return old_topic
 
     def origin(self, new_topic: str, source_alias: str) -> str | None:
-        """Give the old topic's name, None for a topic that no old one maps to.
+        """Return the old topic's name, None for a topic that no old one maps to.
 
         >>> TopicSettings(policy=NamingPolicy.DEFAULT).origin("clicks", "old") is None
         True

@@ -13,7 +13,7 @@ from offsetwise.model import Finding, Problem, Severity
 
 
 def judge(case: Case) -> tuple[Finding, ...]:
-    """Give the findings of one partition, the most serious first, no code twice."""
+    """Return the findings of one partition, the most serious first, no code twice."""
     topic, partition = case.row.topic, case.row.partition
     found = (next(check(case), None) for check in decided(Stage.PARTITION))
     names = (topic, case.row.new_topic)
@@ -22,7 +22,7 @@ def judge(case: Case) -> tuple[Finding, ...]:
 
 
 def judge_migration(case: MigrationCase) -> tuple[Finding, ...]:
-    """Give the findings about the checkpoint, the topics, the mirror and the group, the most serious first.
+    """Return the findings about the checkpoint, the topics, the mirror and the group, the most serious first.
 
     What the checkpoint's reader found is told in its words, and not a second time.
     """
@@ -38,7 +38,7 @@ def judge_migration(case: MigrationCase) -> tuple[Finding, ...]:
 
 
 def _read(case: MigrationCase) -> Iterator[Problem]:
-    """Give what the readers of the checkpoint and of both clusters found wrong.
+    """Yield what the readers of the checkpoint and of both clusters found wrong.
 
     A missing topic, and a start that is chosen when the job starts, are told by the rows that need them.
     """

@@ -89,18 +89,18 @@ def transaction_expired(case: MigrationCase) -> Iterator[tuple[str, str]]:
 
 
 def open_transactions(checkpoint: Checkpoint | None) -> tuple[Transaction, ...]:
-    """Give the transactions that are not known to be settled."""
+    """Return the transactions that are not known to be settled."""
     held = () if checkpoint is None else checkpoint.details.transactions
     return tuple(each for each in held if each.state not in SETTLED)
 
 
 def held_back(checkpoint: Checkpoint | None) -> tuple[Transaction, ...]:
-    """Give the transactions that a restore commits: those whose producer is known, and that are not finished."""
+    """Return the transactions that a restore commits: those whose producer is known, and that are not finished."""
     return tuple(each for each in open_transactions(checkpoint) if each.producer_id is not None)
 
 
 def deadline_of(checkpoint: Checkpoint | None, timeout_ms: int | None) -> int | None:
-    """Give when the broker aborts the last of the open transactions that run out; None where none does, or unknown.
+    """Return when the broker aborts the last of the open transactions that run out; None where none does, or unknown.
 
     They began before the checkpoint was written, so this is the latest moment.
     """
@@ -134,7 +134,7 @@ def _latest(held: Transaction, checkpoint: Checkpoint | None, timeout_ms: int | 
 
 
 def timeout_told(stated_ms: int | None, seen_ms: int | None = None) -> str:
-    """Say how long transactions live, and who says so.
+    """Describe how long transactions live, and who says so.
 
     Args:
         stated_ms: As the migration file has it.
@@ -160,7 +160,7 @@ def ask_about(transactions: Sequence[Transaction], servers: str | None) -> tuple
 
 
 def _apart(case: MigrationCase) -> list[tuple[int, GroupOffset]]:
-    """Give how far past the checkpoint the group has committed, with its commit, where both have a position."""
+    """Return how far past the checkpoint the group has committed, with its commit, where both have a position."""
     if case.committed is None or case.checkpoint is None:
         return []
     positions = {row.topic_partition: row.old_offset for row in case.rows if row.old_offset is not None}
@@ -173,7 +173,7 @@ def _apart(case: MigrationCase) -> list[tuple[int, GroupOffset]]:
 
 
 def _where(apart: list[tuple[int, GroupOffset]]) -> str:
-    """Say in how many partitions, and where it is furthest."""
+    """Describe how many partitions it concerns, and the furthest of them."""
     distance, commit = max(apart, key=lambda each: each[0])
     count = many(len(apart), "partition")
     furthest = f"{commit.topic_partition}: {commit.offset:,} committed, {many(distance, 'offset')} apart"

@@ -351,17 +351,17 @@ def leader_epoch_carried(case: Case) -> Iterator[str]:
 
 
 def _on_old(case: Case) -> bool:
-    """Say whether the old cluster must have the partition: the position is one of its own."""
+    """Return whether the old cluster must have the partition: the position is one of its own."""
     return case.row.old_offset is not None and case.belongs_to.cluster is not Cluster.NEW
 
 
 def _divided(topic: TopicState | None) -> bool:
-    """Tell whether a topic is a stream of shards: what is wrong with those is its stream's to say."""
+    """Return whether a topic is a stream of shards: what is wrong with those is its stream's to say."""
     return topic is not None and bool(topic.shards)
 
 
 def _lists(topic: TopicState | None) -> bool:
-    """Say whether the cluster listed the topic's partitions, so that one not listed does not exist."""
+    """Return whether the cluster listed the topic's partitions, so that one not listed does not exist."""
     return topic is not None and topic.error is None and bool(topic.partitions)
 
 
@@ -378,7 +378,7 @@ def _compacted(topic: TopicState | None) -> bool:
 
 
 def _last_run(syncs: tuple[OffsetSync, ...]) -> tuple[OffsetSync, ...]:
-    """Give the syncs since the mirror last began again, which it does from an upstream it had reached before."""
+    """Return the syncs since the mirror last began again, which it does from an upstream it had reached before."""
     start = 0
     for index in range(1, len(syncs)):
         if syncs[index].upstream <= syncs[index - 1].upstream:

@@ -254,13 +254,13 @@ def compacted(pair: TopicCase) -> Iterator[str]:
 
 
 def _last_written(case: MigrationCase) -> tuple[str, int | None]:
-    """Say what happened last to the checkpoint, as the start of a sentence, and when."""
+    """Describe what happened last to the checkpoint, as the start of a sentence, and when."""
     details = Details() if case.checkpoint is None else case.checkpoint.details
     return details.last_written, details.written_ms
 
 
 def _within(offset: AnyPosition, log: LogRange) -> bool | None:
-    """Say whether an offset fits a log; None where the log was not read."""
+    """Return whether an offset fits a log; None where the log was not read."""
     if log.log_start is None or log.hw is None:
         return None
     return log.log_start <= offset <= log.hw
@@ -271,7 +271,7 @@ def _starts_old(row: PartitionComparison) -> bool:
 
 
 def _more(pair: TopicCase) -> int:
-    """Say how many partitions more the new cluster has; 0 where one was not read, or shards are divided otherwise."""
+    """Return how many partitions more the new cluster has; 0 where one was not read, or shards divide otherwise."""
     if not (_read(pair.old) and _read(pair.new)) or (pair.new is not None and pair.new.shards):
         return 0
     return _count(pair.new) - _count(pair.old)

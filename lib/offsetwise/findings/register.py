@@ -95,13 +95,13 @@ class FindingKind:
     """The docs page, from the root of the repository."""
 
     def problem(self, message: str, *, fix: str = "") -> Problem:
-        """Say it in words of one's own."""
+        """Report the finding in other words than its usual ones."""
         return Problem(code=self.code, message=message, fix=fix or self.remedy)
 
     def finding(
         self, message: str, *, fix: str = "", topic: str | None = None, partition: int | None = None
     ) -> Finding:
-        """Say it of a partition or a topic, named as on the old cluster, or of the whole migration."""
+        """Return the finding about a partition or a topic, named as on the old cluster, or of the whole migration."""
         return Finding(
             code=self.code,
             severity=self.severity,
@@ -195,7 +195,7 @@ def finding(
 
 @cache
 def findings() -> Mapping[str, DeclaredFinding[...]]:
-    """Give every finding there is by its code, the most serious first."""
+    """Return every finding there is by its code, the most serious first."""
     engines = import_module("offsetwise.engines.registry").registered()
     for module in (*DECLARED, *(each.moving for each in engines)):
         import_module(module)
@@ -209,12 +209,12 @@ def findings() -> Mapping[str, DeclaredFinding[...]]:
 
 @cache
 def decided(stage: Stage) -> tuple[DeclaredFinding[...], ...]:
-    """Give the findings of one stage, the most serious first."""
+    """Return the findings of one stage, the most serious first."""
     return tuple(check for check in findings().values() if check.stage is stage)
 
 
 def describe(code: str) -> FindingKind:
-    """Give what a code stands for. One that only a later release knows blocks: it may be serious.
+    """Return what a code stands for. One that only a later release knows blocks: it may be serious.
 
     >>> describe("LOSS_INSIDE_LOG").severity.value
     'blocks'

@@ -33,7 +33,7 @@ def sink_moves_with_pending(case: MigrationCase) -> Iterator[str]:
 
 
 def restore_fails(cluster: str) -> str:
-    """Say what a restore does on another cluster with transactions that the savepoint holds."""
+    """Describe what a restore does on another cluster with transactions that the savepoint holds."""
     return (
         f"A restore commits them there: {cluster!r} knows no such transaction and answers InvalidPidMapping, the job "
         "fails, and restarts until its restart strategy gives up."

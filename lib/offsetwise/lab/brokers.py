@@ -28,7 +28,7 @@ rootLogger.appenderRef.stdout.ref=STDOUT
 
 
 def free_ports(count: int) -> list[int]:
-    """Give different loopback ports that nothing listens on at this moment.
+    """Return different loopback ports that nothing listens on at this moment.
 
     They lie below the range from which systems take ports for outgoing connections, so that a broker can have
     its port again when the lab comes up the next time.
@@ -42,7 +42,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def is_free(port: int) -> bool:
-    """Tell whether a broker could listen on this loopback port."""
+    """Return whether a broker could listen on this loopback port."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tried:
         tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -53,7 +53,7 @@ def is_free(port: int) -> bool:
 
 
 def jvm(folder: Path, main_class: str, *arguments: str, heap: str = "512m", version: str = KAFKA_VERSION) -> list[str]:
-    """Give the command line of one of Kafka's main classes, tuned to start quickly in little memory."""
+    """Return the command line of one of Kafka's main classes, tuned to start quickly in little memory."""
     return [
         find_java(),
         f"-Xmx{heap}",
@@ -69,7 +69,7 @@ def jvm(folder: Path, main_class: str, *arguments: str, heap: str = "512m", vers
 
 
 def configuration(folder: Path, *, port: int, controller_port: int) -> str:
-    """Give the `server.properties` of a combined broker and controller that keeps records for ever."""
+    """Return the `server.properties` of a combined broker and controller that keeps records for ever."""
     return "\n".join(
         (
             "process.roles=broker,controller",
@@ -104,16 +104,16 @@ def configuration(folder: Path, *, port: int, controller_port: int) -> str:
 
 
 def cluster_id() -> str:
-    """Give a new cluster id in Kafka's form: 16 random bytes, base64url, never beginning with a dash."""
+    """Return a new cluster id in Kafka's form: 16 random bytes, base64url, never beginning with a dash."""
     return urlsafe_b64encode(b"\x6f" + uuid.uuid4().bytes[1:]).decode("ascii").rstrip("=")
 
 
 def format_command(folder: Path) -> list[str]:
-    """Give the command that prepares the data folder of a new broker."""
+    """Return the command that prepares the data folder of a new broker."""
     properties = str(folder / "server.properties")
     return jvm(folder, "kafka.tools.StorageTool", "format", "-t", cluster_id(), "-c", properties)
 
 
 def broker_command(folder: Path) -> list[str]:
-    """Give the command that runs the broker."""
+    """Return the command that runs the broker."""
     return jvm(folder, "kafka.Kafka", str(folder / "server.properties"))

@@ -50,7 +50,7 @@ class Lab:
 
     @classmethod
     def at(cls, directory: Path | str) -> Self:
-        """Give a handle on the lab of a folder, without starting anything."""
+        """Return a handle on the lab of a folder, without starting anything."""
         return cls(Path(directory).resolve())
 
     @classmethod
@@ -85,11 +85,11 @@ class Lab:
         return self._bootstrap("new")
 
     def log(self, name: str) -> Path:
-        """Give the log file of a service."""
+        """Return the log file of a service."""
         return self.directory / "logs" / f"{name}.log"
 
     def status(self) -> tuple[ServiceStatus, ...]:
-        """Say what runs, brokers first; empty if there never was a lab here."""
+        """Return what runs, brokers first; empty if there never was a lab here."""
         services = self._state.read().values()
         return tuple(
             ServiceStatus(
@@ -228,7 +228,7 @@ class Lab:
         return folder
 
     def _ports(self, name: str, known: Service | None) -> tuple[int, int]:
-        """Give a broker's port and controller port: the ones it had before, else free ones."""
+        """Return a broker's port and controller port: the ones it had before, else free ones."""
         if known is None or known.port is None or known.controller_port is None:
             port, controller_port = brokers.free_ports(2)
             return port, controller_port

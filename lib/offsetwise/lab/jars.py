@@ -12,7 +12,7 @@ KAFKA_VERSION: Final = "4.1.1"
 
 
 def kafka_jars(version: str = KAFKA_VERSION) -> Path:
-    """Give the folder with the jars of a Kafka of the lock; see `locked_jars`.
+    """Return the folder with the jars of a Kafka of the lock; see `locked_jars`.
 
     Raises:
         JavaError: They must be fetched, and Java is missing or too old.

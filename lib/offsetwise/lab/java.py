@@ -18,7 +18,7 @@ INSTALL: Final = (
 
 
 def find_java() -> str:
-    """Give the path of the `java` command, the one Spark would take: JAVA_HOME first, then the PATH.
+    """Return the path of the `java` command, the one Spark would take: JAVA_HOME first, then the PATH.
 
     Raises:
         JavaError: There is none, it does not run, or it is older than Java 17.

@@ -65,7 +65,7 @@ _PROPERTIES: Final = {
 def configuration(
     *, name: str, policy: Policy, topics: Sequence[str], old: str, new: str, settings: Mapping[str, str]
 ) -> str:
-    """Give the `mm2.properties` of one mirror.
+    """Return the `mm2.properties` of one mirror.
 
     Mirrors with different names know nothing of each other: each has its own Connect group and its own stored
     offsets, so a second name over the same topic copies everything again. Only the mirror named `identity` emits
@@ -92,11 +92,11 @@ def configuration(
 
 
 def offsets_topic(name: str) -> str:
-    """Give the topic on the new cluster where the mirror keeps how far it has come."""
+    """Return the topic on the new cluster where the mirror keeps how far it has come."""
     return f"mm2-offsets-{name}.old.internal"
 
 
 def mirror_command(folder: Path) -> list[str]:
-    """Give the command that runs the mirror."""
+    """Return the command that runs the mirror."""
     main_class = "org.apache.kafka.connect.mirror.MirrorMaker"
     return jvm(folder, main_class, str(folder / "mm2.properties"), heap="384m")

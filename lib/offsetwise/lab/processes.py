@@ -42,7 +42,7 @@ def start(command: Sequence[str], *, log: Path) -> Process:
 
 
 def is_alive(process: Process) -> bool:
-    """Tell whether this very process still runs."""
+    """Return whether this very process still runs."""
     _reap(process.pid)
     return process.started != "" and _start_time(process.pid) == process.started
 
@@ -67,7 +67,7 @@ def _gone_within(process: Process, seconds: float) -> bool:
 
 
 def _start_time(pid: int) -> str | None:
-    """Give the start time of a process that runs, None if it has ended: from proc(5) on Linux, else from ps(1)."""
+    """Return the start time of a process that runs, None if it has ended: from proc(5) on Linux, else from ps(1)."""
     stat = Path(f"/proc/{pid}/stat")
     if Path("/proc/self/stat").exists():
         try:

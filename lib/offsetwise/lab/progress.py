@@ -19,7 +19,7 @@ TopicAndPartition = tuple[str, int]
 
 
 def partitions_behind(topics: Sequence[str], *, offsets_topic: str, old: str, new: str) -> set[str]:
-    """Give the partitions, as `topic-0`, with records that the mirror has not recorded as copied.
+    """Return the partitions, as `topic-0`, with records that the mirror has not recorded as copied.
 
     A partition whose log ends with transaction markers is not behind: markers are never copied.
     """
@@ -30,7 +30,7 @@ def partitions_behind(topics: Sequence[str], *, offsets_topic: str, old: str, ne
 
 
 def partitions_of(topics: Sequence[str], *, bootstrap: str) -> list[TopicAndPartition]:
-    """Give all partitions of these topics."""
+    """Return all partitions of these topics."""
     known = AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=TIMEOUT_S).topics
     return [(topic, partition) for topic in topics for partition in sorted(known[topic].partitions)]
 
@@ -86,7 +86,7 @@ def _silent(topic: str, bootstrap: str) -> LabError:
 
 
 def _with_records(positions: Mapping[TopicAndPartition, int], *, bootstrap: str) -> set[TopicAndPartition]:
-    """Give the partitions that have a record at or after its position."""
+    """Return the partitions that have a record at or after its position."""
     if not positions:
         return set()
     found: set[TopicAndPartition] = set()
@@ -106,7 +106,7 @@ def _with_records(positions: Mapping[TopicAndPartition, int], *, bootstrap: str)
 
 
 def _consumer(bootstrap: str) -> closing[Consumer]:
-    """Give a reader that leaves no trace: it commits nothing and joins no group."""
+    """Return a reader that leaves no trace: it commits nothing and joins no group."""
     return closing(
         Consumer(
             {

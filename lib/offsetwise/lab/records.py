@@ -47,7 +47,7 @@ class SampleTransaction:
 
 
 def plain(first: int, end: int) -> Iterator[SampleRecord]:
-    """Give the records without transaction for the ticks from `first` up to `end`, which is exclusive."""
+    """Yield the records without transaction for the ticks from `first` up to `end`, which is exclusive."""
     for tick in range(first, end):
         for partition in range(ORDERS_PARTITIONS):
             number = tick - partition * SECOND_PARTITION_LESS
@@ -66,7 +66,7 @@ def plain(first: int, end: int) -> Iterator[SampleRecord]:
 
 
 def transactions(first: int, end: int) -> Iterator[SampleTransaction]:
-    """Give the transactions of `payments` for the ticks from `first` up to `end`, which is exclusive."""
+    """Yield the transactions of `payments` for the ticks from `first` up to `end`, which is exclusive."""
     for tick in range(first, end):
         if tick % PAYMENTS_PER_TRANSACTION == 0:
             numbers = range(tick, tick + PAYMENTS_PER_TRANSACTION)

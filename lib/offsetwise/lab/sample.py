@@ -267,7 +267,7 @@ def _tell(stdin: IO[str] | None, line: str) -> None:
 
 
 def migration_of(lab: Lab) -> dict[str, Any]:
-    """Give the migration file of a lab, without a checkpoint or a group."""
+    """Return the migration file of a lab, without a checkpoint or a group."""
     return {
         "name": "orders-to-new",
         "source": {"name": "old", "alias": "old", "properties": {"bootstrap.servers": lab.old_bootstrap}},

@@ -36,7 +36,7 @@ class StateFile:
     path: Path
 
     def read(self) -> dict[str, Service]:
-        """Give the recorded services by name; empty if the folder never held a lab.
+        """Return the recorded services by name; empty if the folder never held a lab.
 
         Raises:
             LabError: The file is not one that a lab wrote.

@@ -95,7 +95,7 @@ class TopicOffsets:
 
 
 def offsets_by_partition(topics: Iterable[TopicOffsets]) -> dict[TopicPartition, Offset]:
-    """Give the offset of each partition, in the order in which they stand there."""
+    """Return the offset of each partition, in the order in which they stand there."""
     return {
         TopicPartition(one.topic, partition): offset
         for one in topics
@@ -259,7 +259,7 @@ class Details:
         return ()
 
     def without_pending(self) -> Details:
-        """Give what holds of a job that is taken back to the end of an earlier batch: none runs again."""
+        """Return what holds of a job that is taken back to the end of an earlier batch: none runs again."""
         return self
 
 

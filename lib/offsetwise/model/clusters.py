@@ -19,7 +19,7 @@ class LogRange:
     hw: AnyPosition | None
 
     def end(self, isolation: IsolationLevel) -> Position | None:
-        """Give the offset up to which a job can read: the LSO with `read_committed`, else the HW."""
+        """Return the offset up to which a job can read: the LSO with `read_committed`, else the HW."""
         return self.lso if isolation is IsolationLevel.READ_COMMITTED else self.hw
 
 
@@ -173,9 +173,9 @@ class Snapshot:
     problems: tuple[Problem, ...] = ()
 
     def group(self, name: str | None) -> GroupState | None:
-        """Give a consumer group; None where it was not asked for."""
+        """Return a consumer group; None where it was not asked for."""
         return next((each for each in self.groups if each.name == name), None)
 
     def partitions(self) -> dict[TopicPartition, PartitionState]:
-        """Give every partition by its name."""
+        """Return every partition by its name."""
         return {TopicPartition(topic.name, each.partition): each for topic in self.topics for each in topic.partitions}

@@ -6,7 +6,7 @@ import hashlib
 
 
 def digest(data: bytes) -> str:
-    """Give the SHA-256 of the exact bytes of a plan's file, hex.
+    """Return the SHA-256 of the exact bytes of a plan's file, hex.
 
     >>> digest(b"")[:8]
     'e3b0c442'

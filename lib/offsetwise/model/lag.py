@@ -78,15 +78,15 @@ class LagPartition(OfTwins):
         return self.source, self.topic, self.partition
 
     def log(self, side: Cluster) -> LogRange:
-        """Give the log on one cluster."""
+        """Return the log on one cluster."""
         return self.old if side is Cluster.OLD else self.new
 
     def place(self, side: Cluster) -> Position | None:
-        """Give the subject's next record on one cluster."""
+        """Return the subject's next record on one cluster."""
         return self.position if side is Cluster.OLD else self.new_position
 
     def behind(self, side: Cluster) -> Behind | None:
-        """Give how far the subject is behind in time on one cluster."""
+        """Return how far the subject is behind in time on one cluster."""
         return self.behind_old if side is Cluster.OLD else self.behind_new
 
 
@@ -121,9 +121,9 @@ class LagSample:
     """What asking for times took; None where nobody asked. Not written then."""
 
     def cluster(self, side: Cluster) -> SampledCluster:
-        """Give one of the two clusters."""
+        """Return one of the two clusters."""
         return self.old if side is Cluster.OLD else self.new
 
     def lacks(self, part: LagPart) -> bool:
-        """Say whether a part could not be read."""
+        """Return whether a part could not be read."""
         return any(each.part is part for each in self.missing)

@@ -145,12 +145,12 @@ Time = Annotated[str, IsoTime()]
 
 
 def time_of(at: datetime) -> Time:
-    """Give a time as files carry it: ISO 8601 in UTC, to the millisecond, with a Z."""
+    """Return a time as files carry it: ISO 8601 in UTC, to the millisecond, with a Z."""
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def epoch_ms(time: Time) -> int:
-    """Give the milliseconds since the epoch of a time that a file carries."""
+    """Return the milliseconds since the epoch of a time that a file carries."""
     return int(datetime.fromisoformat(time).timestamp() * 1000)
 
 

@@ -330,5 +330,5 @@ class Plan:
 
 
 def transactions_of(moves: str) -> str:
-    """Say what a plan moves that only ends transactions: they are settled while one of the positions is in review."""
+    """Describe what a plan moves that only ends transactions: settled while one of the positions is in review."""
     return f"transactions of {moves}"

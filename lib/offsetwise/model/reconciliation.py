@@ -62,7 +62,7 @@ class Reconciliation:
         return not self.differences
 
     def summary(self) -> str:
-        """Say the result in one sentence."""
+        """Describe the result in one sentence."""
         both, missing, duplicated, foreign = (
             sum(getattr(each, name) for each in self.partitions)
             for name in ("both", "missing", "duplicated", "foreign")

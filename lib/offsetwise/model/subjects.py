@@ -83,13 +83,13 @@ class OfSubject:
         return SubjectKind.GROUP.value if self.checkpoint is None else self.checkpoint.engine
 
     def kept_by(self, group: str | None) -> Subject:
-        """Give what keeps the positions, whatever a migration file calls it: the checkpoint by its URI, or a group."""
+        """Return what keeps the positions, whatever its name: the checkpoint by its URI, or a group."""
         if self.checkpoint is not None:
             return Subject(kind=SubjectKind.CHECKPOINT, name=self.checkpoint.uri)
         return Subject(kind=SubjectKind.GROUP, name=group or "?")
 
     def moves(self, group: str | None) -> str:
-        """Say what is moved, as the store knows it: one plan is open for each."""
+        """Describe what is moved, as the store knows it: one plan is open for each."""
         if self.checkpoint is not None:
             return str(self.kept_by(None)).rstrip("/")
         return f"{self.kept_by(group)} on {self.old.cluster_id or self.old.name}"

@@ -64,7 +64,7 @@ class Grounds:
     """By source, topic and partition: how many offsets going back to an earlier batch reads again."""
 
     def ends(self, topic: str, partition: int) -> tuple[AnyPosition, AnyPosition] | None:
-        """Give the first and the last place on the new log; None where it was not read."""
+        """Return the first and the last place on the new log; None where it was not read."""
         state = self.logs.get(TopicPartition(topic, partition))
         if state is None:
             return None
@@ -112,7 +112,7 @@ def grounds_of(
 
 
 def decide(row: PartitionComparison, on: Grounds) -> tuple[PlannedPosition | None, tuple[Problem, ...]]:
-    """Say where one partition starts, and what speaks against it. Without a place there is no position."""
+    """Report where one partition starts, and what speaks against it. Without a place there is no position."""
     if is_left_unset(row, on):
         return None, ()
     decided, reason = _decided(row, on)
@@ -131,7 +131,7 @@ def decide(row: PartitionComparison, on: Grounds) -> tuple[PlannedPosition | Non
 
 
 def is_left_unset(row: PartitionComparison, on: Grounds) -> bool:
-    """Tell whether nothing is written for a partition, because the job has no position there and a person said so."""
+    """Return whether nothing is written for a partition, because the job has no position there and a person said so."""
     decided = row.topic_partition in on.overrides or row.topic in on.starts
     return on.begins_by_setting and row.old_offset is None and on.unset is Unset.LEAVE and not decided
 
@@ -318,14 +318,14 @@ def _restart(row: PartitionComparison, new_offset: AnyPosition, on: Grounds) -> 
 
 
 def _end_proof(row: PartitionComparison) -> Proof | None:
-    """Give the proof of the end of a pending batch."""
+    """Return the proof of the end of a pending batch."""
     if len(row.restart) < 2 or row.end_evidence is None:
         return None
     return Proof.of(row.end_evidence, row.restart[-1].old, row.restart[-1].new)
 
 
 def _against(row: PartitionComparison, on: Grounds) -> Iterator[Problem]:
-    """Say why the translated place may not be used unless a person decides."""
+    """Report why the translated place may not be used unless a person decides."""
     name = str(row.topic_partition)
     if row.old_offset is None:
         if on.ends(row.new_topic, row.partition) is None:

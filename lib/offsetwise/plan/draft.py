@@ -309,7 +309,7 @@ def _against_groups(new: Snapshot, request: DraftRequest) -> Iterator[Problem]:
 
 
 def stated_of(job: JobTraits, request: DraftRequest) -> StatedJob:
-    """Give what is stated about the job, as a plan records it."""
+    """Return what is stated about the job, as a plan records it."""
     return StatedJob(
         stateful=job.stateful,
         watermark_ms=job.watermark_ms,

@@ -75,7 +75,7 @@ class Drift:
 
     @property
     def told(self) -> str:
-        """Give it as one sentence."""
+        """Return the drift as one sentence."""
         return f"{self.subject}: reviewed {self.reviewed}, now {self.now}."
 
 
@@ -137,7 +137,7 @@ def drift(
 
 
 def _with_read_partitions(plan: Plan, now: Snapshot, wanted: ClusterRequirement) -> Snapshot:
-    """Give a snapshot as the one that the plan was drafted from, which has what only positions tell."""
+    """Return a snapshot as the one that the plan was drafted from, which has what only positions tell."""
     positions = [
         SourcePosition(topic=one.topic, partition=one.partition, offset=one.old_offset)
         for one in plan.positions

@@ -34,7 +34,7 @@ def changed(problem: str) -> FileError:
 
 
 def plan_of(receipt: Receipt, plan_bytes: bytes | None, *, subject: str) -> tuple[bytes, Plan]:
-    """Give the plan that a receipt is of, every byte and what it says.
+    """Return the plan that a receipt is of, every byte and what it says.
 
     Args:
         receipt: What was handed over.

@@ -25,7 +25,7 @@ _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 def starting_offsets(plan: Plan) -> str:
-    """Give where a job without positions of its own begins, exactly all partitions, as it is told.
+    """Return where a job without positions of its own begins, exactly all partitions, as it is told.
 
     For Spark the JSON of the option `startingOffsets`; for Flink the words of SQL, Java and Python; for a plan that
     writes where a job begins in a stream of Kinesis, exactly that file.
@@ -63,7 +63,7 @@ def known_form(plan: Plan) -> StartingOffsets | None:
 def whole_topics(
     plan: Plan, positions: Sequence[PlannedPosition], *, otherwise: str
 ) -> Iterator[tuple[str, list[tuple[int, int]]]]:
-    """Give (partition, offset) of every partition, by topic.
+    """Yield (partition, offset) of every partition, by topic.
 
     Args:
         plan: The plan.
@@ -86,7 +86,7 @@ def whole_topics(
 
 
 def planned_offsets(plan: Plan, name: str) -> dict[TopicPartition, int]:
-    """Give the offset that a group is to hold of every partition.
+    """Return the offset that a group is to hold of every partition.
 
     Raises:
         ApplyError: Two sources read one partition at different places.
@@ -114,7 +114,7 @@ def against_gaps(plan: Plan) -> Iterator[Problem]:
 
 
 def consumer_groups_csv(plan: Plan) -> str:
-    """Give the lines of `kafka-consumer-groups --reset-offsets --from-file`: no header, LF.
+    """Return the lines of `kafka-consumer-groups --reset-offsets --from-file`: no header, LF.
 
     `topic,partition,offset`, and `group,topic,partition,offset` where the plan has several groups. The tool moves an
     offset outside a log to its nearest end without a word; the plan's offsets lay inside when it was drafted.
@@ -145,7 +145,7 @@ def consumer_groups_csv(plan: Plan) -> str:
 
 
 def by_partition(plan: Plan) -> list[PlannedPosition]:
-    """Give the positions by new topic and partition."""
+    """Return the positions by new topic and partition."""
     return sorted(plan.positions, key=attrgetter("new_topic_partition"))
 
 

@@ -102,7 +102,7 @@ def _mirrored(comparison: Comparison, migration: Migration) -> GateCheck:
 
 
 def mirrored(row: PartitionComparison, link: Link) -> Outcome:
-    """Say whether every record of the old log has been copied, as far as the records or the log ends prove it."""
+    """Return whether every record of the old log has been copied, as far as the records or the log ends prove it."""
     old, new = row.old, row.new
     if old.hw is not None and old.hw == old.log_start:
         return Outcome.PASSED

@@ -85,7 +85,7 @@ class Rewinding:
     file: Callable[[int], str]
     """Names the file that the positions of a point stand in."""
     read_to: Callable[[Checkpoint], Mapping[tuple[str, str, int], int]]
-    """Gives how far the job had read when it stopped, by source, topic and partition."""
+    """Returns how far the job had read when it stopped, by source, topic and partition."""
     against: Callable[[JobTraits], Iterable[Problem]]
     """What speaks against it where the sink is not taken back too."""
 
@@ -95,7 +95,7 @@ class Moving:
     """How the jobs of one engine move."""
 
     predict: Callable[[Comparison, tuple[PartitionComparison, ...]], Prediction]
-    """Says what an unedited start on the new cluster does, given the rows that have a position."""
+    """Returns what an unedited start on the new cluster does, given the rows that have a position."""
     ways: tuple[Way, ...] = ()
     """Its own ways to write targets of every engine. Targets of this one alone bring theirs."""
     like: str | None = None
@@ -103,17 +103,17 @@ class Moving:
     starting_offsets: StartingOffsets | None = None
     """None where a job cannot be told to begin at offsets."""
     elsewhere: Callable[[Elsewhere], str] | None = None
-    """Says what it does with nothing but another stream's name; None where it reads no such stream."""
+    """Returns what it does with nothing but another stream's name; None where it reads no such stream."""
     parameters: type[Settings] = Settings
     """What `--set` says about jobs of the engine: decisions of a draft, under the names of `DraftRequest`."""
     rewinding: Rewinding | None = None
     """None where its checkpoints keep no earlier point to go back to."""
     stopped: Callable[[Plan], Iterable[GateCheck]] = _nothing_tells
-    """Says whether the positions show that the job is stopped."""
+    """Returns whether the positions show that the job is stopped."""
 
 
 def moving_of(engine: str) -> Moving:
-    """Give how the jobs of an engine move, by its name in files.
+    """Return how the jobs of an engine move, by its name in files.
 
     Raises:
         VersionError: This release has no engine of that name.

@@ -9,12 +9,12 @@ from offsetwise.model import GroupBefore, Plan
 
 
 def marked_names(plan: Plan) -> tuple[str, ...]:
-    """Give the names and reasons of a plan that are marked wherever they are shown, each once, as they are."""
+    """Return the names and reasons of a plan that are marked wherever they are shown, each once, as they are."""
     return tuple(name for name in dict.fromkeys(_names(plan)) if marked(name) != name)
 
 
 def told(names: tuple[str, ...], *, most: int = 3) -> str:
-    """Say in a sentence that names are marked, and name some. They are yet to be marked."""
+    """Describe in a sentence that names are marked, and name some. They are yet to be marked."""
     more = len(names) - most
     some = ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
     return (

@@ -152,7 +152,7 @@ def settlements(
 
 
 def reasons_for(decisions: int, reasons: Sequence[str]) -> tuple[str, ...]:
-    """Give every decision its reason: one for each in their order, or one for all.
+    """Return every decision its reason: one for each in their order, or one for all.
 
     Raises:
         UsageError: Neither so many nor one.

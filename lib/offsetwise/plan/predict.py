@@ -24,7 +24,7 @@ SAME_PLACE: Final = Prediction(effect=NOTHING, told="Every number means the same
 
 
 def predict(comparison: Comparison, *, rewound: bool = False) -> Prediction:
-    """Say what an unedited start does, by what the engine does. The worst comes first.
+    """Return what an unedited start does, by what the engine does. The worst comes first.
 
     Args:
         comparison: The comparison.
@@ -46,7 +46,7 @@ def predict(comparison: Comparison, *, rewound: bool = False) -> Prediction:
 
 
 def by_numbers(rows: Rows, begins: str) -> Prediction:
-    """Say what a start without any exception does.
+    """Return what a start without any exception does.
 
     Args:
         rows: The rows that have a position.
@@ -61,7 +61,7 @@ def by_numbers(rows: Rows, begins: str) -> Prediction:
 
 
 def damage(rows: Rows, begins: str) -> Prediction | None:
-    """Say what goes wrong without an error, the worst of it; None where nothing is known to."""
+    """Return what goes wrong without an error, the worst of it; None where nothing is known to."""
     for verdict, effect in (
         (RawVerdict.LOSS, SILENT_SKIP),
         (RawVerdict.CONFUSION, OTHER_RECORDS),
@@ -74,14 +74,14 @@ def damage(rows: Rows, begins: str) -> Prediction | None:
 
 
 def besides(told: str, found: Prediction | None) -> Prediction:
-    """Give a sentence whose effect depends on the job's settings, followed by what goes wrong besides."""
+    """Return a sentence whose effect depends on the job's settings, followed by what goes wrong besides."""
     if found is None:
         return Prediction(effect=UNKNOWN, told=told)
     return Prediction(effect=found.effect, told=f"{told} {found.told}")
 
 
 def first(rows: Rows, holds: Callable[[PartitionComparison], bool]) -> PartitionComparison | None:
-    """Give the first row of which something holds."""
+    """Return the first row of which something holds."""
     return next((row for row in rows if holds(row)), None)
 
 

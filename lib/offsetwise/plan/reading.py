@@ -28,7 +28,7 @@ from offsetwise.regular_files import stays_below
 
 
 def plan_bytes(path: Path) -> bytes:
-    """Give every byte of a plan's file. Of one that is too large, only enough to refuse it.
+    """Return every byte of a plan's file. Of one that is too large, only enough to refuse it.
 
     Raises:
         FileError: It cannot be read, or is larger than any plan.
@@ -78,7 +78,7 @@ def _unknown(requirements: Requirements) -> Iterator[tuple[str, str]]:
 
 
 def contradictions(plan: Plan) -> Iterator[str]:
-    """Say where a plan contradicts itself."""
+    """Yield where a plan contradicts itself."""
     if not plan.targets:
         yield "it names no target"
     if (
@@ -129,7 +129,7 @@ def _of_cutover(required: CutoverRequirement | None, *, moves: bool) -> Iterator
 
 
 def _counts(plan: Plan) -> Iterator[str]:
-    """Say which number is more than there can be, so that nothing below takes memory for it."""
+    """Yield which number is more than there can be, so that nothing below takes memory for it."""
     for topic in (*plan.requirements.old.topics, *plan.requirements.new.topics):
         if not 0 <= topic.partitions <= MAX_PARTITIONS:
             yield f"topic {topic.name[:300]!r} has {topic.partitions:,} partitions, expected at most {MAX_PARTITIONS:,}"
@@ -159,7 +159,7 @@ def _of_repair(plan: Plan) -> Iterator[str]:
 
 
 def _paths(plan: Plan) -> Iterator[str]:
-    """Say which name in a plan leads somewhere: nothing in it is a path but what the checkpoint's own folder holds."""
+    """Yield which name in a plan leads somewhere: nothing in it is a path but what the checkpoint's folder holds."""
     required = plan.requirements.checkpoint
     if required is None:
         return  # of a group, whose name may be anything and stands in no path

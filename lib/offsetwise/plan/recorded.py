@@ -17,7 +17,7 @@ _BESIDE: Final = re.compile(r"\.tmp-[0-9a-f]{32}")
 
 
 def made(step: ReceiptStep, wanted: Mapping[str, str | None]) -> Iterator[str]:
-    """Say where new files are not the ones that the plan makes.
+    """Yield where new files are not the ones that the plan makes.
 
     Args:
         step: What a receipt or journal says.
@@ -34,17 +34,17 @@ def made(step: ReceiptStep, wanted: Mapping[str, str | None]) -> Iterator[str]:
 
 
 def made_text(step: ReceiptStep, text: str) -> Iterator[str]:
-    """Say where the one new file is not the text that follows from the plan."""
+    """Yield where the one new file is not the text that follows from the plan."""
     yield from made(step, {os.path.basename(step.place): sha256(text.encode()).hexdigest()})
 
 
 def edited(plan: Plan, digest: str, step: ReceiptStep, *, new: Container[str] = ()) -> Iterator[str]:
-    """Say where the files of a copy are not the reviewed ones, edited, nor `new`, which the plan makes beside them."""
+    """Yield where the files of a copy are not the reviewed ones, edited, nor `new`, which the plan makes too."""
     yield from _edited(plan, digest, step, in_place=False, new=new)
 
 
 def edited_in_place(plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
-    """Say where files are not the reviewed ones, edited, with the originals kept beside."""
+    """Yield where files are not the reviewed ones, edited, with the originals kept beside."""
     yield from _edited(plan, digest, step, in_place=True)
 
 

@@ -71,7 +71,7 @@ def without_proof(
     pending: bool = True,
     on_one_topic: bool = True,
 ) -> str | None:
-    """Say why the proof of a position, or of the end of its pending batch, cannot be made again; None where it can be.
+    """Explain why the proof of a position, or of the end of its pending batch, cannot be made again; None where it can.
 
     Positions that a person decided are theirs, and one whose exactness is not proven says so. Where the old log holds
     nothing from the position on, nothing can be skipped, and no record is needed to prove it. Nor is one where the job
@@ -102,7 +102,7 @@ def without_proof(
 
 
 def writes_pending(plan: Plan) -> bool:
-    """Tell whether a plan writes the end of a pending batch: what keeps the job's state runs that batch again."""
+    """Return whether a plan writes the end of a pending batch: what keeps the job's state runs that batch again."""
     from offsetwise.plan.target import TargetRole, target_type  # noqa: PLC0415 - targets name ways, which name what refuses them
 
     return any(target_type(target.kind).role is TargetRole.STATE for target in plan.targets)

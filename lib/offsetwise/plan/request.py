@@ -125,7 +125,7 @@ class DraftRequest:
 
 
 def traits_of(migration: Migration, comparison: Comparison, name: str | None) -> JobTraits:
-    """Give what the migration file states about the job.
+    """Return what the migration file states about the job.
 
     Raises:
         ConfigError: The file names no such checkpoint.

@@ -45,12 +45,12 @@ class Strategy:
         return self.applies and not self.kind.elsewhere
 
     def refused(self, why: str) -> Strategy:
-        """Return it as a draft judged it, which was refused. What the rules say of it already says it shorter."""
+        """Return the way as a refused draft judged it, in fewer words where the rules say the same."""
         return self if self.why_not else replace(self, why_not=(why,))
 
 
 def way_of(target: str, comparison: Comparison, *, rewound: bool = False) -> Way:
-    """Give the way that a plan with this target is, for the engine of what was compared.
+    """Return the way that a plan with this target is, for the engine of what was compared.
 
     Args:
         target: The target's name.
@@ -62,7 +62,7 @@ def way_of(target: str, comparison: Comparison, *, rewound: bool = False) -> Way
 
 
 def ways_of(engine: str) -> list[Way]:
-    """Give the ways in which jobs of an engine can move: its own, those of the engine it may become one of, and those
+    """Return the ways in which jobs of an engine can move: its own, those of the engine it may become one of, and those
     for all, each name once, in their order.
     """  # noqa: D205 - one sentence, two lines
     moving = moving_of(engine)
@@ -148,7 +148,7 @@ def _holds(kind: TargetType, stream: str) -> bool:
 def against_target(
     target: str, comparison: Comparison, job: JobTraits, *, rewound: bool, sink_rewound: bool
 ) -> tuple[Problem, ...]:
-    """Say what speaks against writing to one target, the single partitions aside."""
+    """Report what speaks against writing to one target, the single partitions aside."""
     made = [
         *_against_stream(target, comparison),
         *_against_continuing(target, comparison),
@@ -196,7 +196,7 @@ def _against_continuing(target: str, comparison: Comparison) -> Iterator[Problem
 
 
 def left_out(comparison: Comparison) -> int | None:
-    """Give the polluted batch that an edit leaves out; None where no batch is known to be polluted."""
+    """Return the polluted batch that an edit leaves out; None where no batch is known to be polluted."""
     if comparison.checkpoint is None or comparison.checkpoint.details.reruns_batch is None:
         return None
     polluted = any(finding.code == checkpoint_polluted.code for finding in comparison.findings)

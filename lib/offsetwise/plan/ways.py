@@ -22,10 +22,10 @@ def _unasked(comparison: Comparison, job: JobTraits) -> Iterable[str]:  # noqa: 
 
 
 class Against(Protocol):
-    """Says what speaks against a target, single partitions aside."""
+    """Returns what speaks against a target, single partitions aside."""
 
     def __call__(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
-        """Give every reason."""
+        """Return every reason."""
 
 
 def unopposed(
@@ -34,7 +34,7 @@ def unopposed(
     *,
     sink_rewound: bool,  # noqa: ARG001 - as above
 ) -> Iterator[Problem]:
-    """Say nothing against a target."""
+    """Report nothing against a target."""
     yield from ()
 
 
@@ -79,14 +79,14 @@ class Way:
     """The same for a job in SQL; None where it is the same command."""
 
     def worded(self, terms: Mapping[str, str]) -> Way:
-        """Return it in the words of a stream; see `in_words`."""
+        """Return the way in the words of a stream; see `in_words`."""
         told = [tuple(in_words(each, terms) for each in some) for some in (self.keeps, self.gives_up, self.needs)]
         title, elsewhere = in_words(self.title, terms), in_words(self.elsewhere, terms)
         return replace(self, title=title, elsewhere=elsewhere, keeps=told[0], gives_up=told[1], needs=told[2])
 
 
 def unproven(comparison: Comparison, job: JobTraits) -> Iterator[Problem]:
-    """Say which positions are not proven, or repeat records where that is not tolerated."""
+    """Report which positions are not proven, or repeat records where that is not tolerated."""
     rows = [row for row in comparison.partitions if row.old_offset is not None]
     lost = [row for row in rows if row.new_offset is None or row.exactness in (Exactness.CLAIMED, Exactness.UNKNOWN)]
     if lost:
@@ -99,7 +99,7 @@ def unproven(comparison: Comparison, job: JobTraits) -> Iterator[Problem]:
 
 
 def pending(comparison: Comparison) -> Iterator[Problem]:
-    """Say where a pending batch is not known to hold the same records on both clusters."""
+    """Report where a pending batch is not known to hold the same records on both clusters."""
     unequal = [
         row
         for row in comparison.partitions
@@ -111,7 +111,7 @@ def pending(comparison: Comparison) -> Iterator[Problem]:
 
 
 def not_renamed(comparison: Comparison, job: JobTraits) -> Iterator[Problem]:
-    """Say why no topic can be renamed."""
+    """Report why no topic can be renamed."""
     yield from subscription(job)
     yield from no_rename(comparison)
 

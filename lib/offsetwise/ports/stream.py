@@ -42,10 +42,10 @@ class CheckProperties(Protocol):
 
 
 class Addresses(Protocol):
-    """Says what two clusters cannot share."""
+    """Returns what two clusters cannot share."""
 
     def __call__(self, properties: Mapping[str, str]) -> frozenset[str]:
-        """Give the addresses in a cluster's properties."""
+        """Return the addresses in a cluster's properties."""
 
 
 def offset(text: str, /) -> int | None:
@@ -61,11 +61,11 @@ class Parse(Protocol):
     """Reads the text of a position."""
 
     def __call__(self, text: str, /) -> AnyPosition | None:
-        """Give the position that a text says; None for any other text."""
+        """Return the position that a text says; None for any other text."""
 
 
 class Translate(Protocol):
-    """Says where positions lie on the new cluster."""
+    """Returns where positions lie on the new cluster."""
 
     def __call__(
         self, position: AnyPosition, at: TopicPartition, there: TopicPartition, *, old: Snapshot, new: Snapshot
@@ -85,7 +85,7 @@ class AsPartition(Protocol):
     """Reads the position of a shard as that of a partition."""
 
     def __call__(self, at: ShardPosition, stream: str | None) -> SourcePosition | None:
-        """Give it with the stream's name and the shard's number; None where either cannot be told.
+        """Return the position with the stream's name and the shard's number; None where either cannot be told.
 
         Args:
             at: As a checkpoint has it.
@@ -99,7 +99,7 @@ class Complete(Protocol):
     def __call__(
         self, snapshot: Snapshot, positions: Sequence[SourcePosition], ranges: Mapping[str, tuple[ShardRange, ...]]
     ) -> Snapshot:
-        """Give the snapshot with partitions that the cluster does not list, or could not be asked about.
+        """Return the snapshot with partitions that the cluster does not list, or could not be asked about.
 
         Args:
             snapshot: What it said.
@@ -164,10 +164,10 @@ class Spec:
     """Those that a cluster must have."""
 
     of_one_record: Callable[[AnyPosition, AnyPosition], bool] = operator.eq
-    """Says whether two positions in one partition are after the same record, which may pack several together."""
+    """Returns whether two positions in one partition are after the same record, which may pack several together."""
 
     tells: Callable[[AnyPosition], str] = _tells_nothing
-    """Says when the record of a position arrived, as the position itself tells it; empty where it does not."""
+    """Returns when the record of a position arrived, as the position itself tells it; empty where it does not."""
 
     @property
     def has_integers(self) -> bool:
@@ -176,29 +176,29 @@ class Spec:
 
 
 def spec_of(name: str) -> Spec:
-    """Give what a registered stream says of itself."""
+    """Return what a registered stream says of itself."""
     made: Spec = STREAMS.load(name, "spec").SPEC
     return made
 
 
 def specs() -> tuple[Spec, ...]:
-    """Give all registered streams, in their order."""
+    """Return all registered streams, in their order."""
     return tuple(map(spec_of, STREAMS))
 
 
 def stream_of(kind: str) -> Spec | None:
-    """Give the stream that a source of a checkpoint reads; None where it is none of those known."""
+    """Return the stream that a source of a checkpoint reads; None where it is none of those known."""
     return next((each for each in specs() if kind in each.kinds), None)
 
 
 def position(text: str, *beside: AnyPosition | None) -> AnyPosition | None:
-    """Give the position that a text says; None where it is none, or of another stream than those beside it."""
+    """Return the position that a text says; None where it is none, or of another stream than those beside it."""
     found = (each.parse(text) for each in specs())
     return next((each for each in found if each is not None and of_one_stream(each, *beside)), None)
 
 
 def of_position(position: AnyPosition) -> Spec | None:
-    """Give the stream that a position is of."""
+    """Return the stream that a position is of."""
     return next((each for each in specs() if each.parse(str(position)) == position), None)
 
 
@@ -225,29 +225,29 @@ def terms_of(rows: Sequence[PartitionComparison | PlannedPosition]) -> Mapping[s
 
 
 def are_two(old: Snapshot, topic: str, new: Snapshot, new_topic: str) -> bool:
-    """Say whether a topic and its copy are two, where both clusters may be one."""
+    """Return whether a topic and its copy are two, where both clusters may be one."""
     return (old.cluster_id, topic) != (new.cluster_id, new_topic)
 
 
 def completed(
     snapshot: Snapshot, positions: Sequence[SourcePosition], ranges: Mapping[str, tuple[ShardRange, ...]]
 ) -> Snapshot:
-    """Give a snapshot with what only positions tell of partitions, of whichever stream they are; see `Complete`."""
+    """Return a snapshot with what only positions tell of partitions, of whichever stream they are; see `Complete`."""
     for each in specs():
         snapshot = each.complete(snapshot, positions, ranges)
     return snapshot
 
 
 def is_compared(kind: str) -> bool:
-    """Say whether a source of this kind has positions of one cluster, which a migration of its stream moves."""
+    """Return whether a source of this kind has positions of one cluster, which a migration of its stream moves."""
     return any(kind in each.compared for each in specs())
 
 
 def is_of_several_clusters(kind: str) -> bool:
-    """Say whether a source of this kind keeps offsets on several clusters, which no migration moves."""
+    """Return whether a source of this kind keeps offsets on several clusters, which no migration moves."""
     return any(kind in each.kinds and kind not in each.compared for each in specs() if each.has_integers)
 
 
 def has_offsets(kind: str) -> bool:
-    """Say whether these positions are integers, which files of offsets and edits of states can hold."""
+    """Return whether these positions are integers, which files of offsets and edits of states can hold."""
     return any(kind in each.compared for each in specs() if each.has_integers)

@@ -64,7 +64,7 @@ class Grant(Section):
         return self
 
     def covers(self, claims: Mapping[str, Any], groups_claim: str) -> bool:
-        """Say whether it speaks of the person with these claims."""
+        """Return whether it speaks of the person with these claims."""
         if claims.get("iss") != self.issuer:
             return False
         if self.anyone:
@@ -123,7 +123,7 @@ class Access(Section):
         return self
 
     def of(self, claims: Mapping[str, Any]) -> frozenset[Role]:
-        """Give the roles of the person with these claims; those of nobody where their name has what nobody sees."""
+        """Return the roles of the person with these claims; those of nobody where their name has what nobody sees."""
         if any(invisible(str(claims.get(each, ""))) for each in ("iss", "sub")):
             return self.of_nobody()
         given = {
@@ -138,11 +138,11 @@ class Access(Section):
         return frozenset({*given, Role.VIEWER} if given else self.of_nobody())
 
     def roles_of(self, person: Person | None) -> frozenset[Role]:
-        """Give the roles of somebody, as this file says them."""
+        """Return the roles of somebody, as this file says them."""
         return self.of_nobody() if person is None else self.of(self._claims(person))
 
     def is_service(self, person: Person) -> bool:
-        """Say whether this file names somebody as a service account."""
+        """Return whether this file names somebody as a service account."""
         claims = self._claims(person)
         return any(grant.covers(claims, self.groups_claim) for grant in self.service_accounts)
 
@@ -169,7 +169,7 @@ class Access(Section):
         return {self.groups_claim: person.groups, "iss": person.issuer, "sub": person.subject}
 
     def of_nobody(self) -> frozenset[Role]:
-        """Give the roles of somebody of whom nothing is known."""
+        """Return the roles of somebody of whom nothing is known."""
         return frozenset({Role.VIEWER} if self.sign_in is SignIn.OPTIONAL else ())
 
 

@@ -59,7 +59,7 @@ def not_signed_in(verb: Verb) -> NotAllowed:
 
 
 def why_not(person: Person, verb: Verb, rules: Access, now: datetime, *, demo: bool) -> NotAllowed | None:
-    """Say why somebody may not do this with any plan; None if they may.
+    """Return why somebody may not do this with any plan; None if they may.
 
     Args:
         person: Who asks.
@@ -100,7 +100,7 @@ def _called(person: Person) -> str:
 def why_not_own(
     person: Person, verb: Verb, rules: Access, editors: Iterable[EditorRow], names: Iterable[str]
 ) -> NotAllowed | None:
-    """Say why somebody may not do this with this plan, by the hand they had in it; None if they may.
+    """Return why somebody may not do this with this plan, by the hand they had in it; None if they may.
 
     Args:
         person: Who asks.
@@ -123,7 +123,7 @@ def why_not_own(
 def barred_from_deciding(
     somebody: Who, rules: Access, editors: Iterable[EditorRow], names: Iterable[str]
 ) -> NotAllowed | None:
-    """Say why somebody may not decide about this plan, here or in an envelope; None if they may.
+    """Return why somebody may not decide about this plan, here or in an envelope; None if they may.
 
     Args:
         somebody: Who decides.

@@ -48,7 +48,7 @@ class ParsedPlans:
         self._lock = Lock()
 
     def get(self, look: StoreLook, version: VersionRow) -> Plan:
-        """Give a version's plan.
+        """Return a version's plan.
 
         Raises:
             PlanError: The kept bytes are not those that the digest names.
@@ -66,12 +66,12 @@ class ParsedPlans:
         return parsed
 
     def difference(self, look: StoreLook, before: VersionRow, after: VersionRow) -> Difference:
-        """Say what differs between two versions."""
+        """Return what differs between two versions."""
         return difference(self.get(look, before), self.get(look, after), digests=(before.digest, after.digest))
 
 
 def content_of(look: StoreLook, version: VersionRow) -> bytes:
-    """Give the bytes of a version, which have its digest.
+    """Return the bytes of a version, which have its digest.
 
     Raises:
         PlanError: They have another one.
@@ -114,13 +114,13 @@ class Attempt:
         return self.demo_key is not None
 
     def admitted(self) -> Person | NotAllowed:
-        """Give the person, if they may do this with any plan."""
+        """Return the person, if they may do this with any plan."""
         if self.person is None:
             return not_signed_in(self.verb)
         return why_not(self.person, self.verb, self.rules, self.now, demo=self.is_demo) or self.person
 
     def opened(self) -> tuple[Person, PlanRow, VersionRow] | NotAllowed:
-        """Give the person, if they may do this, the plan and its newest version."""
+        """Return the person, if they may do this, the plan and its newest version."""
         person = self.admitted()
         if isinstance(person, NotAllowed):
             return person
@@ -131,7 +131,7 @@ class Attempt:
         return person, self.plan, newest
 
     def standing(self, row: PlanRow, version: VersionRow) -> VersionStanding:
-        """Say how far a plan came."""
+        """Return how far a plan came."""
         return standing(self.change, row, version, rules=self.rules, now=self.now)
 
     def stale(self, row: PlanRow, newest: VersionRow, digest: str) -> Stale | NotAllowed:
@@ -144,7 +144,7 @@ class Attempt:
         return Stale(digest=newest.digest, difference=self.plans.difference(self.change, shown, newest))
 
     def key(self) -> PrivateKey:
-        """Give the key that decisions are signed with.
+        """Return the key that decisions are signed with.
 
         Raises:
             NotApprovedError: There is none.
@@ -185,7 +185,7 @@ def written(
     before: State | None,
     details: Details = MappingProxyType({}),
 ) -> Record:
-    """Give the row of the audit log that says who tried what, and what they were answered.
+    """Return the row of the audit log that says who tried what, and what they were answered.
 
     Args:
         verb: What was tried.

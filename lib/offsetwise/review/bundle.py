@@ -216,7 +216,7 @@ def open_bundle(data: bytes, *, subject: str) -> Bundle:
 
 
 def _read(data: bytes, subject: str) -> tuple[_Told, dict[str, bytes]]:
-    """Give what a bundle says, and the files in it by kind, every digest checked."""
+    """Return what a bundle says, and the files in it by kind, every digest checked."""
     body = files.read_object(_unpacked(data, subject), subject=subject, most=MAX_BYTES)
     files.check_header(body, KIND, subject=subject)
     told = {key: value for key, value in body.items() if key not in ("format", "format_version")}

@@ -157,7 +157,7 @@ def import_envelope(attempt: Attempt, file: ApprovalFile) -> DecideAnswer:
 def _why_not_now(
     attempt: Attempt, matter: _Matter, digest: str, somebody: Who
 ) -> NotAllowed | Stale | AlreadyDecided | None:
-    """Say why nobody, or not this one again, decides about this version now."""
+    """Return why nobody, or not this one again, decides about this version now."""
     row, newest, told = matter.row, matter.newest, matter.told
     if digest != newest.digest:
         return attempt.stale(row, newest, digest)

@@ -26,7 +26,7 @@ _NAMES = {
 
 
 def demo_people(now: datetime) -> dict[Role, Person]:
-    """Give the people of the demonstration by the role they play, signed in just now."""
+    """Return the people of the demonstration by the role they play, signed in just now."""
     return {
         role: Person(issuer=DEMO_ISSUER, subject=subject, name=name, signed_in_at=now)
         for subject, (role, name) in _NAMES.items()
@@ -44,7 +44,7 @@ def name_of(recorded_as: str) -> str:
 
 
 def demo_rules() -> Access:
-    """Give the rules of the demonstration. No access file changes them."""
+    """Return the rules of the demonstration. No access file changes them."""
     return Access(
         roles=Roles(
             author=(Grant(issuer=DEMO_ISSUER, subject=AUTHOR),),

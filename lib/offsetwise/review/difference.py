@@ -41,7 +41,7 @@ class Difference:
 
 
 def difference(before: Plan, after: Plan, *, digests: tuple[str, str]) -> Difference:
-    """Say what differs between two versions, partitions whose offset moves first.
+    """Return what differs between two versions, partitions whose offset moves first.
 
     Args:
         before: The earlier version.

@@ -72,7 +72,7 @@ def exported(
     withdrawn: tuple[bytes, ...] = (),
     mark: SheetMark,
 ) -> tuple[Export, ...]:
-    """Give the files of one kind.
+    """Return the files of one kind.
 
     Args:
         kind: What is wanted.
@@ -120,7 +120,7 @@ def _approval_files(digest: str, marks: Mapping[bytes, SheetMark]) -> tuple[Expo
 def commands(
     digest: str, *, approvals: int, mark: SheetMark, migration_file: str = "migration.yaml", output: str | None = None
 ) -> tuple[str, ...]:
-    """Give the exact commands that try, apply and verify an exported plan, in this order, as far as they may be run.
+    """Return the exact commands that try, apply and verify an exported plan, in this order, as far as they may be run.
 
     Args:
         digest: The plan's.

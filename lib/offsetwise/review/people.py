@@ -42,7 +42,7 @@ class Person:
 
 
 def person_of(claims: Mapping[str, Any], *, groups_claim: str) -> Person | None:
-    """Give the person of an ID token's claims; None for claims that name nobody.
+    """Return the person of an ID token's claims; None for claims that name nobody.
 
     Args:
         claims: Of a token whose signature was checked.
@@ -71,7 +71,7 @@ def person_of(claims: Mapping[str, Any], *, groups_claim: str) -> Person | None:
 
 
 def recorded(person: Person) -> str:
-    """Give the name under which a plan records its author or an editor.
+    """Return the name under which a plan records its author or an editor.
 
     >>> recorded(Person(issuer="https://login.example.org", subject="42", name="Ada", email="ada@example.org"))
     'https://login.example.org 42 <ada@example.org>'
@@ -81,12 +81,12 @@ def recorded(person: Person) -> str:
 
 
 def identity(somebody: Who | EditorRow) -> Identity:
-    """Give somebody as a plan records them, issuer and subject apart."""
+    """Return somebody as a plan records them, issuer and subject apart."""
     return Identity(issuer=somebody.issuer, subject=somebody.subject, address=somebody.address)
 
 
 def who(person: Person) -> Who:
-    """Give a person as the store keeps them."""
+    """Return a person as the store keeps them."""
     address = None if person.email is None else plain(person.email)
     return Who(issuer=person.issuer, subject=person.subject, name=person.name[:MAX_NAME], address=address)
 
@@ -97,7 +97,7 @@ def is_of(person: Person, editors: Iterable[EditorRow]) -> bool:
 
 
 def why_barred(somebody: Who, editors: Iterable[EditorRow], names: Iterable[str]) -> str | None:
-    """Say why somebody may not decide about a plan; None if nothing recorded bars them.
+    """Explain why somebody may not decide about a plan; None if nothing recorded bars them.
 
     Doubt bars: the same mail address behind another issuer, or a name that may be theirs. It costs a reviewer, the
     other way costs the rule.

@@ -65,7 +65,7 @@ class VersionFacts:
 
 
 def facts_of(plan: Plan, digest: str) -> VersionFacts:
-    """Give what a decision needs to know of a plan."""
+    """Return what a decision needs to know of a plan."""
     risky = [one for one in plan.positions if any(True for _ in risks(one))]
     return VersionFacts(
         partitions=len(plan.positions),
@@ -79,7 +79,7 @@ def facts_of(plan: Plan, digest: str) -> VersionFacts:
 
 
 def risks(one: PlannedPosition) -> Iterator[str]:
-    """Say what is unsafe about one position, a clause each."""
+    """Yield what is unsafe about one position, a clause each."""
     if one.skip is None:
         yield "it is not known how many records are skipped"
     elif one.skip > 0:
@@ -97,7 +97,7 @@ def risks(one: PlannedPosition) -> Iterator[str]:
 
 
 def plan_risks(plan: Plan) -> Iterator[str]:
-    """Say what is unsafe about a plan as a whole, a sentence each.
+    """Yield what is unsafe about a plan as a whole, a sentence each.
 
     Not its findings: drafting refused what they block, or a person decided about it, which is a risk of the position.
     """

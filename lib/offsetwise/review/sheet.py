@@ -115,7 +115,7 @@ class Waiting:
 
 
 def standing(look: StoreLook, row: PlanRow, version: VersionRow, *, rules: Access, now: datetime) -> VersionStanding:
-    """Say how far a plan's newest version came, by the rules as they are now."""
+    """Return how far a plan's newest version came, by the rules as they are now."""
     required = rules.decisions.required
     now_ms = int(now.timestamp() * 1000)
     submission = look.submission(version.id)

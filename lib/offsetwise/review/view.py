@@ -74,7 +74,7 @@ class PlansView:
         return self._demo_key is not None
 
     def roles(self, person: Person | None) -> frozenset[Role]:
-        """Give somebody's roles at this moment; for what is offered, never for what is allowed."""
+        """Return somebody's roles at this moment; for what is offered, never for what is allowed."""
         return self._rules().roles_of(person)
 
     def reviewers(self) -> tuple[tuple[str, str], ...] | None:
@@ -84,12 +84,12 @@ class PlansView:
         return named if len(named) == len(grants) else None
 
     def plans(self, person: Person | None, *, open_only: bool = False) -> tuple[PlanRow, ...]:
-        """Give plans, the one that changed last first."""
+        """Return plans, the one that changed last first."""
         with self._looking(person, "Reading the plans") as look:
             return look.plans(open_only=open_only)
 
     def sheet(self, person: Person | None, plan: int) -> Sheet | None:
-        """Give one plan with its newest version, decisions and discussion; None where there is no such plan."""
+        """Return one plan with its newest version, decisions and discussion; None where there is no such plan."""
         rules = self._rules()
         with self._looking(person, "Reading the plan") as look:
             row = look.plan(plan)
@@ -111,7 +111,7 @@ class PlansView:
             )
 
     def content(self, person: Person | None, plan: int, number: int) -> bytes:
-        """Give the exact bytes of one version.
+        """Return the exact bytes of one version.
 
         Raises:
             PlanError: There is no such version.
@@ -120,7 +120,7 @@ class PlansView:
             return look.content(_there(look, plan, number).id)
 
     def observed(self, person: Person | None, plan: int, number: int) -> Comparison | None:
-        """Give the comparison and the snapshots that a version was drafted from; None where they were not kept.
+        """Return the comparison and the snapshots that a version was drafted from; None where they were not kept.
 
         Raises:
             PlanError: There is no such version.
@@ -135,7 +135,7 @@ class PlansView:
         return replace(compared, read_from=(old, new))
 
     def difference(self, person: Person | None, plan: int, before: int, after: int) -> Difference:
-        """Say what differs between two versions of a plan, by their numbers.
+        """Return what differs between two versions of a plan, by their numbers.
 
         Raises:
             PlanError: There is no such version.
@@ -144,7 +144,7 @@ class PlansView:
             return self._plans.difference(look, _there(look, plan, before), _there(look, plan, after))
 
     def why_not(self, person: Person | None, verb: Verb, plan: int | None = None) -> NotAllowed | None:
-        """Say why somebody may not do this at this moment, for a control that is shown disabled; None if they may.
+        """Return why somebody may not do this at this moment, for a control that is shown disabled; None if they may.
 
         Says nothing about the state of the plan, which the verb itself answers.
         """
@@ -166,7 +166,7 @@ class PlansView:
             return why_not_own(person, verb, rules, look.editors(plan), names)
 
     def waiting_for(self, person: Person | None) -> tuple[Waiting, ...]:
-        """Give the plans that wait for somebody: to be decided, submitted again, or revised. Oldest first."""
+        """Return the plans that wait for somebody: to be decided, submitted again, or revised. Oldest first."""
         if person is None:
             return ()
         rules = self._rules()
@@ -194,7 +194,7 @@ class PlansView:
         return tuple(sorted(made, key=lambda each: each.since_ms))
 
     def export(self, person: Person | None, plan: int, kind: exports.ExportKind) -> tuple[exports.Export, ...]:
-        """Give the files of one kind of a plan's newest version; unapproved ones say DRAFT, applied ones APPLIED.
+        """Return the files of one kind of a plan's newest version; unapproved ones say DRAFT, applied ones APPLIED.
 
         Raises:
             PlanError: There is no such plan, or it cannot be said in that form.
@@ -238,7 +238,7 @@ class PlansView:
     def audit(
         self, person: Person | None, wanted: AuditFilter | None = None, *, most: int = AUDIT_ROWS
     ) -> tuple[AuditRow, ...]:
-        """Give rows of the audit log, newest first; for the next page, ask with `before_seq` of the last one."""
+        """Return rows of the audit log, newest first; for the next page, ask with `before_seq` of the last one."""
         with self._looking(person, "Reading the audit log") as look:
             return look.audit(wanted or AuditFilter(), most=most)
 
@@ -248,7 +248,7 @@ class PlansView:
             return look.check_chain()
 
     def credits(self, person: Person, plan: int | None = None) -> Credits:
-        """Give the names that a plan drafted by a person has to record, or their next version of one.
+        """Return the names that a plan drafted by a person has to record, or their next version of one.
 
         Raises:
             PlanError: There is no such plan.
@@ -269,7 +269,7 @@ class PlansView:
         )
 
     def bundle(self, person: Person | None, plan: int) -> exports.Export:
-        """Give a submitted plan with all that a reviewer needs, in one file, for a console that reaches no cluster.
+        """Return a submitted plan with all that a reviewer needs, in one file, for a console that reaches no cluster.
 
         Raises:
             PlanError: There is no such plan, or it is not submitted.

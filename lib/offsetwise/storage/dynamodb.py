@@ -81,7 +81,7 @@ class Table:
 
 
 def text_of(item: Item, name: str, kind: str = "S") -> str | None:
-    """Give an attribute of one type as text; None where it is absent.
+    """Return an attribute of one type as text; None where it is absent.
 
     Raises:
         ValueError: It is of another type; says what was expected and found.
@@ -96,7 +96,7 @@ def text_of(item: Item, name: str, kind: str = "S") -> str | None:
 
 
 def texts_of(item: Item, name: str) -> tuple[str, ...]:
-    """Give a set of strings, sorted; empty where it is absent.
+    """Return a set of strings, sorted; empty where it is absent.
 
     Raises:
         ValueError: It is of another type.
@@ -111,7 +111,7 @@ def texts_of(item: Item, name: str) -> tuple[str, ...]:
 
 
 def tables_at(uri: str, *, roots: Sequence[str] | None = None) -> tuple[Table, ...]:
-    """Give the tables in a dump, or the one live table.
+    """Return the tables in a dump, or the one live table.
 
     Args:
         uri: A file, or `dynamodb://TABLE?region=R&endpoint=URL`.
@@ -366,7 +366,7 @@ def all_items(client: Any, uri: str, asked: Mapping[str, Any]) -> list[Item]:
 
 
 def _answered(uri: str, said: Mapping[str, Any]) -> StorageError:
-    """Say what DynamoDB refused."""
+    """Return what DynamoDB refused."""
     code, message = str(said.get("Code", "")), str(said.get("Message", ""))[:200]
     if code in _MISSING:
         return MissingError(

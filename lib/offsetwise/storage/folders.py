@@ -47,13 +47,13 @@ class FolderReader(Protocol):
         """The folder as the person named it."""
 
     def entries(self, folder: str = "", *, details: bool = False) -> tuple[Entry, ...]:
-        """Give the names in a folder as they stand now, sorted."""
+        """Return the names in a folder as they stand now, sorted."""
 
     def read_many(self, files: Mapping[str, int | None]) -> dict[str, bytes | StorageError]:
         """Read whole files at once; a file that cannot be read gives its error instead."""
 
     def walk(self, folder: str) -> Iterator[tuple[str, int]]:
-        """Give every file below a folder: its path relative to the folder, and its bytes."""
+        """Return every file below a folder: its path relative to the folder, and its bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,11 +70,11 @@ class Tree:
     max_file_bytes: int = MAX_FILE_BYTES
 
     def for_large_files(self) -> Tree:
-        """Give the same folder, read up to the limit of all files: a `_metadata` may hold the state of many keys."""
+        """Return the same folder, read up to the limit of all files: a `_metadata` may hold the state of many keys."""
         return replace(self, max_file_bytes=MAX_READ_BYTES)
 
     def entries(self, folder: str = "", *, details: bool = False) -> tuple[Entry, ...]:
-        """Give the names in a folder as they stand now, sorted.
+        """Return the names in a folder as they stand now, sorted.
 
         Args:
             folder: Relative to the tree; empty for the tree itself.
@@ -159,7 +159,7 @@ class Tree:
         return made
 
     def walk(self, folder: str) -> Iterator[tuple[str, int]]:
-        """Give every file below a folder: its path relative to the folder, and its bytes.
+        """Yield every file below a folder: its path relative to the folder, and its bytes.
 
         Links are not followed, and nothing is given when the folder is missing.
         """
@@ -228,7 +228,7 @@ class Tree:
             return self._refused(file, error, "read")
 
     def _path(self, relative: str) -> str:
-        """Give where something lies below the folder; of a local one without the links that lead there."""
+        """Return where something lies below the folder; of a local one without the links that lead there."""
         path = below(self.base, relative) if relative else self.base
         if self.location.scheme == "file":
             real = locate_local(path)
@@ -284,7 +284,7 @@ class Tree:
 
 
 def open_tree(uri: str, *, roots: Sequence[str] | None = None) -> Tree:
-    """Give a folder to read from. Nothing is contacted yet.
+    """Return a folder to read from. Nothing is contacted yet.
 
     Args:
         uri: A path, or a URI with one of `location.SCHEMES`.
@@ -359,7 +359,7 @@ def _filesystem(location: Location) -> tuple[Any, str]:
 
 
 def disk() -> Any:
-    """Give the file system of local folders, without caches."""
+    """Return the file system of local folders, without caches."""
     import fsspec  # noqa: PLC0415 - a tenth of a second that a local folder named by its path need not wait for
 
     return fsspec.filesystem("file", skip_instance_cache=True, use_listings_cache=False)

@@ -154,7 +154,7 @@ def _local_rest(uri: str, rest: str, *, bound: Bound | None) -> str:
 
 
 def locate_local(path: str) -> Location:
-    """Give the location of a local path, links resolved."""
+    """Return the location of a local path, links resolved."""
     try:
         real = os.path.realpath(path)
     except (OSError, ValueError) as error:

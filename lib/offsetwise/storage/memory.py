@@ -17,12 +17,12 @@ class HeldFolder:
     files: Mapping[str, bytes]
 
     def entries(self, folder: str = "", *, details: bool = False) -> tuple[Entry, ...]:
-        """Give the names; see `FolderReader`. There are no details to give."""
+        """Return the names; see `FolderReader`. There are no details to give."""
         del details
         return tuple(Entry(name=path) for path, _ in self.walk(folder) if "/" not in path)
 
     def read_many(self, files: Mapping[str, int | None]) -> dict[str, bytes | StorageError]:
-        """Give the bytes of files; see `FolderReader`."""
+        """Return the bytes of files; see `FolderReader`."""
         return {
             path: self.files[path]
             if path in self.files
@@ -31,7 +31,7 @@ class HeldFolder:
         }
 
     def walk(self, folder: str) -> Iterator[tuple[str, int]]:
-        """Give every file below a folder; see `FolderReader`."""
+        """Yield every file below a folder; see `FolderReader`."""
         prefix = f"{folder}/" if folder else ""
         for path, data in sorted(self.files.items()):
             if path.startswith(prefix):

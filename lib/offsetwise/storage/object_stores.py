@@ -27,7 +27,7 @@ _OWN_ENDPOINTS: Final = (".amazonaws.com", ".amazonaws.com.cn", "storage.googlea
 
 
 def open_store(location: Location) -> tuple[Any, str]:
-    """Give the file system of an object store, and the folder as it spells it. Nothing is contacted yet.
+    """Return the file system of an object store, and the folder as it spells it. Nothing is contacted yet.
 
     Raises:
         StorageError: The environment leads to another account than the address names, or the address to a host that
@@ -49,7 +49,7 @@ def open_store(location: Location) -> tuple[Any, str]:
 
 
 def endpoint_of(location: Location, fs: Any) -> str | None:
-    """Give the endpoint that the environment leads to; None where it is the store's own, or the address names it."""
+    """Return the endpoint that the environment leads to; None where it is the store's own, or the address names it."""
     told: str | None = None
     if location.scheme == "s3":
         told = fs.s3.meta.endpoint_url
@@ -102,7 +102,7 @@ def _fields(connection_string: str) -> Mapping[str, str]:
 
 
 def _endpoint(fields: Mapping[str, str]) -> SplitResult | None:
-    """Give where a connection string leads; None where it does not say."""
+    """Return where a connection string leads; None where it does not say."""
     if fields.get("usedevelopmentstorage", "").lower() == "true":
         return urlsplit("http://127.0.0.1:10000/devstoreaccount1")
     if "blobendpoint" in fields:

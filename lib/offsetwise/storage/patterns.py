@@ -15,7 +15,7 @@ _MAGIC: Final = re.compile(r"[*?\[]")
 
 
 def expand(uris: Sequence[str], *, roots: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Give the folders that paths and globs of folders name, each once, in the order given.
+    """Return the folders that paths and globs of folders name, each once, in the order given.
 
     Args:
         uris: Paths and URIs; `*`, `?` and `[…]` are matched where they occur, unless something has exactly this name.
@@ -41,7 +41,7 @@ def expand(uris: Sequence[str], *, roots: Sequence[str] | None = None) -> tuple[
 
 
 def _exists(uri: str, *, roots: Sequence[str] | None = None) -> bool:
-    """Tell whether a file or folder has exactly this name, whatever characters are in it. Unreachable is no."""
+    """Return whether a file or folder has exactly this name, whatever characters are in it. Unreachable is no."""
     try:
         tree = open_tree(uri, roots=roots)
         return os.path.exists(tree.base) if tree.fs is None else bool(tree.fs.exists(tree.base))
@@ -50,7 +50,7 @@ def _exists(uri: str, *, roots: Sequence[str] | None = None) -> bool:
 
 
 def _glob_folders(pattern: str, *, roots: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Give the folders that a pattern matches, sorted. Hidden ones need a pattern that names their dot.
+    """Return the folders that a pattern matches, sorted. Hidden ones need a pattern that names their dot.
 
     Raises:
         OutsideRootsError: The part before the first glob character leaves the roots.

@@ -70,7 +70,7 @@ def address(url: str | None = None) -> Address:
 
 
 def state_folder() -> Path:
-    """Give the folder for what Offsetwise keeps: `$OFFSETWISE_STATE`, else as the XDG specification says."""
+    """Return the folder for what Offsetwise keeps: `$OFFSETWISE_STATE`, else as the XDG specification says."""
     told = os.environ.get(STATE_VARIABLE)
     if told:
         return Path(told)

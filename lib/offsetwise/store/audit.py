@@ -98,7 +98,7 @@ class Chain:
 
 
 def body_of(seq: int, record: Record) -> str:
-    """Give the canonical text of a row."""
+    """Return the canonical text of a row."""
     return json.dumps(
         {
             "seq": seq,
@@ -118,12 +118,12 @@ def body_of(seq: int, record: Record) -> str:
 
 
 def hash_of(previous: str, body: str) -> str:
-    """Give the hash of a row, hex."""
+    """Return the hash of a row, hex."""
     return hashlib.sha256(f"{previous}\n{body}".encode("ascii")).hexdigest()
 
 
 def tip(connection: Connection) -> tuple[int, str]:
-    """Give the number and the hash of the last row."""
+    """Return the number and the hash of the last row."""
     last = connection.execute(select(table.c.seq, table.c.hash).order_by(table.c.seq.desc()).limit(1)).first()
     return (0, FIRST) if last is None else (last.seq, last.hash)
 
@@ -156,7 +156,7 @@ def there(connection: Connection, seq: int, made: str) -> bool:
 
 
 def rows(connection: Connection, wanted: AuditFilter, *, most: int) -> tuple[AuditRow, ...]:
-    """Give rows, newest first."""
+    """Return rows, newest first."""
     query: Select[Any] = select(table).order_by(table.c.seq.desc()).limit(most)
     for column, value in (
         (table.c.issuer, wanted.issuer),
@@ -179,7 +179,7 @@ def rows(connection: Connection, wanted: AuditFilter, *, most: int) -> tuple[Aud
 
 
 def _ascii(wanted: str | None) -> str | None:
-    """Give what a column of ASCII is compared with: no database is asked for text that it cannot hold."""
+    """Return what a column of ASCII is compared with: no database is asked for text that it cannot hold."""
     return None if wanted is None else tables.escaped(wanted)
 
 
@@ -236,7 +236,7 @@ def _wrong(found: Row[Any], seq: int, previous: str) -> str | None:
 
 
 def _without_row(connection: Connection, last: int) -> str | None:
-    """Say what was written with a row that is not there any more: the end of the chain was cut off."""
+    """Describe what was written with a row that is not there any more: the end of the chain was cut off."""
     for each in (
         tables.version,
         tables.editor,
@@ -252,7 +252,7 @@ def _without_row(connection: Connection, last: int) -> str | None:
 
 
 def _repeated(found: Row[Any]) -> Record:
-    """Give the record as the columns say it, with what only the body says."""
+    """Return the record as the columns say it, with what only the body says."""
     return _of_columns(found, json.loads(found.body)["details"])
 
 
@@ -261,7 +261,7 @@ def _row(found: Row[Any]) -> AuditRow:
 
 
 def _shown(found: Row[Any]) -> Record:
-    """Give the record to look at: one row that was damaged hides no other."""
+    """Return the record to look at: one row that was damaged hides no other."""
     try:
         record = _repeated(found)
         dict(record.details)

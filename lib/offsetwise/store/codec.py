@@ -66,7 +66,7 @@ class Columns:
     known: Bools
 
     def rows(self, chosen: Sequence[int]) -> Columns:
-        """Give the numbers of some of the partitions."""
+        """Return the numbers of some of the partitions."""
         return Columns(self.values[:, chosen], self.known[:, chosen])
 
 
@@ -80,7 +80,7 @@ class Layout:
 
     @classmethod
     def of(cls, groups: tuple[str, ...], partitions: Sequence[LagPartition]) -> Layout:
-        """Give the layout of a sample."""
+        """Return the layout of a sample."""
         return cls(groups, tuple((row.source, row.topic, row.new_topic, row.partition) for row in partitions))
 
     def dump(self) -> str:
@@ -111,12 +111,12 @@ class Layout:
 
 
 def digest(layout: str) -> str:
-    """Give the SHA-256 of a layout, in hex."""
+    """Return the SHA-256 of a layout, in hex."""
     return hashlib.sha256(layout.encode()).hexdigest()
 
 
 def columns(partitions: Sequence[LagPartition], groups: int) -> Columns:
-    """Give the numbers of partitions."""
+    """Return the numbers of partitions."""
     numbers = [_numbers(row, groups) for row in partitions]
     known = np.array([[each is not None for each in row] for row in numbers], dtype=np.bool_)
     values = np.array([[each or 0 for each in row] for row in numbers], dtype=np.int64)
@@ -125,7 +125,7 @@ def columns(partitions: Sequence[LagPartition], groups: int) -> Columns:
 
 
 def partitions(rows: Sequence[tuple[str, str, str, int]], found: Columns) -> tuple[LagPartition, ...]:
-    """Give partitions back, `rows` being the layout's rows that `found` holds."""
+    """Return partitions back, `rows` being the layout's rows that `found` holds."""
     made = []
     for (source, topic, new_topic, partition), row, has in zip(
         rows, found.values.T.tolist(), found.known.T.tolist(), strict=True
@@ -199,7 +199,7 @@ def decode(payload: bytes, count: int, rows: int, base: Columns | None) -> Colum
 
 
 def _positions(row: LagPartition) -> tuple[AnyPosition | None, ...]:
-    """Give what is kept of a partition as integers; a position that is none counts as unknown here."""
+    """Return what is kept of a partition as integers; a position that is none counts as unknown here."""
     old, new = row.old, row.new
     return old.log_start, old.lso, old.hw, new.log_start, new.lso, new.hw, row.position, row.new_position
 

@@ -66,7 +66,7 @@ class Database:
 
     @contextmanager
     def reading(self, what: str) -> Iterator[Connection]:
-        """Give a connection that sees one state of the database throughout.
+        """Yield a connection that sees one state of the database throughout.
 
         Raises:
             StoreError: `what` is not possible.
@@ -79,7 +79,7 @@ class Database:
 
     @contextmanager
     def writing(self, what: str) -> Iterator[Connection]:
-        """Give a connection whose changes are there together when it ends, or not at all.
+        """Yield a connection whose changes are there together when it ends, or not at all.
 
         Raises:
             StoreError: `what` is not possible.
@@ -91,7 +91,7 @@ class Database:
 
     @contextmanager
     def settling(self, what: str, done: Callable[[Connection], bool]) -> Iterator[Connection]:
-        """Give a connection as `writing` does, one at a time, whose changes are on the disk when this ends.
+        """Yield a connection as `writing` does, one at a time, whose changes are on the disk when this ends.
 
         Whoever has the turn sees all that was changed before. Where the reply to the commit is lost, the next turn is
         awaited, which the server gives only when the lost one has ended, and `done` says whether it took place.
@@ -158,7 +158,7 @@ class Database:
                     command.upgrade(config, "head")
 
     def _revision(self, connection: Connection, script: ScriptDirectory) -> str | None:
-        """Give the revision of the tables; None for an empty database."""
+        """Return the revision of the tables; None for an empty database."""
         there = set(inspect(connection).get_table_names())
         if VERSION_TABLE not in there:
             # A file is ours alone; a database may hold other tables, but not ours without their revision.

@@ -34,45 +34,45 @@ class StoreLook:
         self._connection = connection
 
     def plans(self, *, open_only: bool = False) -> tuple[PlanRow, ...]:
-        """Give plans, the one that was changed last first."""
+        """Return plans, the one that was changed last first."""
         query = select(tables.plan).order_by(tables.plan.c.changed_at_ms.desc(), tables.plan.c.id.desc())
         if open_only:
             query = query.where(tables.plan.c.state.in_(tables.OPEN_STATES))
         return tuple(_plan(row) for row in self._connection.execute(query))
 
     def plan(self, plan: int) -> PlanRow | None:
-        """Give one plan."""
+        """Return one plan."""
         row = self._connection.execute(select(tables.plan).where(tables.plan.c.id == plan)).first()
         return None if row is None else _plan(row)
 
     def open_plan(self, moves: str) -> PlanRow | None:
-        """Give the open plan of a checkpoint or group."""
+        """Return the open plan of a checkpoint or group."""
         query = select(tables.plan).where(tables.plan.c.moves == moves, tables.plan.c.state.in_(tables.OPEN_STATES))
         row = self._connection.execute(query).first()
         return None if row is None else _plan(row)
 
     def version(self, plan: int, number: int) -> VersionRow:
-        """Give one version of a plan that is there."""
+        """Return one version of a plan that is there."""
         query = _versions().where(tables.version.c.plan_id == plan, tables.version.c.number == number)
         return _version(self._connection.execute(query).one())
 
     def versions(self, plan: int) -> tuple[VersionRow, ...]:
-        """Give all versions of a plan, ascending."""
+        """Return all versions of a plan, ascending."""
         query = _versions().where(tables.version.c.plan_id == plan).order_by(tables.version.c.number)
         return tuple(_version(row) for row in self._connection.execute(query))
 
     def version_of(self, digest: str) -> VersionRow | None:
-        """Give the version with a digest, whatever plan it is of."""
+        """Return the version with a digest, whatever plan it is of."""
         row = self._connection.execute(_versions().where(tables.version.c.digest == digest)).first()
         return None if row is None else _version(row)
 
     def content(self, version: int) -> bytes:
-        """Give the exact bytes of a version."""
+        """Return the exact bytes of a version."""
         found = self._connection.execute(select(tables.version.c.content).where(tables.version.c.id == version))
         return bytes(found.scalar_one())
 
     def files(self, version: int) -> dict[str, bytes]:
-        """Give what a version was drafted from, by kind."""
+        """Return what a version was drafted from, by kind."""
         query = (
             select(tables.version_file.c.kind, tables.file.c.body)
             .join(tables.file, tables.file.c.digest == tables.version_file.c.digest)
@@ -81,7 +81,7 @@ class StoreLook:
         return {row.kind: zlib.decompress(row.body) for row in self._connection.execute(query)}
 
     def editors(self, plan: int) -> tuple[EditorRow, ...]:
-        """Give everybody who wrote, edited or submitted a version; the author first."""
+        """Return everybody who wrote, edited or submitted a version; the author first."""
         query = (
             select(tables.editor)
             .where(tables.editor.c.plan_id == plan)
@@ -93,7 +93,7 @@ class StoreLook:
         )
 
     def submission(self, version: int) -> SubmissionRow | None:
-        """Give the last submission of a version."""
+        """Return the last submission of a version."""
         query = (
             select(tables.submission)
             .where(tables.submission.c.version_id == version)
@@ -112,7 +112,7 @@ class StoreLook:
         )
 
     def decisions(self, plan: int) -> tuple[DecisionRow, ...]:
-        """Give all decisions about all versions of a plan, ascending."""
+        """Return all decisions about all versions of a plan, ascending."""
         query = select(tables.decision).where(tables.decision.c.plan_id == plan).order_by(tables.decision.c.id)
         return tuple(_decision(row) for row in self._connection.execute(query))
 
@@ -122,7 +122,7 @@ class StoreLook:
         return self._connection.execute(found).first() is not None
 
     def comments(self, plan: int) -> tuple[CommentRow, ...]:
-        """Give the discussion of a plan, ascending."""
+        """Return the discussion of a plan, ascending."""
         query = select(tables.comment).where(tables.comment.c.plan_id == plan).order_by(tables.comment.c.id)
         return tuple(
             CommentRow(number=row.number, by=_who(row), at_ms=row.at_ms, body=row.body)
@@ -130,7 +130,7 @@ class StoreLook:
         )
 
     def receipts(self, plan: int) -> tuple[ReceiptRow, ...]:
-        """Give what was handed in of applications of a plan, ascending."""
+        """Return what was handed in of applications of a plan, ascending."""
         query = select(tables.receipt).where(tables.receipt.c.plan_id == plan).order_by(tables.receipt.c.id)
         return tuple(
             ReceiptRow(digest=row.digest, content=bytes(row.content), by=_who(row), at_ms=row.at_ms)
@@ -143,7 +143,7 @@ class StoreLook:
         return self._connection.execute(found).first() is not None
 
     def audit(self, wanted: AuditFilter, *, most: int) -> tuple[AuditRow, ...]:
-        """Give rows of the audit log, newest first."""
+        """Return rows of the audit log, newest first."""
         return audit.rows(self._connection, wanted, most=most)
 
     def check_chain(self, noted: Noted | None = None) -> Chain:

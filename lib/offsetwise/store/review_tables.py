@@ -37,11 +37,11 @@ class Escaped(TypeDecorator[str]):
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 - SQLAlchemy's
-        """Give what is kept."""
+        """Return what is kept."""
         return None if value is None else escaped(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 - SQLAlchemy's
-        """Give what was handed in; what somebody else wrote there, as it stands."""
+        """Return what was handed in; what somebody else wrote there, as it stands."""
         try:
             return None if value is None else value.encode("ascii").decode("unicode_escape")
         except UnicodeError:
@@ -49,7 +49,7 @@ class Escaped(TypeDecorator[str]):
 
 
 def escaped(value: str) -> str:
-    r"""Give a text in ASCII, different texts differently.
+    r"""Return a text in ASCII, different texts differently.
 
     >>> escaped("a\\b\x00")
     'a\\\\b\\x00'

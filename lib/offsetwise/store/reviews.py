@@ -36,13 +36,13 @@ class Reviews:
 
     @contextmanager
     def reading(self, what: str) -> Iterator[StoreLook]:
-        """Give a look at one state of everything."""
+        """Yield a look at one state of everything."""
         with self._database.reading(what) as connection:
             yield StoreLook(connection)
 
     @contextmanager
     def changing(self, what: str) -> Iterator[Change]:
-        """Give a change, which is there whole when this ends, with its audit row, or not at all.
+        """Yield a change, which is there whole when this ends, with its audit row, or not at all.
 
         Raises:
             StoreUnclearError: The store stopped answering at the very end: whether it is there must be read.
@@ -209,7 +209,7 @@ class Change(StoreLook):
         )
 
     def move(self, plan: int, state: State, *, number: int, at_ms: int) -> None:
-        """Say how far a plan came, and which version is its newest."""
+        """Record how far a plan came, and which version is its newest."""
         values = {"state": state.value, "number": number, "changed_at_ms": at_ms}
         self._connection.execute(update(tables.plan).where(tables.plan.c.id == plan).values(values))
 

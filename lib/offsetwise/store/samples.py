@@ -86,7 +86,7 @@ def add(connection: Connection, sample: LagSample) -> int:
 
 
 def subjects(connection: Connection) -> tuple[LagSubject, ...]:
-    """Give all subjects that were ever sampled, by migration and name."""
+    """Return all subjects that were ever sampled, by migration and name."""
     rows = connection.execute(select(lag_subject.c.migration, lag_subject.c.kind, lag_subject.c.name))
     return tuple(
         sorted(
@@ -97,13 +97,13 @@ def subjects(connection: Connection) -> tuple[LagSubject, ...]:
 
 
 def newest_ms(connection: Connection, subject: LagSubject) -> int | None:
-    """Say when the newest sample was taken; None where there is none."""
+    """Return when the newest sample was taken; None where there is none."""
     row = _newest(connection, subject)
     return None if row is None else int(row.taken_at_ms)
 
 
 def newest(connection: Connection, subject: LagSubject, *, before_ms: int | None = None) -> StoredSample | None:
-    """Give the newest sample, or the newest one taken before a time; None where there is none."""
+    """Return the newest sample, or the newest one taken before a time; None where there is none."""
     row = _newest(connection, subject, before_ms)
     if row is None:
         return None
@@ -111,7 +111,7 @@ def newest(connection: Connection, subject: LagSubject, *, before_ms: int | None
 
 
 def window(connection: Connection, subject: LagSubject, since_ms: int, most: int) -> tuple[StoredTotals, ...]:
-    """Give the totals since a time, thinned to at most `most` moments, ascending."""
+    """Return the totals since a time, thinned to at most `most` moments, ascending."""
     kept = _thinned(_ticks(connection, subject, since_ms), most)
     found = _heads(connection, [row.id for row, _ in kept])
     heads = {row.id: _head(found[row.id]) for row, _ in kept}
@@ -130,7 +130,7 @@ def window(connection: Connection, subject: LagSubject, since_ms: int, most: int
 def history(
     connection: Connection, subject: LagSubject, keys: Sequence[Key], since_ms: int, most: int
 ) -> tuple[StoredSample, ...]:
-    """Give samples since a time that hold only the partitions named, thinned as `window`, ascending.
+    """Return samples since a time that hold only the partitions named, thinned as `window`, ascending.
 
     Of partitions that lie in many payloads, fewer moments are given.
     """
@@ -165,7 +165,7 @@ def prune(connection: Connection, *, fine_before_ms: int, all_before_ms: int, mo
 
 
 def _insert(connection: Connection, table: Table) -> Any:
-    """Give an INSERT that knows ON CONFLICT, in the database's own dialect."""
+    """Return an INSERT that knows ON CONFLICT, in the database's own dialect."""
     return sqlite.insert(table) if connection.dialect.name == "sqlite" else postgresql.insert(table)
 
 
@@ -193,7 +193,7 @@ def _layout_id(connection: Connection, layout: codec.Layout) -> int:
 def _base(
     connection: Connection, subject_id: int | None, layout_id: int, layout: codec.Layout, taken_at_ms: int
 ) -> tuple[int, codec.Columns] | None:
-    """Give the sample of the same stretch of time and the same partitions that stands alone."""
+    """Return the sample of the same stretch of time and the same partitions that stands alone."""
     stretch = taken_at_ms // ALONE_MS * ALONE_MS
     found: int | None = connection.execute(
         select(lag_sample.c.id)
@@ -240,7 +240,7 @@ def _whole(
     wanted: Mapping[int, Sequence[int]] | None,
     layouts: Mapping[int, codec.Layout] | None = None,
 ) -> Iterator[StoredSample]:
-    """Give samples with their partitions: all of them, or those at the places wanted of each layout."""
+    """Yield samples with their partitions: all of them, or those at the places wanted of each layout."""
     known = layouts or _layouts(connection, {row.layout_id for row, _ in kept})
     places = wanted or {layout_id: range(len(layout.rows)) for layout_id, layout in known.items()}
     heads = _heads(connection, [row.id for row, _ in kept])
@@ -314,7 +314,7 @@ def _payloads(connection: Connection, ids: Sequence[int], chunks: Sequence[int])
 
 
 def _in_words(sample: LagSample) -> tuple[LagPartition, ...]:
-    """Give the partitions whose positions are no integers: payloads do not hold them."""
+    """Return the partitions whose positions are no integers: payloads do not hold them."""
     return tuple(
         each
         for each in sample.partitions

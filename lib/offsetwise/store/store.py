@@ -70,29 +70,29 @@ class Store:
             return samples.add(connection, sample)
 
     def subjects(self) -> tuple[LagSubject, ...]:
-        """Give all subjects that were ever sampled."""
+        """Return all subjects that were ever sampled."""
         with self._database.reading("Reading its subjects") as connection:
             return samples.subjects(connection)
 
     def newest_ms(self, subject: LagSubject) -> int | None:
-        """Say when the newest sample was taken; None where there is none."""
+        """Return when the newest sample was taken; None where there is none."""
         with self._database.reading("Reading the newest sample") as connection:
             return samples.newest_ms(connection, subject)
 
     def newest(self, subject: LagSubject, *, before_ms: int | None = None) -> StoredSample | None:
-        """Give the newest sample, or the newest one taken before a time; None where there is none."""
+        """Return the newest sample, or the newest one taken before a time; None where there is none."""
         with self._database.reading("Reading the newest sample") as connection:
             return samples.newest(connection, subject, before_ms=before_ms)
 
     def window(self, subject: LagSubject, since_ms: int, *, most: int) -> tuple[StoredTotals, ...]:
-        """Give the totals of samples since a time, thinned to at most `most` moments, ascending."""
+        """Return the totals of samples since a time, thinned to at most `most` moments, ascending."""
         with self._database.reading("Reading the samples") as connection:
             return samples.window(connection, subject, since_ms, most)
 
     def history(
         self, subject: LagSubject, keys: Sequence[Key], since_ms: int, *, most: int
     ) -> tuple[StoredSample, ...]:
-        """Give samples since a time that hold only the partitions named, thinned as `window`, ascending."""
+        """Return samples since a time that hold only the partitions named, thinned as `window`, ascending."""
         with self._database.reading("Reading the samples") as connection:
             return samples.history(connection, subject, keys, since_ms, most)
 

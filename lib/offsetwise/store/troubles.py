@@ -58,7 +58,7 @@ def _explained(address: Address, what: str, error: DBAPIError) -> StoreError:
 
 
 def sqlite_trouble(address: Address, what: str, said: str) -> StoreError:
-    """Give the error for what SQLite said."""
+    """Return the error for what SQLite said."""
     name = f"Store {address.shown}"
     if "locked" in said:
         return StoreLockedError(
@@ -118,7 +118,7 @@ def _postgresql(address: Address, what: str, error: DBAPIError) -> StoreError:
 
 
 def _said(address: Address, error: DBAPIError) -> str:
-    """Give the first line of what the driver said, without the password, should it ever repeat it."""
+    """Return the first line of what the driver said, without the password, should it ever repeat it."""
     text = str(error.orig).strip() or type(error.orig).__name__
     password = str(address.url.password or "")
     line = text.splitlines()[0].rstrip(".")

@@ -75,7 +75,7 @@ def _shown(known: SurveyedCheckpoint, read: Checkpoint, at: Positions, logs: Log
 
 
 def surveyed_groups(old: Snapshot | None, pairs: Mapping[str, str]) -> tuple[tuple[SurveyedGroup, ...], int]:
-    """Give the groups that committed offsets of mirrored topics, and how many others there are."""
+    """Return the groups that committed offsets of mirrored topics, and how many others there are."""
     made = []
     groups = old.groups if old is not None else ()
     for group in groups:
@@ -101,7 +101,7 @@ def _no_job(name: str) -> str | None:
 def told_groups(
     groups: Sequence[SurveyedGroup], found: Iterable[tuple[SurveyedCheckpoint, Positions]], old: Snapshot | None
 ) -> tuple[tuple[SurveyedGroup, ...], tuple[SurveyedCheckpoint, ...]]:
-    """Tell which groups the job of a checkpoint commits to.
+    """Return which groups the job of a checkpoint commits to.
 
     It is known of a group whose offsets are exactly the checkpoint's positions, unless all stand at the ends of their
     logs, as those of everybody do who has read everything. Other offsets in the same partitions are a hint.
@@ -131,7 +131,7 @@ def told_groups(
 
 
 def unused(name: str, names: set[str]) -> str:
-    """Give a name that is not among those given, to which it is added: itself, or with a number behind it."""
+    """Return a name that is not among those given, to which it is added: itself, or with a number behind it."""
     free = next(each for each in chain((name,), (f"{name}-{number}" for number in count(2))) if each not in names)
     names.add(free)
     return free

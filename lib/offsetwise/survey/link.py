@@ -28,7 +28,7 @@ def link_of(
     names: Naming,
     problems: list[Trouble],
 ) -> SurveyedLink:
-    """Say how records come over.
+    """Return how records come over.
 
     MirrorMaker leaves topics of its own. Where there are none, the times of a few records are read: a link that keeps
     offsets has the same records at the same numbers. What goes wrong then joins `problems`.
@@ -88,7 +88,7 @@ def _judged(times: Sequence[tuple[int | None, int | None]], partitions: int) -> 
 
 
 def _spans(old: Snapshot, new: Snapshot, pairs: Mapping[str, str]) -> dict[tuple[TopicPartition, TopicPartition], Span]:
-    """Give what both logs of some partitions hold, one partition of each topic first."""
+    """Return what both logs of some partitions hold, one partition of each topic first."""
     there = new.partitions()
     found: dict[tuple[TopicPartition, TopicPartition], Span] = {}
     for at, state in sorted(old.partitions().items(), key=lambda each: (each[0].partition, each[0].topic)):

@@ -29,7 +29,7 @@ class Naming:
 
 
 def naming(old: Snapshot | None, new: Snapshot | None) -> Naming:
-    """Tell policy, separator, aliases and exceptions.
+    """Return policy, separator, aliases and exceptions.
 
     A topic is taken for the copy of an old one if it has its name, or its name behind the prefix that most of them
     have.
@@ -66,7 +66,7 @@ def naming(old: Snapshot | None, new: Snapshot | None) -> Naming:
 
 
 def user_topics(snapshot: Snapshot | None) -> set[str]:
-    """Give the topics that are neither Kafka's nor MirrorMaker's and its Connect workers' own."""
+    """Return the topics that are neither Kafka's nor MirrorMaker's and its Connect workers' own."""
     return {
         topic.name
         for topic in (snapshot.topics if snapshot is not None else ())
@@ -77,7 +77,7 @@ def user_topics(snapshot: Snapshot | None) -> set[str]:
 
 
 def _told(snapshot: Snapshot | None, *kinds: MirrorKind) -> tuple[str | None, str]:
-    """Give the alias and the separator in the names of MirrorMaker's own topics, of the first kind that has some."""
+    """Return the alias and the separator in the names of MirrorMaker's own topics, of the first kind that has some."""
     topics: Iterable[MirrorTopic] = snapshot.mirror.topics if snapshot is not None else ()
     named = [topic for topic in topics if topic.kind in kinds and topic.alias]
     if not named:
@@ -87,7 +87,7 @@ def _told(snapshot: Snapshot | None, *kinds: MirrorKind) -> tuple[str | None, st
 
 
 def _prefix(old: set[str], new: set[str], told: tuple[str | None, str]) -> tuple[str | None, str]:
-    """Give the alias and the separator that most of the old names have before them on the new cluster."""
+    """Return the alias and the separator that most of the old names have before them on the new cluster."""
     seen: Counter[tuple[str, str]] = Counter()
     for name in new - old:
         for at, character in enumerate(name):

@@ -212,7 +212,7 @@ def _checkpoints(
 
 
 def _place(location: str) -> str:
-    """Give a path or URI in one spelling, so that nothing is read twice."""
+    """Return a path or URI in one spelling, so that nothing is read twice."""
     path = location.removeprefix("file://").removeprefix("file:")
     return location.rstrip("/") if is_uri(path) else os.path.abspath(path)
 

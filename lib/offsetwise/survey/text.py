@@ -36,7 +36,7 @@ docs/formats.md explains every key; `offsetwise init --out FILE --update` adds w
 
 
 def migration_text(survey: Survey, folder: Path, name: str, *, schema: str | None = None) -> tuple[str, int]:
-    """Give the text of a migration file, and how many checkpoints and groups it has no room for.
+    """Return the text of a migration file, and how many checkpoints and groups it has no room for.
 
     Args:
         survey: What was found.
@@ -88,7 +88,7 @@ def _head(survey: Survey, name: str, schema: str | None) -> list[str]:
 
 
 def checkpoint_item(found: SurveyedCheckpoint, folder: Path) -> Item:
-    """Give the lines of one checkpoint."""
+    """Return the lines of one checkpoint."""
     engine = engine_of(found.engine or "")
     reads = f"{_names(found.topics)} ({many(found.partitions, 'partition')})"
     told = " ".join((f"{engine.label}, {many(found.sources, 'source')}: {reads}. {found.reason}", *found.problems))
@@ -118,7 +118,7 @@ def checkpoint_item(found: SurveyedCheckpoint, folder: Path) -> Item:
 
 
 def group_item(found: SurveyedGroup) -> Item:
-    """Give the line of one group."""
+    """Return the line of one group."""
     state = f", {_plain(found.state)}" if found.state else ""
     return (
         f"- {scalar(found.name)}  # committed in {_names(found.topics)} ({many(found.partitions, 'partition')}){state}",
@@ -126,17 +126,17 @@ def group_item(found: SurveyedGroup) -> Item:
 
 
 def root_item(root: str, folder: Path) -> Item:
-    """Give the line of one root."""
+    """Return the line of one root."""
     return (f"- {scalar(located(root, folder))}",)
 
 
 def map_item(old: str, new: str) -> Item:
-    """Give the line of one topic with another name."""
+    """Return the line of one topic with another name."""
     return (f"{scalar(old)}: {scalar(new)}",)
 
 
 def located(uri: str, folder: Path) -> str:
-    """Give a path as the file says it: relative where it lies in the file's folder. A URI stays as it is."""
+    """Return a path as the file says it: relative where it lies in the file's folder. A URI stays as it is."""
     if is_uri(uri):
         return uri
     path = os.path.abspath(uri.removeprefix("file:"))
@@ -145,7 +145,7 @@ def located(uri: str, folder: Path) -> str:
 
 
 def scalar(value: str) -> str:
-    """Give a text as YAML, on one line."""
+    """Return a text as YAML, on one line."""
     style = None if value.isprintable() and not invisible(value) else '"'
     text: str = yaml.safe_dump(value, width=inf, allow_unicode=style is None, default_style=style)
     return text.removesuffix("\n").removesuffix("\n...")

@@ -58,7 +58,7 @@ OF_A_JOB: Final[dict[str, tuple[str, str, Applies]]] = {
 
 
 def unknown(survey: Survey) -> Iterator[Unknown]:
-    """Give what is missing in what was found."""
+    """Yield what is missing in what was found."""
     if survey.link.link is None:
         yield Unknown(key="link", write=f"how records come over: {survey.link.evidence}")
     for key, (_, write) in OF_THE_MIGRATION.items():

@@ -30,7 +30,7 @@ class Addition:
 
 
 def additions(text: str, migration: Migration, survey: Survey, folder: Path) -> tuple[Addition, ...]:
-    """Give what was found and the file does not say. What a person has made a comment of stays one."""
+    """Return what was found and the file does not say. What a person has made a comment of stays one."""
     kept = {_key((line.lstrip("# "),)) for line in text.splitlines() if _is_comment(line)}
     same = (survey.topics.policy, survey.topics.separator) == (migration.topics.policy, migration.topics.separator)
     known = {each.uri for each in migration.checkpoints}
@@ -62,7 +62,7 @@ def additions(text: str, migration: Migration, survey: Survey, folder: Path) -> 
 
 
 def differences(migration: Migration, survey: Survey, folder: Path) -> Iterator[str]:
-    """Say where the file says something else than was found."""
+    """Yield where the file says something else than was found."""
     for key, said, read in (("source", migration.source, survey.old), ("target", migration.target, survey.new)):
         named, asked = servers(said.properties), servers(dict(read.properties))
         if named != asked:
@@ -85,7 +85,7 @@ def differences(migration: Migration, survey: Survey, folder: Path) -> Iterator[
 
 
 def updated(text: str, added: Sequence[Addition]) -> str:
-    """Give the file's text with what is added. Lines that are there stay as they are."""
+    """Return the file's text with what is added. Lines that are there stay as they are."""
     newline = "\r\n" if "\r\n" in text else "\n"
     whole = text if text.endswith("\n") else text + newline
     root = yaml.compose(whole, Loader=yaml.SafeLoader)
@@ -101,19 +101,19 @@ def _is_comment(line: str) -> bool:
 
 
 def _key(item: Item) -> str:
-    """Give what an item says that no other one does: its URI, else its only line, without the comment."""
+    """Return what an item says that no other one does: its URI, else its only line, without the comment."""
     line = next((line for line in item if line.startswith("  uri: ")), item[-1])
     return line.partition(" #")[0].strip()
 
 
 def _loaded(uri: str, folder: Path) -> str:
-    """Give a location as a migration that was read from the folder has it."""
+    """Return a location as a migration that was read from the folder has it."""
     written = located(uri, folder)
     return written if is_uri(written) else str(folder / written)
 
 
 def _edit(text: str, root: Any, added: Addition) -> tuple[int, bool, int, str]:
-    """Give where something is written, whether it is a key of the top level, what it replaces up to, and what it is."""
+    """Return where something is written, whether it is a top-level key, what it replaces up to, and what it is."""
     above, keys, in_flow, column = root, list(added.keys), False, -INDENT
     while keys and (found := _value(above, keys[0])) is not None:
         column, above = found[0].start_mark.column, found[1]
@@ -142,7 +142,7 @@ def _indented(lines: Sequence[str], column: int) -> str:
 
 
 def _in_flow(items: Sequence[Item], keys: Sequence[str]) -> str:
-    """Give items as they stand between brackets, where comments have no place."""
+    """Return items as they stand between brackets, where comments have no place."""
     whole = yaml.safe_load("\n".join(chain.from_iterable(items)))
     for key in reversed(keys):
         whole = {key: whole}
@@ -150,7 +150,7 @@ def _in_flow(items: Sequence[Item], keys: Sequence[str]) -> str:
 
 
 def _after(text: str, node: Any) -> int:
-    """Give the start of the line after a block, with the comments that are indented as what they belong to."""
+    """Return the start of the line after a block, with the comments that are indented as what they belong to."""
     last = node
     while not isinstance(last, yaml.ScalarNode) and last.value and not last.flow_style:
         last = last.value[-1][1] if isinstance(last, yaml.MappingNode) else last.value[-1]

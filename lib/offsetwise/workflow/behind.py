@@ -46,7 +46,7 @@ def exactly(positions: tuple[Query, ...], read: ReadAt) -> tuple[Query, ...]:
 
 
 def with_problems(scene: Scene, found: ReadAt) -> Scene:
-    """Give the scene with what only reading at positions on the old cluster told is wrong."""
+    """Return the scene with what only reading at positions on the old cluster told is wrong."""
     return replace(scene, old=replace(scene.old, problems=(*scene.old.problems, *found.problems)))
 
 
@@ -84,7 +84,7 @@ def with_behind(
 
 
 def _parts(places: Sequence[Place], read: ReadAt) -> tuple[PartBehind, ...]:
-    """Say it of each part of a position in several partitions, where it is known."""
+    """Return the lag of each part of a position in several partitions, where it is known."""
     return tuple(
         PartBehind(partition=each[0].partition, behind=read.behind[each])
         for each in places
@@ -111,7 +111,7 @@ def _asked(config: ClusterConfig, wanted: Iterable[tuple[Place, ...]], taken: Sn
 
 
 def worst(places: Sequence[Place], read: ReadAt) -> Behind | None:
-    """Give how far behind a position is: as its part that is behind most; not known where one is not."""
+    """Return how far behind a position is: as its part that is behind most; not known where one is not."""
     behind: Mapping[Place, Behind] = read.behind
     known = [behind[each] for each in places if each in behind]
     if not known or len(known) < len(places):

@@ -23,7 +23,7 @@ from offsetwise.workflow.matching import match_records
 from offsetwise.workflow.scenes import WantedJob, belongs_of, stage
 
 Known: TypeAlias = Callable[[WantedJob, Scene], Comparison | None]
-"""Gives the comparison of a job that is known already; None where it is to be made."""
+"""Returns the comparison of a job that is known already; None where it is to be made."""
 
 
 def snapshot(migration: Migration, cluster: Cluster, *, topics: tuple[str, ...] | None = None) -> Snapshot:
@@ -130,7 +130,7 @@ def compare_each(
 
 
 def _known(known: Known | None, one: WantedJob, scene: Scene | OffsetwiseError) -> Comparison | OffsetwiseError | None:
-    """Give what is known of a job before any record is read: its comparison, or why it cannot be compared."""
+    """Return what is known of a job before any record is read: its comparison, or why it cannot be compared."""
     if isinstance(scene, OffsetwiseError):
         return scene
     try:
@@ -163,7 +163,7 @@ def _compared(scene: Scene, read: Proof, progress: Progress, *, content: bool) -
 
 
 def _on_other_streams(scene: Scene) -> list[Query]:
-    """Give the positions that have to be found on another stream by the records of both streams' shards."""
+    """Return the positions that have to be found on another stream by the records of both streams' shards."""
     if not scene.live or not spec_of(scene.migration.source.stream).matches_records:
         return []
     return [query for query in scene.queries if are_two(scene.old, query.topic, scene.new, query.new_topic)]

@@ -54,7 +54,7 @@ class JobComparison:
 
 
 def all_jobs(migration: Migration) -> tuple[WantedJob, ...]:
-    """Give every job of a migration, in the order of its file: the checkpoints, then the groups.
+    """Return every job of a migration, in the order of its file: the checkpoints, then the groups.
 
     Raises:
         ConfigError: The file names none.
@@ -182,7 +182,7 @@ def _sum(summaries: Iterable[Summary]) -> Summary:
 
 
 def _settings(migration: Migration, how: str, snapshots: tuple[Snapshot, Snapshot] | None) -> str:
-    """Tell apart what decides about every comparison: this release, the migration file as read, and the way."""
+    """Distinguish what decides about every comparison: this release, the migration file as read, and the way."""
     taken = [each.taken_at for each in snapshots or ()]
     return json.dumps([version("offsetwise"), migration.model_dump_json(), how, taken])
 
@@ -222,7 +222,7 @@ class _Folder:
         return self._stands(self._name(one))
 
     def known(self, one: WantedJob, scene: Scene) -> Comparison | None:
-        """Give the comparison of a job, if it was made from the same, and not too long ago.
+        """Return the comparison of a job, if it was made from the same, and not too long ago.
 
         Raises:
             FileError: Something else has the name of its file.
@@ -261,7 +261,7 @@ class _Folder:
 def _made_from(
     settings: str, one: WantedJob, checkpoint: Checkpoint | None, old: Snapshot, new: Snapshot
 ) -> str | None:
-    """Give the SHA-256 of what decides about a comparison; None where a part of that has no identity.
+    """Return the SHA-256 of what decides about a comparison; None where a part of that has no identity.
 
     That is, beside `settings`: the files of the checkpoint, or what the group has committed, and which clusters and
     topics they are. What was written to the topics since is none of it: records are only added, and a comparison gets

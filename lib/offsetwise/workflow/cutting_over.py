@@ -201,7 +201,7 @@ class _CutoverWatch:
         return read_cluster(self.migration, Cluster.OLD, topics=(), groups=(name,), mirror=False).group(name)
 
     def _copies_are_due(self) -> bool:
-        """Say whether the copies have to be looked for: not where all are known to be there, nor too often."""
+        """Return whether the copies have to be looked for: not where all are known to be there, nor too often."""
         ends = self.logs.ends
         known = all(
             at in self.copies and (self.copies[at].end, self.copies[at].outcome) == (end, Outcome.PASSED)
@@ -261,7 +261,7 @@ def _with_ends_committed(old: Snapshot, migration: Migration) -> Snapshot:
 
 
 def _topics_of(migration: Migration, plan: Plan | None) -> tuple[str, ...]:
-    """Give the topics of a plan, or of every job that the migration file names.
+    """Return the topics of a plan, or of every job that the migration file names.
 
     Raises:
         ConfigError: There is none.

@@ -219,7 +219,7 @@ def _with_stream(migration: Migration, subject: Subject, request: DraftRequest) 
 def drift_of_sink(
     plan: Plan, migration: Migration, sink: SinkSnapshot | None, *, progress: Progress = unheard
 ) -> tuple[Drift, ...]:
-    """Say what is not as it was reviewed of the transactions that a plan ends; see `drift`."""
+    """Report what is not as it was reviewed of the transactions that a plan ends; see `drift`."""
     if plan.requirements.sink is None:
         return ()
     return tuple(moved(plan, transactions_of(migration, plan, snapshot=sink, progress=progress)))

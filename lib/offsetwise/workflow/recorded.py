@@ -26,12 +26,12 @@ def load_migrations(paths: Iterable[Path]) -> tuple[Migration, ...]:
 
 
 def sample(which: Bundled = Bundled.SPARK) -> Migration:
-    """Give a bundled sample migration. Its clusters do not run; its comparisons were recorded from the lab."""
+    """Return a bundled sample migration. Its clusters do not run; its comparisons were recorded from the lab."""
     return load_migration(which.file("migration.yaml"))
 
 
 def sample_comparison(checkpoint: str, which: Bundled = Bundled.SPARK) -> Comparison:
-    """Give a recorded comparison of a sample migration.
+    """Return a recorded comparison of a sample migration.
 
     Raises:
         FileError: The sample has no such checkpoint.
@@ -50,7 +50,7 @@ def with_sample_snapshots(comparison: Comparison, which: Bundled = Bundled.SPARK
 
 
 def sample_reconciliation(topic: str, which: Bundled = Bundled.SPARK) -> Reconciliation:
-    """Give the recorded reconciliation of a topic of a sample migration.
+    """Return the recorded reconciliation of a topic of a sample migration.
 
     Raises:
         FileError: The sample has no such topic.
@@ -60,7 +60,7 @@ def sample_reconciliation(topic: str, which: Bundled = Bundled.SPARK) -> Reconci
 
 
 def sample_sink(which: Bundled = Bundled.FLINK) -> SinkSnapshot:
-    """Give what the recorded cluster of a sample's sinks said of their transactions.
+    """Return what the recorded cluster of a sample's sinks said of their transactions.
 
     Raises:
         FileError: The sample has none.

@@ -216,7 +216,7 @@ def digests(migration: Migration, checkpoint: Checkpoint, paths: Sequence[str]) 
 
 
 _Seen = Callable[[ReadSubject], tuple[Snapshot, Snapshot]]
-"""Gives both clusters as a job sees them: its topics and groups."""
+"""Returns both clusters as a job sees them: its topics and groups."""
 
 
 def _topics_of(

@@ -124,7 +124,7 @@ def _facts(cluster: ClusterConfig) -> TransactionFacts:
 
 
 def _stated(migration: Migration, checkpoint: str) -> CheckpointConfig:
-    """Give what the file states about a checkpoint; of a path, about the checkpoint of the same job."""
+    """Return what the file states about a checkpoint; of a path, about the checkpoint of the same job."""
     if "/" not in checkpoint or any(each.name == checkpoint for each in migration.checkpoints):
         return migration.checkpoint(checkpoint)
     folder = checkpoint.rstrip("/").rpartition("/")[0]
@@ -142,7 +142,7 @@ def _stated(migration: Migration, checkpoint: str) -> CheckpointConfig:
 
 
 def cluster_of(migration: Migration, stated: CheckpointConfig, checkpoint: str) -> ClusterConfig:
-    """Give the cluster that is asked: the one that is stated, or that has an address which is stated."""
+    """Return the cluster that is asked: the one that is stated, or that has an address which is stated."""
     cluster = migration.sink(stated)
     servers = _addresses(stated)
     if cluster is None and servers:
@@ -162,7 +162,7 @@ def _addresses(stated: CheckpointConfig) -> frozenset[str]:
 
 
 def elsewhere(sink: Sink, looks: Looks) -> str | None:
-    """Say why the sink writes to another cluster than the one that was asked; None where nothing does."""
+    """Explain why the sink writes to another cluster than the one that was asked; None where nothing does."""
     stated, cluster = sink.stated, sink.cluster
     servers = _addresses(stated)
     if not servers or servers & (looks.brokers | spec_of(cluster.stream).addresses(cluster.properties)):

@@ -141,7 +141,7 @@ def _decided(sink: Sink, snapshot: SinkSnapshot, *, upgrade: bool) -> SinkTransa
 
 
 def _begun(row: SinkTransaction) -> Iterator[PlannedTransaction]:
-    """Give an open transaction as one whose records can be counted; nothing where it cannot be found in a log."""
+    """Yield an open transaction as one whose records can be counted; nothing where it cannot be found in a log."""
     if row.producer_id is not None and row.epoch is not None and row.partitions:
         yield PlannedTransaction(
             transactional_id=row.transactional_id,
@@ -158,7 +158,7 @@ def _begun(row: SinkTransaction) -> Iterator[PlannedTransaction]:
 def _findings(
     held: HeldTransactions, made: SinkTransactions, after: TransactionFacts, timeout: Timeout
 ) -> Iterator[Finding]:
-    """Give what is worth knowing before the job starts again."""
+    """Yield what is worth knowing before the job starts again."""
     for problem in transaction_timeout_refused(after, timeout):
         yield transaction_timeout_refused.finding(problem.message, fix=problem.fix)
     others = [row.transactional_id or "" for row in made.transactions if row.decision is Decision.OTHER_JOB]

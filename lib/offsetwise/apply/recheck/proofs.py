@@ -194,7 +194,7 @@ def _outside(one: _Single, logs: Mapping[TopicPartition, PartitionState]) -> Rec
 
 
 def _gone(one: _Single, told: str, *, known: bool = True) -> RecheckResult:
-    """Say that a record of a proof is not to be read; `known` where it is known to be gone for good."""
+    """Report that a record of a proof is not to be read; `known` where it is known to be gone for good."""
     position = one.end.position
     if position.override is not None:  # a person decided it, so that no record has to prove it
         return held_of(position, Outcome.PASSED, told)
@@ -202,7 +202,7 @@ def _gone(one: _Single, told: str, *, known: bool = True) -> RecheckResult:
 
 
 def _between(end: _End, logs: Mapping[Cluster, Mapping[TopicPartition, PartitionState]]) -> _Between | None:
-    """Give what lies between the records of a proof and its position; None where a person decided the position."""
+    """Return what lies between the records of a proof and its position; None where a person decided the position."""
     if not end.position.proven:
         return None
     read, unread = _around(end, Cluster.OLD, end.old, logs[Cluster.OLD].get(end.position.topic_partition))
@@ -211,7 +211,7 @@ def _between(end: _End, logs: Mapping[Cluster, Mapping[TopicPartition, Partition
 
 
 def _around(end: _End, side: Cluster, place: int, log: PartitionState | None) -> tuple[range, range]:
-    """Give the offsets between the records of a proof and its position on one log: below it, and from it on."""
+    """Return the offsets between the records of a proof and its position on one log: below it, and from it on."""
     first, last = _of(end.proof.before, side), _of(end.proof.after, side)
     start = None if log is None else offset_or_none(log.log_start)
     stop = None if log is None else offset_or_none(log.hw)
@@ -310,7 +310,7 @@ def displaced(wanted: Counter[str], there: Counter[str], elsewhere: Counter[str]
 
 
 def held_of(position: PlannedPosition, outcome: Outcome, told: str, *, unproven: bool = False) -> RecheckResult:
-    """Give what was found of a position."""
+    """Return what was found of a position."""
     topic, partition = position.new_topic, position.partition
     of = position.topic_partition if unproven else None
     return RecheckResult(outcome=outcome, told=told, topic=topic, partition=partition, unproven=of)

@@ -20,7 +20,7 @@ from offsetwise.position import OpaquePosition, TopicPartition
 from offsetwise.wording import many
 
 Certain = Callable[[AnyPosition], AnyPosition]
-"""Gives what the job has processed for certain by a position; see `CheckpointDetails.processed`."""
+"""Returns what the job has processed for certain by a position; see `CheckpointDetails.processed`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class _ProvenPart:
         return f"{self.position.new_topic_partition}, of {self.old.topic_partition}"
 
     def stretch(self, side: Cluster) -> Stretch:
-        """Give its records on one cluster."""
+        """Return its records on one cluster."""
         return self.old if side is Cluster.OLD else self.new
 
 
@@ -94,7 +94,7 @@ def _parts(plan: Plan, position: PlannedPosition, certain: Certain) -> Iterator[
 
 
 def _places(plan: Plan, position: PlannedPosition) -> Mapping[int, AnyPosition]:
-    """Give where the job is in each partition of a position's topic; one that is named nowhere is read to its end."""
+    """Return where the job is in each partition of a position's topic; one that is named nowhere is read to its end."""
     made: dict[int, AnyPosition] = {}
     for each in (*plan.positions, position):
         if (each.source, each.topic) == (position.source, position.topic):

@@ -115,7 +115,7 @@ def decided(verification: Verification) -> bool:
 
 
 def _look(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[Seen]:
-    """Give one for each position of the plan; of a target that ends transactions, for each of these."""
+    """Return one for each position of the plan; of a target that ends transactions, for each of these."""
     if step.state is not StepState.DONE:
         return _unknown(plan, step, f"{step.target} was not written: {step.told}")
     try:

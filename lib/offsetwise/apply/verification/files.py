@@ -10,14 +10,14 @@ from offsetwise.model import ReceiptStep
 
 
 def unfinished(uri: str, readers: Readers) -> str | None:
-    """Say why a copy counts as absent: on an object store its marker, put last, tells that it is whole."""
+    """Explain why a copy counts as absent: on an object store its marker, put last, tells that it is whole."""
     if "://" not in uri or readers.files(uri, (COPY_MARKER,)):
         return None
     return f"{uri} lacks {COPY_MARKER}: it is no whole copy, and counts as absent."
 
 
 def changed_file(step: ReceiptStep, readers: Readers, *, gone_is_fine: bool) -> str | None:
-    """Say which written file is another one now. A running job purges old ones."""
+    """Describe which written file is another one now. A running job purges old ones."""
     written = {one.path: one.sha256 for one in step.files if one.sha256 is not None and not one.path.endswith(".crc")}
     found = readers.files(step.place, tuple(written))
     for path, digest in written.items():

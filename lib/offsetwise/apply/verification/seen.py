@@ -22,7 +22,7 @@ class Seen:
 
 
 def for_all(plan: Plan, turnout: Turnout, told: str) -> list[Seen]:
-    """Say one thing about every position of a plan."""
+    """Return one thing about every position of a plan."""
     return [Seen(found=None, turnout=turnout, told=told) for _ in plan.positions]
 
 

@@ -10,7 +10,7 @@ from offsetwise.position import OpaquePosition, needs_log, of_one_stream
 
 
 def without_parts(position: PlannedPosition) -> str | None:
-    """Say why the proof of a position in several partitions cannot be made again; None where it can be.
+    """Explain why the proof of a position in several partitions cannot be made again; None where it can be.
 
     Only of one that is called proven. Each partition that the job has not read to its end has its part. One of them
     names a record, unless nothing can lie below the place, or everything does: then its partition is read as a whole.
@@ -38,7 +38,7 @@ def stays(plan: Plan, position: PlannedPosition) -> bool:
 
 
 def moves_without_records(position: PlannedPosition, *, on_one_topic: bool) -> str | None:
-    """Say why a position that names its record itself is not the job's own; None where it is, or records prove it.
+    """Explain why a position that names its record itself is not the job's own; None where it is, or records prove it.
 
     Args:
         position: One partition of a plan.
@@ -72,7 +72,7 @@ def _needs_no_record(new: AnyPosition, left: Mapping[int, AnyPosition]) -> bool:
 
 
 def _encloses(part: PartProof, old: AnyPosition | None, new: AnyPosition) -> bool:
-    """Say whether nothing contradicts that a place lies between both records; what is no place in order, records do."""
+    """Return whether nothing contradicts that a place lies between both records; otherwise records do."""
     below, above = part.before, part.after
     if below is not None and not (_ordered(below.old, old, strictly=True) and _ordered(below.new, new, strictly=True)):
         return False

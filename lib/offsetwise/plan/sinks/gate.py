@@ -68,7 +68,7 @@ def grounds_of_sinks(
     *,
     read_ms: int,
 ) -> SinkGrounds | None:
-    """Give what the checks of a plan go by; None for that of a group.
+    """Return what the checks of a plan go by; None for that of a group.
 
     Args:
         checkpoint: What the plan is drafted from.
@@ -124,7 +124,7 @@ def _unasked(on: SinkGrounds) -> GateCheck:
 
 
 def _asked(on: SinkGrounds) -> GateCheck:
-    """Say whether everything that the savepoint holds is committed, by what its cluster says."""
+    """Return whether everything that the savepoint holds is committed, by what its cluster says."""
     commits = {
         (each.transactional_id, each.producer_id, each.epoch) for each in on.ended if each.decision is Settlement.COMMIT
     }
@@ -155,7 +155,7 @@ def _runs_out(row: SinkTransaction, on: SinkGrounds) -> bool:
 
 
 def _restore(on: SinkGrounds) -> Iterator[GateCheck]:
-    """Say whether a restore commits what the cluster that the sink writes to does not know."""
+    """Return whether a restore commits what the cluster that the sink writes to does not know."""
     moves = on.after is not None and on.after != on.job.sink_cluster
     absent = [row for row in on.rows if row.decision in _NOT_THERE and row.broker_state is None]
     foreign = [row for row in on.rows if row.decision is Decision.FOREIGN]

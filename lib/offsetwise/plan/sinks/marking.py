@@ -56,7 +56,7 @@ def marks_of(
     job: JobTraits,
     ended: Collection[PlannedTransaction] = (),
 ) -> tuple[MarkedTransaction, ...]:
-    """Give a mark for everything that a restore from the savepoint would commit.
+    """Return a mark for everything that a restore from the savepoint would commit.
 
     Args:
         checkpoint: What the plan is drafted from.
@@ -110,7 +110,7 @@ def _key(
 
 
 def rows_against(found: SinkTransactions | None, *, tolerates_replay: bool | None) -> Iterator[SinkTransaction]:
-    """Give what speaks against a start from the savepoint at all: the job goes on, or went on, or elsewhere."""
+    """Yield what speaks against a start from the savepoint at all: the job goes on, or went on, or elsewhere."""
     for row in () if found is None else found.transactions:
         went_on = row.decision is Decision.SINK_WENT_ON and tolerates_replay is not True
         if row.decision in (Decision.LIVE, Decision.WRONG_CLUSTER) or went_on:
@@ -118,7 +118,7 @@ def rows_against(found: SinkTransactions | None, *, tolerates_replay: bool | Non
 
 
 def is_committed(row: SinkTransaction) -> bool:
-    """Say whether its coordinator or the log shows that a held transaction is committed: a mark then loses nothing."""
+    """Return whether its coordinator or the log shows that a held transaction is committed: a mark loses nothing."""
     shown = row.broker_state == TransactionState.COMPLETE_COMMIT or bool(row.partitions)
     return row.decision is Decision.SETTLED and shown
 
@@ -126,7 +126,7 @@ def is_committed(row: SinkTransaction) -> bool:
 def requirement_of(
     migration: Migration, job: JobTraits, request: DraftRequest, marks: Collection[MarkedTransaction]
 ) -> SinkRequirement | None:
-    """Give what must still hold of the sink's cluster when a plan that ends nothing there is applied: what is marked.
+    """Return what must still hold of the sink's cluster when a plan that ends nothing there is applied: what is marked.
 
     Returns:
         None where nothing is marked.
@@ -155,7 +155,7 @@ def requirement_of(
 
 
 def contradictions(plan: Plan) -> Iterator[str]:
-    """Say where a plan contradicts itself about what it marks."""
+    """Yield where a plan contradicts itself about what it marks."""
     if plan.marks and not any(takes(target, MarkSettings) for target in plan.targets):
         yield "it marks transactions, and none of its targets is a copy of a savepoint"
     if plan.marks and plan.requirements.sink is None:

@@ -63,7 +63,7 @@ class Settling:
 
 
 def ends_of(targets: Sequence[Target]) -> frozenset[Decision]:
-    """Give what targets end, by what was decided about it; empty where none of them ends transactions."""
+    """Return what targets end, by what was decided about it; empty where none of them ends transactions."""
     return frozenset(each for target in targets for each in target_type(target.kind).decisions)
 
 
@@ -119,7 +119,7 @@ def settle(
 
 
 def moved(plan: Plan, found: SinkTransactions) -> Iterator[Drift]:
-    """Say what is not as it was reviewed about the transactions of the job's sinks: any other state is a drift."""
+    """Report what is not as it was reviewed about the transactions of the job's sinks: any other state is a drift."""
     wanted = plan.requirements.sink
     if wanted is None:
         return
@@ -164,7 +164,7 @@ def moved(plan: Plan, found: SinkTransactions) -> Iterator[Drift]:
 
 
 def _gone_on(plan: Plan, found: SinkTransactions) -> Iterator[Drift]:
-    """Say what a draft of the same marks would be refused for now: the job goes on, or went on, or writes elsewhere."""
+    """Report what a draft of the same marks would be refused for now: the job goes on, went on, or writes elsewhere."""
     for row in rows_against(found, tolerates_replay=plan.job.tolerates_replay):
         yield Drift(
             kind=DriftKind.SINK_MOVED,
@@ -175,7 +175,7 @@ def _gone_on(plan: Plan, found: SinkTransactions) -> Iterator[Drift]:
 
 
 def counted(settling: Settling, records: Mapping[TransactionPlace, int | None]) -> Settling:
-    """Say how many records transactions hold; None where they could not be counted."""
+    """Return how many records transactions hold; None where they could not be counted."""
     by_partition = {(place.partition, place.producer_id): count for place, count in records.items()}
     return replace(
         settling,
@@ -193,7 +193,7 @@ def counted(settling: Settling, records: Mapping[TransactionPlace, int | None]) 
 
 
 def contradictions(plan: Plan) -> Iterator[str]:
-    """Say where a plan contradicts itself about transactions."""
+    """Yield where a plan contradicts itself about transactions."""
     ending = [target for target in plan.targets if target_type(target.kind).role is TargetRole.TRANSACTIONS]
     looked = bool(ending or plan.marks)
     if bool(ending) != bool(plan.transactions) or looked != (plan.requirements.sink is not None):
@@ -236,7 +236,7 @@ def _settlement(
     choices: Mapping[str, SettlementChoice],
     request: DraftRequest,
 ) -> Settlement | None:
-    """Say how a transaction is ended; None where it is not."""
+    """Return how a transaction is ended; None where it is not."""
     if row.decision in (Decision.HANGING, Decision.COMMIT, Decision.ABORT):
         hangs_or_aborts = row.decision is not Decision.COMMIT
         return None if row.decision not in ends else Settlement.ABORT if hangs_or_aborts else Settlement.COMMIT
@@ -271,7 +271,7 @@ def _against_all(
 
 
 def _against(row: SinkTransaction, ends: Collection[Decision], job: JobTraits) -> Iterator[Problem]:
-    """Say why nothing may be ended while a transaction is as it is, and is not ended itself."""
+    """Report why nothing may be ended while a transaction is as it is, and is not ended itself."""
     of_partition = row.transactional_id is None
     if row.decision in CLOSED or (of_partition and Decision.COMMIT in ends):
         return
@@ -331,7 +331,7 @@ def _too_late(left_ms: int) -> str:
 
 
 def _seen(found: SinkTransactions, ends: Collection[Decision]) -> tuple[SeenTransaction, ...]:
-    """Give what counts: of a plan that ends hanging ones these alone, else everything held or open but those."""
+    """Return what counts: of a plan that ends hanging ones these alone, else everything held or open but those."""
     hangs = Decision.HANGING in ends
     return tuple(
         row.seen
@@ -356,7 +356,7 @@ def _gate(planned: Sequence[PlannedTransaction], now_ms: int) -> GateCheck:
 
 
 def _newest(found: SinkTransactions, request: DraftRequest, ends: Collection[Decision]) -> Iterator[GateCheck]:
-    """Say what is aborted although a newer checkpoint, which could not be looked for, may hold it."""
+    """Report what is aborted although a newer checkpoint, which could not be looked for, may hold it."""
     unsure = [row for row in found.transactions if row.newer_may_hold and row.decision in ends]
     if not unsure:
         return
@@ -376,7 +376,7 @@ _Key = tuple[str | None, int | None, int | None, tuple[OpenPartition, ...]]
 
 
 def _key(one: SeenTransaction | SinkTransaction | PlannedTransaction) -> _Key:
-    """Give what a transaction is known by: of one that hangs its partition, too."""
+    """Return what a transaction is known by: of one that hangs its partition, too."""
     return one.transactional_id, one.producer_id, one.epoch, () if one.transactional_id else one.partitions
 
 
