@@ -114,7 +114,7 @@ def _one_reading(folder: str) -> None:
 
 
 def _peak_bytes() -> int:
-    """Give the most memory this process has had since it began, as Linux counts it."""
+    """Return the most memory this process has had since it began, as Linux counts it."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
 
@@ -125,7 +125,7 @@ def metadata(*operators: bytes) -> bytes:
 
 
 def kafka_source(partitions: int, *, enumerator: int) -> bytes:
-    """Give a KafkaSource of `SUBTASKS` subtasks whose coordinator knows the same partitions."""
+    """Return a KafkaSource of `SUBTASKS` subtasks whose coordinator knows the same partitions."""
     splits = [split(partition) for partition in range(partitions)]
     header = serializers()
     subtasks = []
@@ -150,7 +150,7 @@ def kafka_source(partitions: int, *, enumerator: int) -> bytes:
 
 
 def serializers() -> bytes:
-    """Give what stands before the elements of a real source's state."""
+    """Return what stands before the elements of a real source's state."""
     for entry in parse_metadata(RECORDED).operators:
         for each in entry.subtasks:
             for state in () if each.managed is None else each.managed.states:
@@ -161,19 +161,19 @@ def serializers() -> bytes:
 
 
 def split(partition: int) -> bytes:
-    """Give one partition's split."""
+    """Return one partition's split."""
     return utf("orders") + struct.pack(">iqq", partition, 10_000_000 + partition, NO_STOP)
 
 
 def inline_state(size: int) -> bytes:
-    """Give an operator whose keyed state stands in the file."""
+    """Return an operator whose keyed state stands in the file."""
     part = bytes(size // SUBTASKS)
     keyed = b"\x03" + struct.pack(">iiq", 0, 1, 0) + b"\x01" + utf("label") + struct.pack(">i", len(part)) + part
     return operator("window", b"\0", [_keyed(index, keyed) for index in range(SUBTASKS)])
 
 
 def files_of_state(size: int) -> bytes:
-    """Give an operator whose keyed state stands in files, as of incremental checkpoints."""
+    """Return an operator whose keyed state stands in files, as of incremental checkpoints."""
     one = utf("000012.sst") + b"\x02" + struct.pack(">q", 1 << 20) + utf("s3://bucket/flink/job/shared/" + "a" * 36)
     files = size // SUBTASKS // len(one)
     keyed = b"\x0b" + struct.pack(">q", 1) + utf("uuid") + struct.pack(">iiq", 0, 1, 0) + b"\0"
@@ -182,7 +182,7 @@ def files_of_state(size: int) -> bytes:
 
 
 def operator(name: str, coordinator: bytes, subtasks: list[bytes]) -> bytes:
-    """Give one operator."""
+    """Return one operator."""
     head = utf(name) + utf(name) + bytes.fromhex(operator_id(name)) + struct.pack(">ii", SUBTASKS, SUBTASKS)
     return head + coordinator + struct.pack(">i", len(subtasks)) + b"".join(subtasks)
 

@@ -223,7 +223,7 @@ def keep_windows(kept: list[Any]) -> None:
 
 
 def spans_of(asked: Sequence[Any], side: str) -> list[tuple[str, int, int, int]]:
-    """Give what was read of each partition of one cluster, as one span."""
+    """Return what was read of each partition of one cluster, as one span."""
     found: dict[tuple[str, int], tuple[int, int]] = {}
     for each in asked:
         span = getattr(each.task, side)
@@ -273,7 +273,7 @@ def run(command: list[str], given: str = "", **environment: str) -> Run:
 
 
 def median(runs: Sequence[Run]) -> float:
-    """Give the median of the wall times."""
+    """Return the median of the wall times."""
     return statistics.median(each.wall_s for each in runs)
 
 

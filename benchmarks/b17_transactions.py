@@ -96,7 +96,7 @@ def run(bootstrap: str, folder: Path, arguments: argparse.Namespace) -> int:
 
 
 def timed(rounds: int, work: Callable[[], object]) -> list[float]:
-    """Give the seconds of each round."""
+    """Return the seconds of each round."""
     took = []
     for _ in range(rounds):
         begun = time.perf_counter()

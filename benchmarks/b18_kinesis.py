@@ -106,12 +106,12 @@ class Shown(ValueReader):
         self._read = read
 
     def page(self) -> AppTest:
-        """Give the page of the checkpoint."""
+        """Return the page of the checkpoint."""
         answers.use(self)
         return AppTest.from_file(str(APP), default_timeout=120).switch_page("pages/explore/checkpoint.py")
 
     def checkpoint_reading(self, *_: object) -> CheckpointReading:
-        """Give what was read."""
+        """Return what was read."""
         return CheckpointReading(checkpoint=self._read, read_at_ms=0)
 
 
@@ -144,7 +144,7 @@ def lease(shard: int, count: int) -> dict[str, dict[str, str]]:
 
 
 def number(shard: int) -> int:
-    """Give a sequence number as Kinesis lays it out: version, birth, shard, counter, arrival, shard."""
+    """Return a sequence number as Kinesis lays it out: version, birth, shard, counter, arrival, shard."""
     return int(f"2{BORN_S:09x}{shard % 16:x}{7:016x}00{ARRIVED_S:09x}{shard:08x}2", 16)
 
 

@@ -60,7 +60,7 @@ def text_read(spark: SparkSession, folder: Path) -> int:
 
 
 def median_s(run: Callable[[], object], rounds: int, *, clock: Callable[[], float] = time.perf_counter) -> float:
-    """Give the median of a few runs, in seconds of `clock`."""
+    """Return the median of a few runs, in seconds of `clock`."""
     taken = []
     for _ in range(rounds):
         begun = clock()

@@ -113,7 +113,7 @@ def fill(bootstrap: str, partitions: int, groups: list[str]) -> None:
 
 
 def commit(admin: AdminClient, groups: list[str], width: int) -> list[str]:
-    """Give those that could not commit."""
+    """Return those that could not commit."""
     offsets = [TopicPartition("topic-0", number, 0) for number in range(width)]
     futures = {
         group: admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, offsets)], request_timeout=5)

@@ -80,7 +80,7 @@ def main() -> int:
 def mirrormaker(
     upstream: np.ndarray, downstream: np.ndarray, asked: np.ndarray, position: np.ndarray
 ) -> tuple[np.ndarray, float]:
-    """Give MirrorMaker's answer per position, -1 for none, and the seconds of answering (not of loading)."""
+    """Return MirrorMaker's answer per position, -1 for none, and the seconds of answering (not of loading)."""
     answers = np.full(len(position), -1, dtype=np.int64)
     spent = 0.0
     for number in range(upstream.shape[1]):

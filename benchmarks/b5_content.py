@@ -237,13 +237,13 @@ def _write(bootstrap: str, topic: str, partitions: range, numbers: range) -> Non
 
 
 def _cpu_s(spark: SparkSession) -> float:
-    """Give the CPU seconds of the driver and of Spark with its workers; the lab's brokers are not in them."""
+    """Return the CPU seconds of the driver and of Spark with its workers; the lab's brokers are not in them."""
     jvm: Any = spark._jvm  # PySpark's own door to Spark's JVM
     return time.process_time() + cpu_s(jvm.java.lang.ProcessHandle.current().pid())
 
 
 def _memory(spark: SparkSession) -> str:
-    """Say what the driver took, in MiB. With garbage, a JVM takes what it is allowed."""
+    """Describe what the driver took, in MiB. With garbage, a JVM takes what it is allowed."""
     jvm: Any = spark._jvm  # PySpark's own door to Spark's JVM
     java = jvm.java.lang
     java.System.gc()
@@ -324,7 +324,7 @@ def _match(spark: SparkSession, lab: Lab) -> ContentMatch:
 
 
 def _logs(lab: Lab, topic: str, records: int) -> list[TopicLog]:
-    """Give what is read of the topic on the old cluster and on the new one."""
+    """Return what is read of the topic on the old cluster and on the new one."""
     return [
         TopicLog(
             properties={"bootstrap.servers": bootstrap},

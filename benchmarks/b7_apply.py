@@ -43,7 +43,7 @@ class WithoutLinks(Disk):
         return False
 
     def require_same(self, copied: Mapping[str, str]) -> None:
-        """Tell how long reading again takes, and how much of the processor, all threads together."""
+        """Print how long reading again takes, and how much of the processor, all threads together."""
         begun, used = time.perf_counter(), time.process_time()
         super().require_same(copied)
         self.read_again_s, self.processor_s = time.perf_counter() - begun, time.process_time() - used

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def cpu_s(top: int) -> float:
-    """Give the CPU seconds of a process and everything below it."""
+    """Return the CPU seconds of a process and everything below it."""
     parents, used = dict[int, int](), dict[int, float]()
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:

@@ -29,7 +29,7 @@ class Ran:
     err: str
 
     def refused(self) -> dict[str, str]:
-        """Give the one error of a command called with --json, held against what every error promises."""
+        """Return the one error of a command called with --json, held against what every error promises."""
         assert self.code == 1
         assert "Traceback" not in self.err
         error: dict[str, str] = json.loads(self.out)
@@ -40,7 +40,7 @@ class Ran:
         return error
 
     def answered(self) -> dict[str, Any]:
-        """Give the one document of a command called with --json, held against its schema."""
+        """Return the one document of a command called with --json, held against its schema."""
         assert self.code == 0, self.err
         body: dict[str, Any] = json.loads(self.out)
         jsonschema.validate(body, files.schema(body["format"].removeprefix("offsetwise/")))

@@ -76,7 +76,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def figure(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
-    """Give a function that keeps what a gate measured; it is told at the end of the run, passed or not."""
+    """Return a function that keeps what a gate measured; it is told at the end of the run, passed or not."""
     return lambda told: record_property(FIGURE, told)
 
 
@@ -99,13 +99,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Tell every test under its own id, without its group, which xdist's workers still need in it."""
+    """Report every test under its own id, without its group, which xdist's workers still need in it."""
     if "PYTEST_XDIST_WORKER" not in os.environ:
         report.nodeid = without_group(report.nodeid)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Tell the figures that gates kept, from whichever process; `OFFSETWISE_FIGURES` names the page they go to."""
+    """Print the figures that gates kept, from whichever process; `OFFSETWISE_FIGURES` names the page they go to."""
     reports = [report for outcome in ("passed", "failed") for report in terminalreporter.stats.get(outcome, ())]
     figures = [told for report in reports for name, told in report.user_properties if name == FIGURE]
     if figures:

@@ -32,19 +32,19 @@ class Step:
 
 
 def text(page: str) -> str:
-    """Give a page's text by its path in the repository."""
+    """Return a page's text by its path in the repository."""
     return (ROOT / page).read_text(encoding="utf-8")
 
 
 def section(page: str, heading: str) -> str:
-    """Give what stands below a heading, up to the next one."""
+    """Return what stands below a heading, up to the next one."""
     found = re.search(rf"^(?:#+) {re.escape(heading)}\n(.*?)(?=^#|\Z)", _headings(text(page)), re.DOTALL | re.MULTILINE)
     assert found, f"{page} has no heading {heading!r}"
     return found[1]
 
 
 def blocks(of: str, language: str) -> list[str]:
-    """Give the code blocks of one language in a text."""
+    """Return the code blocks of one language in a text."""
     return re.findall(rf"```{language}\n(.*?)```", of, flags=re.DOTALL)
 
 
@@ -64,7 +64,7 @@ def run_python(of: str, **names: object) -> None:
 
 
 def steps(of: str) -> Iterator[Step]:
-    """Give the commands of a text's console sessions, lines that go on joined."""
+    """Yield the commands of a text's console sessions, lines that go on joined."""
     for block in blocks(of, "console"):
         for each in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, *shown = each.replace("\\\n", " ").strip().splitlines()

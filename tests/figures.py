@@ -12,7 +12,7 @@ BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 
 
 def machine() -> str:
-    """Say when and where this is: the figures mean nothing without."""
+    """Describe when and where this is: the figures mean nothing without."""
     today = datetime.now(UTC).date().isoformat()
     return f"{today}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
 

@@ -29,7 +29,7 @@ class Register:
     """Why a module (dotted, without `offsetwise`) may decide by a name, or import from the one of that name."""
 
     def violations(self, module: str, tree: ast.Module) -> Iterator[str]:
-        """Say where a module decides by a registered name, or imports from the folder of one, that is not its own."""
+        """Yield where a module decides by a registered name, or imports from the folder of one, that is not its own."""
         short = module.removeprefix("offsetwise.")
         own = {
             name: (package.removeprefix("offsetwise."), *self.drawers.get(name, ()))
@@ -55,7 +55,7 @@ class Register:
 
 
 def decisions(tree: ast.AST, names: Collection[str], classes: Collection[str] = ()) -> Iterator[tuple[int, str]]:
-    """Give line and name wherever a value is asked whether it is one of these names or classes.
+    """Yield line and name wherever a value is asked whether it is one of these names or classes.
 
     A name that stands for one, as a constant or a member of an enumeration does, counts where it is given.
     """
@@ -89,13 +89,13 @@ def decisions(tree: ast.AST, names: Collection[str], classes: Collection[str] = 
 
 @cache
 def classes_of(package: str) -> frozenset[str]:
-    """Give the names of the classes that a package defines."""
+    """Return the names of the classes that a package defines."""
     trees = (ast.parse(path.read_text("utf-8")) for path in (LIB / package.replace(".", "/")).rglob("*.py"))
     return frozenset(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
 
 
 def _texts(node: ast.expr) -> Iterator[str]:
-    """Give the texts that an expression is, or has as its elements."""
+    """Yield the texts that an expression is, or has as its elements."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node.value
     elif isinstance(node, ast.Tuple | ast.List | ast.Set):

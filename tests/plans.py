@@ -79,7 +79,7 @@ def proof_of(point: RestartPoint) -> Proof | None:
 
 
 def steps_of(plan: Plan) -> tuple[ReceiptStep, ...]:
-    """Give what a receipt says of a plan of copies and of groups without a commit."""
+    """Return what a receipt says of a plan of copies and of groups without a commit."""
     offsets = tuple(
         WrittenOffset(topic=one.new_topic, partition=one.partition, offset=offset_of(one.new_offset), before=None)
         for one in plan.positions

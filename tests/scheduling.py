@@ -33,7 +33,7 @@ def mark(items: list[pytest.Item]) -> None:
 
 
 def group_of(item: pytest.Item) -> str | None:
-    """Give the group of a test; None for one that may run anywhere."""
+    """Return the group of a test; None for one that may run anywhere."""
     if LAB in fixtures(item):
         return LAB
     if not _SERVERS.isdisjoint(fixtures(item)):
@@ -44,18 +44,18 @@ def group_of(item: pytest.Item) -> str | None:
 
 
 def _shares(item: pytest.Item) -> bool:
-    """Say whether a test asks for something that is made once for its file."""
+    """Return whether a test asks for something that is made once for its file."""
     found: dict[str, Sequence[pytest.FixtureDef[object]]] = getattr(item, "_fixtureinfo").name2fixturedefs  # noqa: B009
     return any(made[-1].scope in ("module", "class", "package") for made in found.values())
 
 
 def fixtures(item: pytest.Item) -> Iterable[str]:
-    """Give the names of all fixtures that a test asks for, and of those that these ask for."""
+    """Return the names of all fixtures that a test asks for, and of those that these ask for."""
     names: Iterable[str] = getattr(item, "fixturenames", ())
     return names
 
 
 def without_group(nodeid: str) -> str:
-    """Give a test's id as pytest has it: with `--dist loadgroup`, xdist adds the group."""
+    """Return a test's id as pytest has it: with `--dist loadgroup`, xdist adds the group."""
     name, at, group = nodeid.rpartition("@")
     return name if at and (group in (LAB, KINESIS) or name.startswith(f"{group}::")) else nodeid

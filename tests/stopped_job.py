@@ -64,7 +64,7 @@ def truth(end: int) -> Counts:
 
 @pytest.fixture(scope="session")
 def stopped(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Counts]:
-    """Give the checkpoint of a job that was stopped on the old cluster, and what its sink holds."""
+    """Return the checkpoint of a job that was stopped on the old cluster, and what its sink holds."""
     checkpoint = tmp_path_factory.mktemp("runbook") / "trades"
     counts: Counts = {}
     for bootstrap in (lab.old_bootstrap, lab.new_bootstrap):
@@ -82,7 +82,7 @@ def stopped(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, C
 
 @pytest.fixture
 def desk(lab: Lab, stopped: tuple[Path, Counts], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give the folder that the page works in: a migration file, the checkpoint, room to write."""
+    """Return the folder that the page works in: a migration file, the checkpoint, room to write."""
     shutil.copytree(stopped[0], tmp_path / "checkpoints" / "trades")
     (tmp_path / "applied").mkdir()
     old = {"name": "old", "properties": {"bootstrap.servers": lab.old_bootstrap}}

@@ -32,13 +32,13 @@ class Store(Protocol):
 
     @property
     def root(self) -> str:
-        """Give its address."""
+        """Return its address."""
 
     def put(self, prefix: str, files: Mapping[str, bytes]) -> str:
         """Put objects below a prefix; give its address."""
 
     def objects(self, prefix: str) -> dict[str, bytes]:
-        """Give every object below a prefix, by its path below it."""
+        """Return every object below a prefix, by its path below it."""
 
     def delete(self, path: str) -> None:
         """Remove one object."""
@@ -61,7 +61,7 @@ class S3:
         return f"{self.root}/{prefix}"
 
     def objects(self, prefix: str) -> dict[str, bytes]:
-        """Give every object below a prefix, by its path below it."""
+        """Return every object below a prefix, by its path below it."""
         pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=f"{prefix}/")
         return {
             found["Key"].removeprefix(f"{prefix}/"): self.client.get_object(Bucket=BUCKET, Key=found["Key"])[
@@ -94,7 +94,7 @@ class Azure:
         return f"{self.root}/{prefix}"
 
     def objects(self, prefix: str) -> dict[str, bytes]:
-        """Give every object below a prefix, by its path below it."""
+        """Return every object below a prefix, by its path below it."""
         names = [found.name for found in self.client.list_blobs(name_starts_with=f"{prefix}/")]
         return {name.removeprefix(f"{prefix}/"): self.client.download_blob(name).readall() for name in names}
 
@@ -121,7 +121,7 @@ class Google:
         return f"{self.root}/{prefix}"
 
     def objects(self, prefix: str) -> dict[str, bytes]:
-        """Give every object below a prefix, by its path below it."""
+        """Return every object below a prefix, by its path below it."""
         found = self.bucket.list_blobs(prefix=f"{prefix}/")
         return {one.name.removeprefix(f"{prefix}/"): one.download_as_bytes() for one in found}
 
@@ -136,7 +136,7 @@ class Google:
 
 @pytest.fixture(scope="session")
 def moto() -> Iterator[str]:
-    """Give the address of a server of S3."""
+    """Yield the address of a server of S3."""
     from moto.server import ThreadedMotoServer  # noqa: PLC0415 - loads boto3
 
     running = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
@@ -148,7 +148,7 @@ def moto() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def azurite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Give the address of a server of Azure's Blob Storage."""
+    """Yield the address of a server of Azure's Blob Storage."""
     program = EMULATORS / "node_modules" / "azurite" / "dist" / "src" / "blob" / "main.js"
     (port,) = free_ports(1)
     listening = ("--blobHost", "127.0.0.1", "--blobPort", str(port))
@@ -159,7 +159,7 @@ def azurite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def fake_gcs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Give the address of a server of Google's Cloud Storage."""
+    """Yield the address of a server of Google's Cloud Storage."""
     (port,) = free_ports(1)
     here = f"127.0.0.1:{port}"
     options = ("-backend", "memory", "-scheme", "http", "-host", "127.0.0.1", "-port", str(port))
@@ -202,7 +202,7 @@ def served(
 
 @pytest.fixture
 def s3(moto: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[S3]:
-    """Give an empty bucket of S3, which the environment leads to."""
+    """Yield an empty bucket of S3, which the environment leads to."""
     import boto3  # noqa: PLC0415 - loads slowly
 
     for name, value in {
@@ -222,7 +222,7 @@ def s3(moto: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[S3]:
 
 @pytest.fixture
 def abfs(azurite: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Azure]:
-    """Give an empty container of Azure, which the environment leads to."""
+    """Yield an empty container of Azure, which the environment leads to."""
     from azure.storage.blob import BlobServiceClient  # noqa: PLC0415 - loads slowly
 
     fields = {
@@ -240,7 +240,7 @@ def abfs(azurite: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Azure]:
 
 @pytest.fixture
 def gs(fake_gcs: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Google]:
-    """Give an empty bucket of Google's, which the environment leads to."""
+    """Yield an empty bucket of Google's, which the environment leads to."""
     from google.auth.credentials import AnonymousCredentials  # noqa: PLC0415 - loads slowly
     from google.cloud import storage  # noqa: PLC0415 - as above
 
@@ -256,6 +256,6 @@ def gs(fake_gcs: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Google]:
 
 @pytest.fixture(params=["s3", *(pytest.param(name, marks=pytest.mark.proof) for name in EMULATED)])
 def store(request: pytest.FixtureRequest) -> Store:
-    """Give an empty bucket of each kind of store; those of emulators are proof."""
+    """Return an empty bucket of each kind of store; those of emulators are proof."""
     found: Store = request.getfixturevalue(request.param)
     return found

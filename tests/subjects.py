@@ -6,10 +6,10 @@ from offsetwise.model import Subject, SubjectKind
 
 
 def checkpoint(name: str) -> Subject:
-    """Give a checkpoint by its name in the migration file."""
+    """Return a checkpoint by its name in the migration file."""
     return Subject(kind=SubjectKind.CHECKPOINT, name=name)
 
 
 def group(name: str) -> Subject:
-    """Give a consumer group of the old cluster."""
+    """Return a consumer group of the old cluster."""
     return Subject(kind=SubjectKind.GROUP, name=name)

@@ -88,7 +88,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
 
 
 def document(ran: Ran) -> dict[str, Any]:
-    """Give what was printed, which keeps to the schema that is published for it."""
+    """Return what was printed, which keeps to the schema that is published for it."""
     body: dict[str, Any] = json.loads(ran.out)
     kind = body["format"].removeprefix("offsetwise/")
     jsonschema.validate(body, json.loads(call("schema", kind).out))

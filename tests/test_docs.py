@@ -234,7 +234,7 @@ def test_the_page_on_files_names_the_schemes_that_a_test_reads_and_no_other() ->
 
 
 def _keys(text: str, heading: str) -> set[str]:
-    """Give the keys in the first column of the last table with this heading."""
+    """Return the keys in the first column of the last table with this heading."""
     table = text.rsplit(f"| {heading} | meaning |", 1)[1].split("\n\n", maxsplit=1)[0]
     cells = re.findall(r"^\| (`[^|]+) \|", table, flags=re.MULTILINE)
     return {key for cell in cells for key in cell.split("`")[1::2]}

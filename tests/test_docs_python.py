@@ -15,7 +15,7 @@ from tests.docs_pages import blocks, run_python, section
 
 @pytest.fixture
 def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give the folder that the page works in, a copy of the bundled sample."""
+    """Return the folder that the page works in, a copy of the bundled sample."""
     shutil.copytree(Bundled.SPARK.file("migration.yaml").parent, tmp_path / "sample")
     monkeypatch.chdir(tmp_path / "sample")
     return tmp_path / "sample"

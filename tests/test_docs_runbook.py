@@ -32,7 +32,7 @@ def follow(*headings: str) -> None:
 
 @pytest.fixture
 def keyed(desk: Path) -> Path:
-    """Give the folder with the reviewer's key in it."""
+    """Return the folder with the reviewer's key in it."""
     assert call("keygen", "--out", "reviewer", "--as", "bob").code == 0
     return desk
 

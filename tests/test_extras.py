@@ -33,7 +33,7 @@ READ = ("--snapshots", "old.json", "new.json")
 
 @pytest.fixture
 def sample(tmp_path: Path) -> Path:
-    """Give a copy of the bundled sample."""
+    """Return a copy of the bundled sample."""
     return shutil.copytree(Bundled.SPARK.file("migration.yaml").parent, tmp_path / "sample")
 
 

@@ -31,7 +31,7 @@ def test_each_wrong_answer_has_a_test_with_generated_neighbours() -> None:
 
 
 def is_varied(test: str) -> bool:
-    """Say whether a test, or one of a class of tests, tries more than one case."""
+    """Return whether a test, or one of a class of tests, tries more than one case."""
     path, _, name = test.partition("::")
     node: ast.AST = ast.parse((TESTS.parent / path.lstrip("/")).read_text(encoding="utf-8"))
     for part in name.split("::"):

@@ -57,7 +57,7 @@ PAGES = {_name(path, ROOT): path for path in (*ROOT.glob("app.py"), *sorted(ROOT
 
 @cache
 def _imported(path: Path, *, top_level_only: bool = False) -> tuple[str, ...]:
-    """Give the full names a file imports; `from a import b` gives `a.b`, a module or not."""
+    """Return the full names a file imports; `from a import b` gives `a.b`, a module or not."""
     return tuple(_imports(path, top_level_only=top_level_only))
 
 
@@ -73,7 +73,7 @@ def _imports(path: Path, *, top_level_only: bool) -> Iterator[str]:
 
 
 def _own(path: Path, *, top_level_only: bool = False) -> set[str]:
-    """Give the modules of Offsetwise a file imports."""
+    """Return the modules of Offsetwise a file imports."""
     found = set()
     for name in _imported(path, top_level_only=top_level_only):
         if name.split(".")[0] == "offsetwise":

@@ -23,7 +23,7 @@ from tests.with_cases import with_cases
 
 
 def _drawers() -> dict[str, list[str]]:
-    """Give what is an engine's and stands elsewhere: its part of the screens, and the targets that it alone writes."""
+    """Return what is an engine's and stands elsewhere: its part of the screens, and targets that it alone writes."""
     made: dict[str, list[str]] = {}
     for engine in engines():
         specs_ = [spec for spec in target_types() if spec.ways and all(way.engine == engine.name for way in spec.ways)]

@@ -63,7 +63,7 @@ ALLOWED = {
 
 
 def _counting(tree: ast.AST) -> Iterator[int]:
-    """Give the lines that take a position for a number: count on from one, hold it against one, or put one for none."""
+    """Yield the lines that take a position for a number: count on from one, hold it against one, or one for none."""
     for node in ast.walk(tree):
         operands: list[ast.expr] = []
         if not isinstance(node, ast.expr):

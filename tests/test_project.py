@@ -55,7 +55,7 @@ def wanted(requirements: list[str], extra: str = "") -> list[Requirement]:
 
 
 def named() -> list[Requirement]:
-    """Give what pyproject.toml names itself, for a user and in every extra."""
+    """Return what pyproject.toml names itself, for a user and in every extra."""
     extras = PROJECT["optional-dependencies"]
     every = wanted([*PROJECT["dependencies"], *(each for extra in EXTRAS for each in extras[extra])])
     return [each for each in every if each.name != PROJECT["name"]]  # an extra may name others

@@ -33,7 +33,7 @@ def _is_text(node: ast.expr) -> bool:
 
 
 def _reads(tree: ast.Module) -> Iterator[int]:
-    """Give the lines that look into a sentence."""
+    """Yield the lines that look into a sentence."""
     for node in ast.walk(tree):
         match node:
             case ast.Call(func=ast.Attribute(attr=method, value=value), args=[_, *_]) if (
@@ -64,14 +64,14 @@ POSITIONS = frozenset(
 
 
 def _counts(node: ast.expr) -> bool:
-    """Say whether it is a length or a sum, or one more or less than that."""
+    """Return whether it is a length or a sum, or one more or less than that."""
     if isinstance(node, ast.BinOp):
         return _counts(node.left) or _counts(node.right)
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"len", "sum"}
 
 
 def _bare(tree: ast.Module) -> Iterator[int]:
-    """Give the lines of sentences that print a position or a count without thousands separators."""
+    """Yield the lines of sentences that print a position or a count without thousands separators."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.JoinedStr):
             continue

@@ -23,7 +23,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def offsetwise(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give the command of an environment with the wheel alone."""
+    """Return the command of an environment with the wheel alone."""
     return install(tmp_path_factory.mktemp("installed"), wheel)
 
 

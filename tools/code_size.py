@@ -58,7 +58,7 @@ def statements(source: str) -> int:
 
 
 def functions(read: Sources) -> Iterator[Function]:
-    """Give every function of every module, inner ones too."""
+    """Yield every function of every module, inner ones too."""
     for path, source in read.items():
         for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno is not None:
@@ -66,7 +66,7 @@ def functions(read: Sources) -> Iterator[Function]:
 
 
 def report(revision: str) -> Iterator[str]:
-    """Give the lines of the report about one revision."""
+    """Yield the lines of the report about one revision."""
     read = sources(revision)
     size = {path: statements(source) for path, source in read.items()}
     without_lab = {path: count for path, count in size.items() if LAB not in path.parents}

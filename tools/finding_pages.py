@@ -18,7 +18,7 @@ _TABLE: Final = "| code | severity | in a word | decided |\n|---|---|---|---|\n"
 
 
 def pages() -> Mapping[Path, str]:
-    """Give every page there must be, and the index, as they must read."""
+    """Return every page there must be, and the index, as they must read."""
     made = {ROOT / kind.page: _page(kind) for kind in findings().values()}
     before, _, table = INDEX.read_text(encoding="utf-8").partition("| code |")
     after = table.partition("\n\n")[2]

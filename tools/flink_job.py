@@ -164,7 +164,7 @@ def flink_job(lab: Lab, job: Job, *, classpath: str) -> Iterator[FlinkJob]:
 
 
 def _started() -> str:
-    """Give the job's id once all its tasks run."""
+    """Return the job's id once all its tasks run."""
     running: list[str] = []
 
     def runs() -> bool:

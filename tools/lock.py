@@ -55,7 +55,7 @@ class Wanted:
 
 
 def wanted_jars() -> Iterator[Wanted]:
-    """Give every set of jars that anything here runs."""
+    """Yield every set of jars that anything here runs."""
     kafka = ("kafka_2.13", "connect-mirror", "connect-runtime", "kafka-tools")
     yield Wanted(
         name=f"kafka-{KAFKA_VERSION}",

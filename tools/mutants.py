@@ -69,7 +69,7 @@ class Mutant:
 
 
 def mutate(node: ast.expr) -> ast.expr | None:
-    """Give an expression that means something else; None where this knows none."""
+    """Return an expression that means something else; None where this knows none."""
     made = copy.deepcopy(node)
     match made:
         case ast.Compare(ops=[op]) if type(op) in COMPARED:
@@ -98,7 +98,7 @@ def mutate(node: ast.expr) -> ast.expr | None:
 
 
 def functions(tree: ast.AST, around: str = "") -> Iterator[tuple[str, ast.FunctionDef]]:
-    """Give every function with its qualified name; those inside functions belong to them."""
+    """Yield every function with its qualified name; those inside functions belong to them."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.FunctionDef):
             yield f"{around}{node.name}", node
@@ -107,7 +107,7 @@ def functions(tree: ast.AST, around: str = "") -> Iterator[tuple[str, ast.Functi
 
 
 def expressions(function: ast.FunctionDef) -> Iterator[tuple[ast.expr, str, int]]:
-    """Give every expression below a function's signature, as text, and which of equal ones it is."""
+    """Yield every expression below a function's signature, as text, and which of equal ones it is."""
     seen: dict[str, int] = {}
     for statement in function.body:
         for node in ast.walk(statement):
@@ -118,7 +118,7 @@ def expressions(function: ast.FunctionDef) -> Iterator[tuple[ast.expr, str, int]
 
 
 def candidates(lib: Path, module: str) -> Iterator[Mutant]:
-    """Give every mutant of a module that `mutate` knows."""
+    """Yield every mutant of a module that `mutate` knows."""
     for name, function in functions(ast.parse((lib / module).read_text(encoding="utf-8"))):
         for node, text, nth in expressions(function):
             made = mutate(node)
@@ -127,7 +127,7 @@ def candidates(lib: Path, module: str) -> Iterator[Mutant]:
 
 
 def mutated(lib: Path, mutant: Mutant) -> str:
-    """Give the source of the module with the mutant in it.
+    """Return the source of the module with the mutant in it.
 
     Raises:
         LookupError: The code does not have the expression.
@@ -165,7 +165,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def fails(root: Path, mutant: Mutant, tests: Sequence[str]) -> bool:
-    """Say whether a test fails on a mutant, in a process of its own."""
+    """Return whether a test fails on a mutant, in a process of its own."""
     source = mutated(root / "lib", mutant)
     child = os.fork()
     if child == 0:

@@ -188,7 +188,7 @@ def _newest(folder: Path) -> Path:
 
 
 def _orders(checkpoint: Path) -> tuple[int, ...]:
-    """Give where a checkpoint continues in `orders`; nothing where none stands yet."""
+    """Return where a checkpoint continues in `orders`; nothing where none stands yet."""
     if not (checkpoint / "_metadata").is_file():
         return ()
     (source,) = read_checkpoint(str(checkpoint)).sources
@@ -197,7 +197,7 @@ def _orders(checkpoint: Path) -> tuple[int, ...]:
 
 
 def _committed(lab: Lab) -> tuple[int, ...]:
-    """Give what the job's group has committed of `orders`."""
+    """Return what the job's group has committed of `orders`."""
     consumer = Consumer({"bootstrap.servers": lab.old_bootstrap, "group.id": COUNTS.name, "enable.auto.commit": False})
     wanted = [TopicPartition("orders", partition) for partition in range(2)]
     found = consumer.committed(wanted, timeout=30)

@@ -129,7 +129,7 @@ def _mirror_stopped_twice(lab: Lab) -> Iterator[None]:
 
 
 def say(step: str) -> None:
-    """Tell a step on stderr."""
+    """Print a step to stderr."""
     print(step, file=sys.stderr, flush=True)
 
 

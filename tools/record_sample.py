@@ -76,7 +76,7 @@ def _compared(migration: Migration, checkpoint: str) -> Comparison:
 
 
 def relative(comparison: Comparison, directory: Path) -> Comparison:
-    """Give a comparison without the folder that it was recorded in."""
+    """Return a comparison without the folder that it was recorded in."""
     checkpoint = comparison.checkpoint
     if checkpoint is None:
         return comparison

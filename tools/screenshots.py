@@ -102,7 +102,7 @@ class Shots:
 
 
 def pages() -> list[str]:
-    """Give the addresses of all pages, read from the router."""
+    """Return the addresses of all pages, read from the router."""
     router = (ROOT / "app.py").read_text(encoding="utf-8")
     return ["", *re.findall(r'url_path="([^"]+)"', router)]
 
@@ -184,7 +184,7 @@ def take(browser: Browser, url: str, scenario: str, shots: Shots) -> None:
 
 
 def linked(address: str, scenario: str) -> str:
-    """Give the address at which a scenario is shown."""
+    """Return the address at which a scenario is shown."""
     link = LINKS.get(scenario)
     return address if link is None else f"{address}{'&' if '?' in address else '?'}{link}"
 

@@ -19,7 +19,7 @@ def canary(slot: str) -> str:
 
 
 def spellings(secret: str | bytes) -> frozenset[bytes]:
-    """Give a secret as it is, quoted for URLs, JSON and Java, in hex and in Base64 wherever it begins there."""
+    """Return a secret as it is, quoted for URLs, JSON and Java, in hex and in Base64 wherever it begins there."""
     raw = secret if isinstance(secret, bytes) else secret.encode()
     made = {raw, raw.hex().encode()}
     for lead in range(3):
@@ -40,7 +40,7 @@ def found(secrets: Iterable[str | bytes], told: Iterable[tuple[str, bytes]]) -> 
 
 
 def written(folder: Path, *, but: Collection[Path] = ()) -> Iterator[tuple[str, bytes]]:
-    """Give every file below a folder, unpacked where it is packed, and every cell of a store.
+    """Yield every file below a folder, unpacked where it is packed, and every cell of a store.
 
     Args:
         folder: Where to look.
@@ -57,7 +57,7 @@ def written(folder: Path, *, but: Collection[Path] = ()) -> Iterator[tuple[str, 
 
 
 def unpacked(name: str, content: bytes) -> Iterator[tuple[str, bytes]]:
-    """Give what is inside of something packed."""
+    """Yield what is inside of something packed."""
     for unpack in (zlib.decompress, gzip.decompress):
         with suppress(zlib.error, OSError, EOFError):
             yield f"{name}, unpacked", unpack(content)

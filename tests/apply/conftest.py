@@ -15,7 +15,7 @@ FREE_BYTES = 32 << 20
 
 @pytest.fixture
 def quick_path(tmp_path: Path) -> Iterator[Path]:
-    """Give a folder in memory where the machine has one, else an ordinary one.
+    """Yield a folder in memory where the machine has one, else an ordinary one.
 
     The gates leave syncs out and count calls, so the kind of file system changes nothing but the time.
     """

@@ -54,7 +54,7 @@ class Arena:
         return False
 
     def steps(self) -> Iterator[int]:
-        """Give the calls to die at; the caller stops where nothing died."""
+        """Yield the calls to die at; the caller stops where nothing died."""
         at = 1 + self.random.randrange(self.part)
         while True:
             yield at

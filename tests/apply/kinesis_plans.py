@@ -128,7 +128,7 @@ def on_another(plan: Plan, *shards: ShardRange) -> Plan:
 
 
 def halves(*, first: int = 0) -> tuple[ShardRange, ShardRange]:
-    """Give two shards that divide all hash keys."""
+    """Return two shards that divide all hash keys."""
     return (
         ShardRange(partition=first, low=0, high=2**127 - 1),
         ShardRange(partition=first + 1, low=2**127, high=2**128 - 1),

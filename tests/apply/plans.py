@@ -145,7 +145,7 @@ def _position(
 def context(
     folder: Path, *, output: str | None = None, journal: Journal | None = None, disk: Disk | None = None
 ) -> Context:
-    """Give a context that may write below a folder and read anywhere."""
+    """Return a context that may write below a folder and read anywhere."""
     return Context(
         digest=DIGEST,
         output=output if output is not None else str(folder / "out" / "copy"),
@@ -162,12 +162,12 @@ def journal(folder: Path, *, name: str = "receipt.json.journal", disk: Disk | No
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    """Give every file below a folder."""
+    """Return every file below a folder."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 def tree_hash(folder: Path) -> str:
-    """Give one digest of every name, file, size, permission and time of change below a folder."""
+    """Return one digest of every name, file, size, permission and time of change below a folder."""
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         facts = path.stat(follow_symlinks=False)

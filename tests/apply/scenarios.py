@@ -168,7 +168,7 @@ class Stage:
                 assert undone.state is StepState.UNDONE
 
     def standing(self) -> dict[str, bytes] | None:
-        """Give what Spark, or a person, sees at the target; None where nothing is."""
+        """Return what Spark, or a person, sees at the target; None where nothing is."""
         if self.in_place:
             return _seen(self.source)
         place = self.folder / "out" / "copy"

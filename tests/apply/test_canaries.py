@@ -205,7 +205,7 @@ def _apply_once(desk: Desk) -> None:
 
 
 def private_bytes(path: Path) -> list[str | bytes]:
-    """Give the secret of a private file: as its text has it, and the number itself."""
+    """Return the secret of a private file: as its text has it, and the number itself."""
     text = json.loads(path.read_text(encoding="utf-8"))["private"]
     key = load_pem_private_key(text.encode(), password=None)
     return [text.splitlines()[1], key.private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption())]
@@ -217,7 +217,7 @@ def test_every_property_that_may_hold_a_secret_is_tried() -> None:
 
 
 def some_of(slot: str, way: str) -> tuple[str, ...]:
-    """Give every command in the full gates; else two, so that all the slots together have every command."""
+    """Return every command in the full gates; else two, so that all the slots together have every command."""
     if FULL:
         return COMMANDS
     at = 2 * list(BESIDE).index(slot) + WAYS.index(way)

@@ -45,7 +45,7 @@ LAYOUTS = {
 
 
 def committer(*committables: tuple[int, bytes, int], layout: int = 2) -> bytes:
-    """Give an element of a committer's state.
+    """Return an element of a committer's state.
 
     Args:
         committables: Version, bytes and state of each.
@@ -63,7 +63,7 @@ def committer(*committables: tuple[int, bytes, int], layout: int = 2) -> bytes:
 
 
 def job(*elements: bytes, prefix: str = "tx") -> dict[str, bytes]:
-    """Give a savepoint with a Kafka source and a sink of one subtask."""
+    """Return a savepoint with a Kafka source and a sink of one subtask."""
     writer = versioned(utf(prefix), version=1)
     return {
         "_metadata": metadata(

@@ -62,7 +62,7 @@ def run(staged: Stage) -> dict[str, StepState]:
 
 
 def written(staged: Stage) -> set[str]:
-    """Give the groups that hold exactly what was planned."""
+    """Return the groups that hold exactly what was planned."""
     planned = {p.new_topic_partition: p.new_offset for p in staged.plan.positions}
     return {name for name in NAMES if {key: offset for key, (offset, _) in staged.groups.at(name).items()} == planned}
 

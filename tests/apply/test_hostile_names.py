@@ -49,7 +49,7 @@ def shown(text: str) -> None:
 
 
 def plain(words: str) -> str:
-    """Give a name as it is shown, without what the width of a terminal does to it."""
+    """Return a name as it is shown, without what the width of a terminal does to it."""
     return "".join(marked(words).split())
 
 

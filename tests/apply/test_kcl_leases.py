@@ -283,7 +283,7 @@ def test_a_worker_that_starts_between_the_look_and_the_write_stops_it(app: Appli
 
 @pytest.fixture
 def cutting(moto: str) -> Iterator[list[str]]:
-    """Give an address that passes requests on, and cuts the reply to the next write; what was cut is counted."""
+    """Yield an address that passes requests on, and cuts the reply to the next write; what was cut is counted."""
     cut: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):

@@ -67,6 +67,6 @@ def test_leases_of_the_old_stream_are_not_written_over(app: Application, tmp_pat
 
 
 def replace_number(place: object) -> ShardPlace:
-    """Give a place as another stream has it."""
+    """Return a place as another stream has it."""
     assert isinstance(place, ShardPlace)
     return replace(place, sequence=(place.sequence or 0) + 1)

@@ -56,7 +56,7 @@ def laid(data: bytes, folder: Path) -> Path:
 
 
 def of_version(version: int) -> bytes:
-    """Give a savepoint whose splits are in another version of their form."""
+    """Return a savepoint whose splits are in another version of their form."""
     data = data_of(TWO)
 
     def element(plain: bytes) -> tuple[TopicPartition, bytes]:

@@ -78,7 +78,7 @@ def fields_of(data: bytes) -> SplitFields:
 
 
 def leases() -> list[SplitFields]:
-    """Give the splits that the leases of a stopped application say, the highest shard first as Flink keeps them."""
+    """Return the splits that the leases of a stopped application say, the highest shard first as Flink keeps them."""
     made = read_checkpoint(str(DATA / "kcl" / "2.7.2-three-shards-for-savepoint.json"))
     assert isinstance(made.details, KclDetails)
     ranges = {each.key: each.hash_range for each in made.details.leases}
@@ -268,7 +268,7 @@ class TestConverted:
 
 
 def with_legacy_position(data: bytes, text: str, sub: int) -> bytes:
-    """Give a legacy savepoint whose first shard is at another place; lengths follow."""
+    """Return a legacy savepoint whose first shard is at another place; lengths follow."""
 
     def moved(plain: bytes) -> tuple[TopicPartition, bytes]:
         fields = read_fields(Cursor(plain))

@@ -60,7 +60,7 @@ class Failing(Disk):
 
 
 def _root(plan: Plan) -> str:
-    """Give the write root beside the folder of a plan's checkpoint."""
+    """Return the write root beside the folder of a plan's checkpoint."""
     return requirement(plan).uri.removesuffix("source") + "out"
 
 
@@ -198,7 +198,7 @@ def _objects_after(plan: Plan, folder: Path, disk: Disk, store: Store) -> dict[s
 
 
 def _problem_or_absent(plan: Plan) -> bool:
-    """Say whether Spark would refuse to start on what is there, or finds it whole or nothing at all."""
+    """Return whether Spark would refuse to start on what is there, or finds it whole or nothing at all."""
     try:
         read = read_checkpoint(_place(plan))
     except Exception:  # noqa: BLE001 - nothing there

@@ -74,7 +74,7 @@ class Copied:
 
 
 def place_of(index: int) -> ShardPlace:
-    """Give the place below which so many records lie, as engines say it."""
+    """Return the place below which so many records lie, as engines say it."""
     return after(index - 1) if index else TRIM_HORIZON
 
 

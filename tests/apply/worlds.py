@@ -63,7 +63,7 @@ MADE_OF = "timestamp, key, value and headers"
 
 
 def record(topic: str, partition: int, serial: int) -> Records:
-    """Give one record as Spark hands it over; equal serials make equal records."""
+    """Return one record as Spark hands it over; equal serials make equal records."""
     value = f"{topic}-{partition}-{serial}".encode()
     return Records(
         offsets=(serial,),
@@ -78,7 +78,7 @@ def record(topic: str, partition: int, serial: int) -> Records:
 
 
 def identity(topic: str, partition: int, serial: int) -> str:
-    """Give a record's identity, as a plan keeps it."""
+    """Return a record's identity, as a plan keeps it."""
     made = identify_as(record(topic, partition, serial), timed=True, ignored_headers=(), schema_ids={}, is_new=False)
     return made[0].hex()
 
@@ -321,7 +321,7 @@ class Stage:
 
 
 def writers_of(groups: Groups) -> TargetWriters:
-    """Give all writers, that of groups with groups in memory."""
+    """Return all writers, that of groups with groups in memory."""
     made = TargetWriters(MIGRATION)
     made[TO_GROUP.kind] = GroupWriter(groups)
     return made

@@ -26,7 +26,7 @@ from tests.with_cases import with_cases
 
 
 def secrets_of(key: PrivateKey) -> list[str]:
-    """Give what must be seen nowhere: the private part in every way that it could be written."""
+    """Return what must be seen nowhere: the private part in every way that it could be written."""
     pem = json.loads(key.secret_file())["private"]
     body = pem.splitlines()[1]
     raw = key._signer._private_key.private_bytes_raw()  # type: ignore[union-attr]

@@ -21,7 +21,7 @@ EXAMPLES = 20_000 // PART
 
 @st.composite
 def mutants(draw: st.DrawFn, original: bytes) -> bytes:
-    """Give other bytes: bits flipped, bytes cut out, doubled, overwritten or put in."""
+    """Return other bytes: bits flipped, bytes cut out, doubled, overwritten or put in."""
     made = bytearray(original)
     for _ in range(draw(st.integers(1, 3))):
         start = draw(st.integers(0, max(0, len(made) - 1)))

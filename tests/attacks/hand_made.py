@@ -32,11 +32,11 @@ class Answer:
     body: bytes
 
     def all(self, name: str) -> list[str]:
-        """Give every value of a header."""
+        """Return every value of a header."""
         return [value for key, value in self.headers if key.lower() == name.lower()]
 
     def one(self, name: str) -> str:
-        """Give the only value of a header; empty if there is none."""
+        """Return the only value of a header; empty if there is none."""
         (value,) = self.all(name) or [""]
         return value
 
@@ -88,19 +88,19 @@ class Jar:
         return "Cookie", "; ".join(f"{name}={value}" for name, value in self.cookies.items())
 
     def copy(self) -> Jar:
-        """Give what somebody has who copied them."""
+        """Return what somebody has who copied them."""
         return Jar(dict(self.cookies))
 
 
 def visitor(address: str, *, host: str | None = None) -> Jar:
-    """Give the cookies that everybody gets."""
+    """Return the cookies that everybody gets."""
     jar = Jar()
     jar.take(ask(address, "/_stcore/health", host=host))
     return jar
 
 
 def sign_in_address(cookie_secret: str, provider: str = "default") -> str:
-    """Give where the button Sign in leads, as `st.login` makes it."""
+    """Return where the button Sign in leads, as `st.login` makes it."""
     told = {"provider": provider, "exp": int(time.time()) + 120}
     return f"/auth/login?provider={jwt.encode({'alg': 'HS256'}, told, OctKey.import_key(cookie_secret))}"
 

@@ -113,7 +113,7 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class Named(ValueReader):
-    """Gives a migration that was read, in which everything has one of these names."""
+    """Returns a migration that was read, in which everything has one of these names."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self.whole = " ".join(names)

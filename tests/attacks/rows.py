@@ -62,7 +62,7 @@ def attack(
 
 
 def rows() -> Iterator[tuple[str, Row]]:
-    """Give the row of every marked test with its file's name, in the order of the files."""
+    """Yield the row of every marked test with its file's name, in the order of the files."""
     for path in sorted(Path(__file__).parent.glob("test_*.py")):
         module = importlib.import_module(f"{__package__}.{path.stem}")
         for value in vars(module).values():
@@ -73,7 +73,7 @@ def rows() -> Iterator[tuple[str, Row]]:
 
 
 def table() -> str:
-    """Give the table, in the order of the report."""
+    """Return the table, in the order of the report."""
     known = sorted(rows(), key=lambda each: IDS.index(each[1].id))
     lines = ["| row | attack | before | now | fails without | test |", "|---|---|---|---|---|---|"]
     for file, row in known:
@@ -88,7 +88,7 @@ def _escaped(cell: str) -> str:
 
 
 def page_with(table_: str) -> str:
-    """Give the page with this table in the place of its own."""
+    """Return the page with this table in the place of its own."""
     before, _, after = section("attacks")
     return f"{before}{table_}{after}"
 

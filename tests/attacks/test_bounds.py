@@ -199,7 +199,7 @@ def test_what_10_000_partitions_need_is_read(parts: dict[str, bytes], tmp_path: 
 
 
 def worst() -> Iterator[tuple[str, bytes]]:
-    """Give files that take most memory or time for their bytes, just inside and just outside the limits."""
+    """Yield files that take most memory or time for their bytes, just inside and just outside the limits."""
     head, most = '{"format":"offsetwise/comparison","format_version":"1.0","x":', 1_499_000
     values = {
         "lists": "[],",

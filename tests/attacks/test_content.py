@@ -248,5 +248,5 @@ def test_a_name_is_one_label_of_prometheus() -> None:
 
 
 def grouped(name: str) -> Plan:
-    """Give a plan for a group of this name."""
+    """Return a plan for a group of this name."""
     return replace(PLAN, targets=(Target(kind="consumer-group", group=name),))

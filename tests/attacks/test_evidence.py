@@ -40,7 +40,7 @@ def world(staged: Stage) -> tuple[str, object]:
 
 
 def group_step(staged: Stage, **changes: Any) -> ReceiptStep:
-    """Give the step that an honest run records for the group."""
+    """Return the step that an honest run records for the group."""
     offsets = tuple(
         WrittenOffset(
             topic=each.new_topic,
@@ -223,7 +223,7 @@ def test_a_planted_receipt_of_an_approved_plan_does_not_pass_for_its_application
 
 
 def receipt_of(staged: Stage, *steps: ReceiptStep, plan: Plan | None = None) -> Receipt:
-    """Give a receipt that anybody can write: with a plan, and its digest."""
+    """Return a receipt that anybody can write: with a plan, and its digest."""
     made = plan or staged.plan
     return Receipt(
         plan_digest=digest_of(files.dump(made).encode()),

@@ -42,7 +42,7 @@ def job(lab: Lab, topic: str, tmp_path: Path) -> Callable[[str], Job]:
 
 
 def step(job: Job, group: str, offset: int) -> dict[str, Any]:
-    """Give a step as a journal and a receipt have it."""
+    """Return a step as a journal and a receipt have it."""
     written = {"topic": CLICKS, "partition": 0, "offset": str(offset), "before": None}
     more = {"before_metadata": "", "before_leader_epoch": None, "error": None}
     target = {"kind": "consumer-group", "group": group}

@@ -49,7 +49,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
 
 
 def named(plan: Plan, source: str) -> Plan:
-    """Give a plan with another name of its sources."""
+    """Return a plan with another name of its sources."""
     return replace(plan, positions=tuple(replace(each, source=source) for each in plan.positions))
 
 
@@ -308,7 +308,7 @@ class Moving(UnsyncedDisk):
 
 
 def at_work(folder: Path, target: Target) -> tuple[Stage, Path]:
-    """Give a plan, and the folder that somebody exchanges while it is applied."""
+    """Return a plan, and the folder that somebody exchanges while it is applied."""
     staged = stage(folder / "roots", target, sample=SAMPLE)
     if target.kind is IN_PLACE.kind:
         return staged, staged.source / "offsets"
@@ -373,7 +373,7 @@ def test_many_folders_are_open_for_a_while_only(tmp_path: Path) -> None:
 
 @pytest.fixture
 def pipe(tmp_path: Path) -> Iterator[Path]:
-    """Give a pipe. Whoever waits for it is let go after some seconds with nothing, so that the test fails."""
+    """Yield a pipe. Whoever waits for it is let go after some seconds with nothing, so that the test fails."""
     path = tmp_path / "pipe"
     os.mkfifo(path)
     ended = threading.Event()
@@ -484,7 +484,7 @@ def test_nothing_is_written_over_or_through_a_link(what: str, kind: str, desk: D
 
 
 def modes(folder: Path) -> dict[str, int]:
-    """Give the permissions of everything below a folder, and of the folder."""
+    """Return the permissions of everything below a folder, and of the folder."""
     found = {str(path.relative_to(folder)): stat.S_IMODE(path.stat().st_mode) for path in folder.rglob("*")}
     return found | {"": stat.S_IMODE(folder.stat().st_mode)}
 

@@ -57,7 +57,7 @@ def wheel(folder: Path, name: str, version: str, *, script: Path | None = None) 
 
 
 def other(digest: str) -> str:
-    """Give a hash that differs in one digit."""
+    """Return a hash that differs in one digit."""
     return digest[:-1] + ("0" if digest[-1] != "0" else "1")
 
 
@@ -185,7 +185,7 @@ class TestSupplyChain:
 
 
 def cached(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give a cache of one's own with a set of jars, each a link to the real one."""
+    """Return a cache of one's own with a set of jars, each a link to the real one."""
     real = locked_jars(name, java=find_java)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     folder = cache_folder() / real.name

@@ -38,7 +38,7 @@ PARTS = ("", "play=author", "play=reviewer")
 
 
 def refuses(address: str, **how: object) -> bool:
-    """Say whether the server refuses a websocket before there is one."""
+    """Return whether the server refuses a websocket before there is one."""
     try:
         with session(address, **how):  # type: ignore[arg-type] # of the test's own making
             return False
@@ -47,7 +47,7 @@ def refuses(address: str, **how: object) -> bool:
 
 
 def locked(address: str, jar: Jar | None = None, path: str = "compare", **how: object) -> bool:
-    """Say whether a session is shown a locked page without data."""
+    """Return whether a session is shown a locked page without data."""
     with session(address, jar, **how) as page:  # type: ignore[arg-type] # of the test's own making
         page.run(path)
         return LOCKED in page.words and not page.kinds & DATA

@@ -114,7 +114,7 @@ def site(body: str = "") -> Iterator[tuple[str, list[str]]]:
             self.wfile.write(content)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
+            """Do nothing."""
 
     with answering(Site) as address:
         yield address, visits

@@ -52,7 +52,7 @@ class Served:
     """What its process asked other hosts, by the names of these."""
 
     def said(self) -> str:
-        """Give its log."""
+        """Return its log."""
         return self.log.read_text(encoding="utf-8", errors="surrogateescape")
 
 
@@ -91,7 +91,7 @@ def outside() -> Iterator[tuple[str, list[str]]]:
         do_CONNECT = do_GET  # noqa: N815 - http.server's own name
 
         def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
+            """Do nothing."""
 
     with answering(World) as address:
         yield address, asked

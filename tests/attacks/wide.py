@@ -16,7 +16,7 @@ from tests.subjects import checkpoint
 
 
 def written(partitions: int) -> dict[str, bytes]:
-    """Give a plan, the comparison and both snapshots that it was drafted from, as their files."""
+    """Return a plan, the comparison and both snapshots that it was drafted from, as their files."""
     seen = observed("payments")
     row = max(seen.partitions, key=lambda each: len(repr(each)))
     rows = tuple(replace(row, partition=number) for number in range(partitions))

@@ -138,7 +138,7 @@ def bundled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Serve]:
-    """Give a function that serves a scenario of values and gives its address."""
+    """Yield a function that serves a scenario of values and gives its address."""
     running = []
 
     def start(scenario: str) -> str:

@@ -39,7 +39,7 @@ class Forked:
         return self._process.pid
 
     def poll(self) -> int | None:
-        """Give the exit code; None while it runs."""
+        """Return the exit code; None while it runs."""
         return self._process.exitcode
 
     def terminate(self) -> None:

@@ -85,5 +85,5 @@ UNSEEN = """async () => {
 
 
 def unseen_focus(page: Page) -> list[str]:
-    """Give the controls that look the same with the focus as without it."""
+    """Return the controls that look the same with the focus as without it."""
     return list(page.evaluate(UNSEEN))

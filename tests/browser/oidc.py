@@ -38,7 +38,7 @@ class Provider:
     asked: list[str] = field(default_factory=list)
 
     def discovery(self) -> dict[str, Any]:
-        """Give the metadata document."""
+        """Return the metadata document."""
         return {
             "issuer": self.issuer,
             "authorization_endpoint": f"{self.issuer}/authorize",
@@ -114,7 +114,7 @@ def provider(people: dict[str, dict[str, Any]]) -> Iterator[Provider]:
             self._json(tokens or {"error": "invalid_grant"}, 200 if tokens else 400)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
+            """Do nothing."""
 
         def _people(self, query: str) -> None:
             links = "".join(

@@ -54,7 +54,7 @@ def of_sample(author: str, *, editors: tuple[str, ...] = (), overridden: bool = 
 
 
 def grown(plan: Plan, partitions: int, per_topic: int = 100) -> Plan:
-    """Give the plan many partitions, of the kind of its first one."""
+    """Return the plan many partitions, of the kind of its first one."""
     first = plan.positions[0]
     positions = tuple(
         replace(

@@ -89,7 +89,7 @@ class _Lost(ValueReader):
 
 
 def reader(scenario: str) -> Reader:
-    """Give what answers in a scenario."""
+    """Return what answers in a scenario."""
     rows = builders.reference_rows()
     match scenario:
         case "reference" | "unread":

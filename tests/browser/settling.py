@@ -25,7 +25,7 @@ ROWS = (
 
 
 class Shown(SinkReader):
-    """Says of the partitions and of two-phase commit as well."""
+    """Returns of the partitions and of two-phase commit as well."""
 
     def sink_transactions(
         self, migration: str, name: str, topics: tuple[str, ...], progress: Progress

@@ -59,7 +59,7 @@ class Office:
         return run(*arguments, cwd=self.folder)
 
     def committed(self, group: str) -> int:
-        """Give where a group stands on the new cluster."""
+        """Return where a group stands on the new cluster."""
         return committed(self.lab.new_bootstrap, group)[group][0]
 
 
@@ -168,7 +168,7 @@ def download(page: Page, folder: Path, heading: str) -> Path:
 
 
 def commands(page: Page) -> list[str]:
-    """Give the command lines that the Export page tells."""
+    """Return the command lines that the Export page tells."""
     shown = page.get_by_test_id("stCode").all_inner_texts()
     return [line.strip() for line in shown if re.match("offsetwise (apply|verify) ", line)]
 

@@ -34,7 +34,7 @@ def page(browser: Browser) -> Iterator[Page]:
 
 
 def screens(page: Page) -> float:
-    """Give how many screens long the page is."""
+    """Return how many screens long the page is."""
     rest(page)
     return float(page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight")) / HEIGHT
 

@@ -61,7 +61,7 @@ def claims(somebody: Person | None) -> dict[str, Any]:
 
 
 def sent(page: AppTest) -> bytes:
-    """Give everything that a page sends to the browser."""
+    """Return everything that a page sends to the browser."""
     protos = (getattr(node, "proto", None) for node in page._tree)
     return b"\n".join(proto.SerializeToString() for proto in protos if proto is not None)
 

@@ -97,7 +97,7 @@ def _packages_stay() -> Iterator[None]:
 
 @pytest.fixture
 def open_page() -> Iterator[OpenPage]:
-    """Give a function that opens a page over a reader, with the URL's parameters."""
+    """Yield a function that opens a page over a reader, with the URL's parameters."""
 
     def opened(reader: Reader, page: str | None = None, **parameters: str | list[str]) -> AppTest:
         st.cache_resource.clear()
@@ -115,7 +115,7 @@ def open_page() -> Iterator[OpenPage]:
 
 @pytest.fixture(scope="session")
 def empty_reviews(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Reviews]:
-    """Give what opens one store for all tests that only look, never that of whoever runs them."""
+    """Return what opens one store for all tests that only look, never that of whoever runs them."""
     return cache(lambda: open_store(f"sqlite:///{tmp_path_factory.mktemp('store') / 'store.sqlite'}").reviews)
 
 
@@ -126,7 +126,7 @@ def _no_store_of_anybody(empty_reviews: Callable[[], Reviews]) -> None:
 
 @pytest.fixture
 def asked_for(monkeypatch: pytest.MonkeyPatch) -> AskedFor:
-    """Give a function that makes the file of this name as a click on its download does, which `AppTest` cannot."""
+    """Return a function that makes the file of this name as a click on its download does, which `AppTest` cannot."""
     offered: dict[str, Callable[[], bytes]] = {}
     draw = downloads.button
 

@@ -124,7 +124,7 @@ def hostile() -> Fleet:
 
 
 class FleetReader(ValueReader):
-    """Gives a fleet, of the sample and of one live migration; an error instead if that is what it is given."""
+    """Returns a fleet, of the sample and of one live migration; an error instead if that is what it is given."""
 
     def __init__(self, given: Fleet | Exception) -> None:
         super().__init__(live=builders.comparison())

@@ -436,7 +436,7 @@ def hostile() -> tuple[Batch, ...]:
 
 
 class BuiltReader(FolderReader):
-    """Gives readings of real folders with batches built by hand."""
+    """Returns readings of real folders with batches built by hand."""
 
     def __init__(self, folders: dict[str, Path], batches: tuple[Batch, ...]) -> None:
         super().__init__(folders)

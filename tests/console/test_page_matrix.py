@@ -55,7 +55,7 @@ class Who:
         return ("service account " if self.service else "") + ("+".join(self.roles) or "no role")
 
     def may(self, verb: Verb, whose: str) -> bool:
-        """Say it in the words of the specification."""
+        """Decide it again, in the words of the specification."""
         if verb is Verb.RECEIVE_BUNDLE:
             return Role.REVIEWER in self.roles
         return expected(self.roles, verb, whose) and not (self.service and verb.decides)
@@ -72,7 +72,7 @@ def let(here: Stage, folder: Path, who: Who) -> None:
 
 
 def there(page: AppTest, key: str) -> bool:
-    """Say whether a page has a button that can be pressed, or takes the file for which it will have one."""
+    """Return whether a page has a button that can be pressed, or takes the file for which it will have one."""
     pressed = any(each.key == key and not each.disabled for each in page.button)
     return pressed or any(each.key == f"{key}-file" for each in page.file_uploader)
 

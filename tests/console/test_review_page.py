@@ -86,7 +86,7 @@ class Court(Scene):
         return sheet.row.state
 
     def log(self) -> tuple[Record, ...]:
-        """Give what the audit log says, newest first."""
+        """Return what the audit log says, newest first."""
         return tuple(row.record for row in self.board.audit(ADA))
 
 

@@ -194,7 +194,7 @@ def test_a_table_that_is_no_committers_is_refused_whatever_the_dump_says_of_its_
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Give a copy of the committed checkpoint, without its checksums."""
+    """Return a copy of the committed checkpoint, without its checksums."""
     made = shutil.copytree(AWSLABS, tmp_path / "query", ignore=shutil.ignore_patterns("*.crc"))
     return made
 

@@ -33,7 +33,7 @@ SPARK: Final = ("awslabs-2.0.0-committed", "awslabs-2.0.0-aggregated", "qubole-1
 
 
 def mutants(data: bytes, stride: int = STRIDE, bits: Iterable[int] = BITS) -> Iterator[bytes]:
-    """Give copies with one bit changed, and copies that are cut."""
+    """Yield copies with one bit changed, and copies that are cut."""
     for place in range(0, len(data), stride):
         for bit in bits:
             yield data[:place] + bytes([data[place] ^ 1 << bit]) + data[place + 1 :]

@@ -19,7 +19,7 @@ FIRST, SECOND = (
 
 
 def leases() -> list[dict[str, Any]]:
-    """Give the two leases of a recorded table."""
+    """Return the two leases of a recorded table."""
     items: list[dict[str, Any]] = json.loads((DATA / "kcl" / "2.7.2-two-shards.json").read_text())["kcl2-clicks2"][
         "Items"
     ]

@@ -92,17 +92,17 @@ def case(changed: PartitionComparison = ROW, **changes: Any) -> Case:
 
 
 def raw(verdict: RawVerdict, *, skip: int | None = None, replay: int | None = None) -> RawReuse:
-    """Say what reusing the old number would do."""
+    """Return what reusing the old number would do."""
     return RawReuse(verdict=verdict, skip=skip, replay=replay)
 
 
 def pending(old_end: int, new_end: int | None) -> tuple[RestartPoint, ...]:
-    """Give the restart points of a batch that runs again."""
+    """Return the restart points of a batch that runs again."""
     return (RestartPoint(batch=6, old=1050, new=950), RestartPoint(batch=7, old=old_end, new=new_end))
 
 
 def syncs(*pairs: tuple[int, int]) -> tuple[OffsetSync, ...]:
-    """Give MirrorMaker's syncs of the partition, in log order."""
+    """Return MirrorMaker's syncs of the partition, in log order."""
     return tuple(OffsetSync(topic="orders", partition=0, upstream=up, downstream=down) for up, down in pairs)
 
 
@@ -144,5 +144,5 @@ def migration(**changes: Any) -> MigrationCase:
 
 
 def pair(old: TopicState | None, new: TopicState | None) -> tuple[TopicCase, ...]:
-    """Give one topic on both clusters."""
+    """Return one topic on both clusters."""
     return (TopicCase(old_name="orders", old=old, new=new),)

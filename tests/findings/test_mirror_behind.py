@@ -34,7 +34,7 @@ class Mirror:
         return self.before + self.copied - self.begun + self.foreign
 
     def finding(self, job_at: int) -> str | None:
-        """Give what is said of a job whose position is proven."""
+        """Return what is said of a job whose position is proven."""
         place = self.before + min(job_at, self.copied) - self.begun
         old = LogRange(log_start=0, lso=self.old_end, hw=self.old_end)
         new = LogRange(log_start=0, lso=self.new_end, hw=self.new_end)

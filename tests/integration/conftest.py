@@ -18,7 +18,7 @@ def scene(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Scene:
 
 @pytest.fixture
 def moving(lab: Lab, tmp_path: Path) -> Moving:
-    """Give a checkpoint's own copy a migration file of its own, so that every test begins with the same."""
+    """Return a checkpoint's own copy a migration file of its own, so that every test begins with the same."""
     made: list[Move] = []
 
     def move(checkpoint: Path, **how: object) -> Move:

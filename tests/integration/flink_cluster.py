@@ -67,7 +67,7 @@ class Flink:
         return str(row[0])
 
     def state(self, job: str) -> str:
-        """Give the state of a job, as Flink calls it."""
+        """Return the state of a job, as Flink calls it."""
         return str(_ask(f"{self.rest}/jobs/{job}")["state"])
 
     def stop(self, job: str, savepoints: Path) -> Path:
@@ -123,7 +123,7 @@ class Flink:
         self.processes[name] = start(command, log=self.folder / f"{name}.log")
 
     def is_up(self) -> bool:
-        """Say whether jobs can have all its slots."""
+        """Return whether jobs can have all its slots."""
         return bool(_ask(f"{self.rest}/overview")["slots-available"] == SLOTS)
 
     def _workers(self) -> set[str]:
@@ -135,7 +135,7 @@ class Flink:
         return self.failure(job)
 
     def failure(self, job: str) -> str:
-        """Say why a job fails; empty if it does not."""
+        """Explain why a job fails; empty if it does not."""
         told = _ask(f"{self.rest}/jobs/{job}/exceptions")
         history = told.get("exceptionHistory", {}).get("entries", [])
         return str(history[0]["stacktrace"]) if history else ""
@@ -174,7 +174,7 @@ def running(distribution: Distribution, folder: Path) -> Iterator[Flink]:
 
 
 def jvm(distribution: Distribution, folder: Path, main: str, *arguments: str) -> list[str]:
-    """Give the command line of one of Flink's main classes, in little memory."""
+    """Return the command line of one of Flink's main classes, in little memory."""
     return [
         # The gateway and the command line find their configuration by this variable only.
         *(str(shutil.which("env")), f"FLINK_CONF_DIR={folder}", find_java()),
@@ -216,7 +216,7 @@ def _ask(address: str, body: Mapping[str, Any] | None = None, *, method: str | N
 
 
 def _configuration(folder: Path, *, rest: int, rpc: int) -> str:
-    """Give the `config.yaml` of all processes. The memory is written out, as Flink's own scripts would compute it."""
+    """Return the `config.yaml` of all processes. The memory is written out, as Flink's own scripts would compute it."""
     settings = {
         "jobmanager.rpc.address": "127.0.0.1",
         "jobmanager.rpc.port": rpc,

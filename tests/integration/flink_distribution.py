@@ -54,7 +54,7 @@ class Distribution:
         return cache_folder().with_name(f"flink-{self.version}")
 
     def classpath(self) -> str:
-        """Give the class path of all its processes.
+        """Return the class path of all its processes.
 
         Raises:
             AssertionError: It was not fetched; the message says how to.

@@ -149,7 +149,7 @@ class Job:
                     raise
 
     def restarted(self) -> Job:
-        """Give the same job with a sink of its own, which holds what this one's holds."""
+        """Return the same job with a sink of its own, which holds what this one's holds."""
         return Job(spark=self.spark, counts=dict(self.counts), conf=self.conf)
 
     @contextmanager
@@ -195,7 +195,7 @@ class Move:
         return ran.answered() if "--execute" in flags else self._document(ran.code, ran.out, ran.err)
 
     def verify(self, *flags: str) -> tuple[int, set[str], bool]:
-        """Give the exit code, what is said of the positions, and whether the job was seen to go on."""
+        """Return the exit code, what is said of the positions, and whether the job was seen to go on."""
         ran = call("verify", self.receipt, "-m", self.migration, *flags, "--json")
         body = self._document(0, ran.out, ran.err)
         return ran.code, {each["turnout"] for each in body["positions"]}, body["started"]
@@ -285,7 +285,7 @@ def moved(
     job: dict[str, Any] | None = None,
     back: bool = False,
 ) -> Move:
-    """Give a checkpoint's own copy a migration file of its own; `back` goes from the new cluster to the old one."""
+    """Return a checkpoint's own copy a migration file of its own; `back` goes from the new cluster to the old one."""
     own = folder / "checkpoints" / "orders"
     shutil.copytree(checkpoint, own)
     (folder / "applied").mkdir()
@@ -319,7 +319,7 @@ Moving = Callable[..., Move]
 
 
 def tree(folder: Path) -> dict[str, str]:
-    """Give every file below a folder with its hash."""
+    """Return every file below a folder with its hash."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 

@@ -70,7 +70,7 @@ def check(found: dict[tuple[Both, int], FoundPosition], *, excused: Collection[R
 
 
 def tell(tally: Counter[Exactness]) -> str:
-    """Say how many answers each class has."""
+    """Describe how many answers each class has."""
     return ", ".join(f"{count} {exactness}" for exactness, count in tally.most_common())
 
 
@@ -98,7 +98,7 @@ def committed(lab: Lab, logs: list[Both]) -> dict[Both, Both]:
 
 
 def inside_aborted(both: Both, committed: Both) -> list[int]:
-    """Give the first and a middle offset of an aborted transaction in the middle of the log, and that of its marker."""
+    """Return the first and a middle offset of an aborted transaction mid-log, and that of its marker."""
     kept = {record.offset for record in committed.old.records}
     aborted = [record.offset for record in both.old.records if record.offset not in kept]
     assert aborted

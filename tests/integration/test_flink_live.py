@@ -53,7 +53,7 @@ class Sink:
     """How its transactions are named; None where the connector has one way only."""
 
     def rows(self, *, isolation: str = "read_committed") -> list[tuple[int, int]]:
-        """Give serial and count of every record; by default as somebody reads them who waits for transactions."""
+        """Return serial and count of every record; by default as somebody reads them who waits for transactions."""
         logs = [read_log(self.bootstrap, self.topic, at, isolation=isolation) for at in GONE]
         rows = [json.loads(record.value) for log in logs for record in log.records]
         return [(int(row["serial"]), row["nth"]) for row in rows]
@@ -190,12 +190,12 @@ def arrive(orders: Orders, count: int) -> None:
 
 
 def serials(orders: Orders) -> list[int]:
-    """Give all that was ever written and not deleted before anybody read."""
+    """Return all that was ever written and not deleted before anybody read."""
     return [serial for (partition, offset), serial in orders.by_offset.items() if offset >= GONE[partition]]
 
 
 def once(wanted: list[int]) -> Counter[tuple[str, int]]:
-    """Give the counts by key that a job makes of these records, each read once."""
+    """Return the counts by key that a job makes of these records, each read once."""
     keys = Counter(key_of(serial) for serial in wanted)
     return Counter((key, nth) for key, count in keys.items() for nth in range(1, count + 1))
 
@@ -318,7 +318,7 @@ def looked(move: Move) -> dict[str, Any]:
 
 
 def decisions(seen: Mapping[str, Any], *, held: bool) -> set[str]:
-    """Give what was decided about what the checkpoint holds, or about what else is open."""
+    """Return what was decided about what the checkpoint holds, or about what else is open."""
     return {row["decision"] for row in seen["transactions"] if row["held"] is held and row["decision"] != "NOTHING"}
 
 

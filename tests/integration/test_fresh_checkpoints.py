@@ -49,7 +49,7 @@ class Append:
         )
 
     def first(self) -> dict[int, int]:
-        """Give the first offset of every partition in the first batch."""
+        """Return the first offset of every partition in the first batch."""
         return {partition: min(row[2] for row in self.read if row[:2] == (0, partition)) for partition in GONE}
 
 

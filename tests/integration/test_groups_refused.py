@@ -92,5 +92,5 @@ def test_an_applier_that_may_write_half_of_a_plan_is_told_what_stands_where_and_
 
 
 def stands(cluster: SecuredCluster) -> dict[str, tuple[int, str]]:
-    """Give what each group has committed."""
+    """Return what each group has committed."""
     return {group: committed(cluster.plain, group)[TOPIC] for group in BEFORE}

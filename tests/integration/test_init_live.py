@@ -114,7 +114,7 @@ def test_each_cluster_is_read_once(lab: Lab, sample: Path, tmp_path: Path, monke
 
 @pytest.fixture
 def linked(lab: Lab) -> Callable[[str], tuple[dict[Cluster, Snapshot | None], SurveyedLink]]:
-    """Give a function that looks at one topic as if the lab's MirrorMaker were not there."""
+    """Return a function that looks at one topic as if the lab's MirrorMaker were not there."""
     given = {
         Cluster.OLD: GivenCluster(properties={"bootstrap.servers": lab.old_bootstrap}),
         Cluster.NEW: GivenCluster(properties={"bootstrap.servers": lab.new_bootstrap}),

@@ -65,7 +65,7 @@ def topics(change: Callable[[Any], None]) -> Lie:
 
 
 def numbered(number: int) -> Lie:
-    """Give the last partition another number."""
+    """Return the last partition another number."""
     return topics(lambda topic: setattr(topic.partitions[-1], "partition_index", number))
 
 
@@ -106,7 +106,7 @@ def other_ids(message: Any) -> None:
 
 
 def offsets(value: int) -> Lie:
-    """Give every offset, of starts and ends, the same value."""
+    """Return every offset, of starts and ends, the same value."""
 
     def lie(message: Any) -> None:
         for topic in message.topics:
@@ -364,7 +364,7 @@ def _until(page: Page, true: Callable[[], bool]) -> None:
 
 
 def by_turns(*values: int) -> Lie:
-    """Give every offset, of starts and ends, another value in each answer."""
+    """Return every offset, of starts and ends, another value in each answer."""
     left = cycle(values)
 
     def lie(message: Any) -> None:

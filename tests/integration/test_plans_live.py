@@ -110,7 +110,7 @@ def test_a_watch_goes_on_until_the_group_has_begun_where_it_was_started(started:
 
 
 def serials(started: Started, topic: str) -> list[str]:
-    """Give what lies at and after the planned place."""
+    """Return what lies at and after the planned place."""
     (place,) = {int(each["new_offset"]) for each in started.plan["positions"] if each["topic"] == topic} - {0}
     return [f"r{number}" for number in range(place + GONE, N)]
 

@@ -98,7 +98,7 @@ class Job:
         )
 
     def after(self, offset: int) -> Counter[Record]:
-        """Give every record of all topics from an offset on, once."""
+        """Return every record of all topics from an offset on, once."""
         return Counter((topic, number) for topic, end in self.ends.items() for number in range(offset, end))
 
 

@@ -84,7 +84,7 @@ def end(bootstrap: str, name: str, *, commit: bool) -> None:
 
 
 def producers(bootstrap: str, *names: str) -> dict[str, tuple[int, int]]:
-    """Give producer id and epoch of each id, as its coordinator says."""
+    """Return producer id and epoch of each id, as its coordinator says."""
     cluster = config(bootstrap)
     with Wire(cluster, Client(cluster, timeout_s=60).properties, Deadline(60)) as wire:
         answers = wire.describe(names)
@@ -379,7 +379,7 @@ def test_19_an_empty_list_without_rights_is_denied_a_right_on_the_prefix_decides
 
 
 def upgrade(ran: Ran) -> dict[str, tuple[str, str]]:
-    """Give outcome and sentence of each step, by its number."""
+    """Return outcome and sentence of each step, by its number."""
     made: dict[str, Any] = answered(ran)["upgrade"]
     assert made["blocked_by"] == "1. brokers with KIP-939"
     return {step["name"][0]: (step["outcome"], step["told"]) for step in made["steps"]}

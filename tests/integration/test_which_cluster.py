@@ -25,7 +25,7 @@ Compared = Callable[[str], dict[str, Any]]
 
 @pytest.fixture
 def compared(lab: Lab, tmp_path: Path) -> Compared:
-    """Give a function that compares a checkpoint which stands in the middle of a topic."""
+    """Return a function that compares a checkpoint which stands in the middle of a topic."""
 
     def compare(topic: str) -> dict[str, Any]:
         batch = f'v1\n{{"batchWatermarkMs":0,"batchTimestampMs":{BATCH_MS},"conf":{{}}}}\n{{"{topic}":{{"0":{AT}}}}}'

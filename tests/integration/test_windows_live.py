@@ -169,7 +169,7 @@ def test_a_round_is_one_job_that_reads_each_window_once(lab: Lab, monkeypatch: p
 
 
 def contiguous(pair: Pair) -> Pair:
-    """Give a pair as a broker writes it: offsets without gaps."""
+    """Return a pair as a broker writes it: offsets without gaps."""
     made = {}
     for side in ("old", "new"):
         made[side] = tuple(replace(entry, offset=at) for at, entry in enumerate(getattr(pair, side)))

@@ -32,12 +32,12 @@ class Record:
 
 
 def copies(first: int, end: int) -> list[Record]:
-    """Give the records `first` to `end` of the one log that every scenario mirrors."""
+    """Return the records `first` to `end` of the one log that every scenario mirrors."""
     return [Record(f"r{number}") for number in range(first, end)]
 
 
 def natives(count: int) -> list[Record]:
-    """Give records of another producer."""
+    """Return records of another producer."""
     return [Record(f"native{number}") for number in range(count)]
 
 

@@ -34,7 +34,7 @@ class Both:
     timed: bool
 
     def pair(self, position: int) -> Pair:
-        """Give the logs as the checks on generated logs take them. Origins follow from unique serials."""
+        """Return the logs as the checks on generated logs take them. Origins follow from unique serials."""
         origins: dict[str | None, int] = {r.serial: r.offset for r in self.old.records if r.serial is not None}
         return Pair(
             old=tuple(Entry(r.offset, self._identity(r), 0, r.offset) for r in self.old.records),
@@ -50,7 +50,7 @@ class Both:
         return record.value, record.timestamp_ms if self.timed else None
 
     def cost(self, position: int, place: int) -> Cost:
-        """Say what resuming at a place would do: the better of counting by content and by origin."""
+        """Return what resuming at a place would do: the better of counting by content and by origin."""
         pair = self.pair(position)
         content = cost_by_content(pair, place)
         return content if content.right else _cost_by_origin_at_best(pair, place)
@@ -65,7 +65,7 @@ class Both:
         return all(any(right_somewhere(places, partial(cost, pair)) for cost in costs) for pair in pairs)
 
     def caught_up(self) -> Both:
-        """Give the logs as they are once the mirror has copied what follows its last copy on the old log."""
+        """Return the logs as they are once the mirror has copied what follows its last copy on the old log."""
         origins = {self._identity(r): r.offset for r in self.old.records}
         copied = [origins[self._identity(r)] for r in self.new.records if self._identity(r) in origins]
         coming = [r for r in self.old.records if copied and r.offset > copied[-1]]
@@ -78,7 +78,7 @@ class Both:
         return not {self._identity(r) for r in self.old.records[last:]} & {self._identity(r) for r in self.new.records}
 
     def everywhere(self) -> list[int]:
-        """Give positions at every kind of place: below log start, at it, behind, in the middle, in gaps, at the end."""
+        """Return positions at every kind: below log start, at it, behind, in the middle, in gaps, at the end."""
         start, end = self.old.start, self.old.end
         held = {record.offset for record in self.old.records}
         gaps = [offset for offset in range(start, end) if offset not in held]

@@ -62,7 +62,7 @@ class Application:
         return f"dynamodb://{self.name}?region={REGION}&endpoint={self.dynamodb.address}"
 
     def rows(self) -> dict[str, Item]:
-        """Give its leases by their keys, whole."""
+        """Return its leases by their keys, whole."""
         found = self.dynamodb.client.scan(TableName=self.name, ConsistentRead=True)["Items"]
         leases = (each for each in found if each.get("entityType", {"S": "LEASE"}) == {"S": "LEASE"})
         return {each["leaseKey"]["S"]: each for each in leases}
@@ -129,7 +129,7 @@ class Job:
         )
 
     def read(self) -> list[int]:
-        """Give what was ever printed."""
+        """Return what was ever printed."""
         log = (self.flink.folder / "taskmanager.log").read_text(encoding="utf-8", errors="replace")
         return [int(each) for each in re.findall(r"^read(?::\d+)?> \+I\[(\d+)\]$", log, re.MULTILINE)]
 
@@ -140,7 +140,7 @@ class Job:
 
 
 def _java(folder: Path, main: str, *arguments: str, options: Sequence[str] = ()) -> list[str]:
-    """Give the command line of one source file, which Java compiles as it starts."""
+    """Return the command line of one source file, which Java compiles as it starts."""
     small = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn")
     return [find_java(), *small, *options, "-cp", f"{folder}/*", str(HERE / f"{main}.java"), *arguments]
 
@@ -162,7 +162,7 @@ def _started(command: Sequence[str], log: Path) -> Iterator[subprocess.Popen[str
 
 
 def _reads(running: subprocess.Popen[str], log: Path) -> list[Read]:
-    """Give what a job prints up to its END."""
+    """Return what a job prints up to its END."""
     made: list[Read] = []
     assert running.stdout is not None
     for line in running.stdout:

@@ -42,7 +42,7 @@ SETS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def jars(name: str) -> Path:
-    """Give the folder of a set."""
+    """Return the folder of a set."""
     return locked_jars(name, java=find_java)
 
 

@@ -20,7 +20,7 @@ def ready(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def migrated(path: Path, stream: Stream, checkpoint: str | Path, dynamodb: Server) -> Folder:
-    """Give a migration of a job that stays on its stream."""
+    """Return a migration of a job that stays on its stream."""
     path.mkdir()
     endpoints = {"endpoint": stream.server.address, "dynamodb_endpoint": dynamodb.address}
     return Folder(path, checkpoint, stream=stream.name, **endpoints)

@@ -78,16 +78,16 @@ class Stream:
         )
 
     def of_shard(self, shard: str) -> list[int]:
-        """Give the numbers of a shard's records, in their order."""
+        """Return the numbers of a shard's records, in their order."""
         return [number for number, (found, _) in self.places.items() if found == shard]
 
     def text(self, number: int) -> str:
-        """Give the position behind a record."""
+        """Return the position behind a record."""
         return f"seq:{self.places[number][1]}"
 
 
 def client_of(service: str, address: str, region: str = REGION) -> Any:
-    """Give the vendor's client of a server."""
+    """Return the vendor's client of a server."""
     import boto3  # noqa: PLC0415 - slow to import
 
     return boto3.client(
@@ -97,7 +97,7 @@ def client_of(service: str, address: str, region: str = REGION) -> Any:
 
 @pytest.fixture(scope="session")
 def kinesis_mock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Give a server of Kinesis that knows what AWS knows, and keeps everything."""
+    """Yield a server of Kinesis that knows what AWS knows, and keeps everything."""
     with mocked(tmp_path_factory.mktemp("kinesis-mock")) as server:
         yield server
 
@@ -111,7 +111,7 @@ def mocked(folder: Path) -> Iterator[Server]:
 
 
 def kinesis_command() -> tuple[Sequence[str], dict[str, str], int]:
-    """Give the command line of kinesis-mock, its settings, and the port that it answers at."""
+    """Return the command line of kinesis-mock, its settings, and the port that it answers at."""
     secured, plain = free_ports(2)
     program = EMULATORS / "node_modules" / "kinesis-local" / "main.js"
     settings = {
@@ -126,7 +126,7 @@ def kinesis_command() -> tuple[Sequence[str], dict[str, str], int]:
 
 @pytest.fixture
 def kinesalite(tmp_path: Path) -> Iterator[Server]:
-    """Give a server of Kinesis that trims, and refuses as AWS does; one for each test, because of its clock."""
+    """Yield a server of Kinesis that trims, and refuses as AWS does; one for each test, because of its clock."""
     (port,) = free_ports(1)
     program = EMULATORS / "node_modules" / "kinesalite" / "cli.js"
     soon = [part for verb in ("create", "delete", "update") for part in (f"--{verb}StreamMs", "10")]
@@ -138,7 +138,7 @@ def kinesalite(tmp_path: Path) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def dynamodb_local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Give a server of DynamoDB."""
+    """Yield a server of DynamoDB."""
     with dynamodb(tmp_path_factory.mktemp("dynamodb")) as server:
         yield server
 
@@ -152,7 +152,7 @@ def dynamodb(folder: Path) -> Iterator[Server]:
 
 
 def dynamodb_command(port: int) -> Sequence[str]:
-    """Give the command line of DynamoDB Local."""
+    """Return the command line of DynamoDB Local."""
     folder = jars(DYNAMODB)
     main = "com.amazonaws.services.dynamodbv2.local.main.ServerRunner"
     options = ("-inMemory", "-disableTelemetry", "-port", str(port))

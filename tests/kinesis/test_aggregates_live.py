@@ -23,7 +23,7 @@ WRITTEN: Final = 1 + 3 * PACKED
 
 @pytest.fixture
 def stream(kinesis_mock: Server) -> Stream:
-    """Give a stream of one shard, whose oldest record is a plain one."""
+    """Return a stream of one shard, whose oldest record is a plain one."""
     made = kinesis_mock.stream(1)
     made.put([0])
     for first in range(1, WRITTEN, PACKED):

@@ -95,7 +95,7 @@ def test_records_of_others_between_the_copies_are_counted_and_every_unread_recor
 
 
 def copied(old: Stream) -> Stream:
-    """Give another stream of two shards, with 13 records of others in front of the old one's and 20 more."""
+    """Return another stream of two shards, with 13 records of others in front of the old one's and 20 more."""
     new = old.server.stream(2)
     new.put(range(900, 913))
     old.put(range(40, 60))

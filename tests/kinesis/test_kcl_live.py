@@ -74,7 +74,7 @@ def test_an_application_is_refused_while_it_lives_rewound_once_stopped_put_back_
 
 
 def firsts(read: list[Read]) -> dict[str, int]:
-    """Give the first record of each shard."""
+    """Return the first record of each shard."""
     return {each.shard: each.number for each in reversed(read)}
 
 

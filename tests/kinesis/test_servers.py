@@ -44,7 +44,7 @@ def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def job(folder: Path, stream: Stream, *kept: dict[str, Any]) -> Folder:
-    """Give a migration of an application on a stream, whose leases a dump has."""
+    """Return a migration of an application on a stream, whose leases a dump has."""
     folder.mkdir(exist_ok=True)
     dump = folder / "app.json"
     dump.write_text(json.dumps({"Items": kept}))
@@ -235,7 +235,7 @@ def test_who_says_nothing_of_himself_is_refused(kinesalite: Server, tmp_path: Pa
 
 @pytest.fixture
 def tables(dynamodb_local: Server) -> Iterator[Any]:
-    """Give a client of DynamoDB Local; the tables that were made are taken away again."""
+    """Yield a client of DynamoDB Local; the tables that were made are taken away again."""
     before = dynamodb_local.client.list_tables()["TableNames"]
     yield dynamodb_local.client
     for name in set(dynamodb_local.client.list_tables()["TableNames"]) - set(before):

@@ -112,7 +112,7 @@ class Moved:
 
 
 def last_of(stream: Stream, numbers: Iterable[int]) -> dict[str, int]:
-    """Give the newest of some records in each shard."""
+    """Return the newest of some records in each shard."""
     known = set(numbers)
     return {shard: [each for each in stream.of_shard(shard) if each in known][-1] for shard in SHARDS}
 

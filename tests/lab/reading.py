@@ -29,12 +29,12 @@ class Log:
     records: tuple[Read, ...]
 
     def offset_of(self, serial: str | None) -> int:
-        """Give the offset of the only record with this serial."""
+        """Return the offset of the only record with this serial."""
         (found,) = (record.offset for record in self.records if record.serial == serial)
         return found
 
     def serial_at(self, offset: int) -> str | None:
-        """Give the serial of the record at exactly this offset."""
+        """Return the serial of the record at exactly this offset."""
         (found,) = (record.serial for record in self.records if record.offset == offset)
         return found
 

@@ -59,12 +59,12 @@ HARMLESS = JobTraits(sink="kafka", stateful=False, tolerates_replay=False)
 
 
 def rows(*changes: dict[str, Any]) -> tuple[PartitionComparison, ...]:
-    """Give one row of orders per set of changes, partitions counted from 0."""
+    """Return one row of orders per set of changes, partitions counted from 0."""
     return tuple(replace(ROW, **{"partition": number, **change}) for number, change in enumerate(changes))
 
 
 def proven(row: PartitionComparison) -> PartitionComparison:
-    """Give a row the records that prove it on both sides, as a comparison that found a proven position does."""
+    """Return a row the records that prove it on both sides, as a comparison that found a proven position does."""
     if not row.exactness.proven or row.evidence.neighbours:
         return row
     last = row.restart[-1] if len(row.restart) > 1 else None
@@ -89,7 +89,7 @@ def _evidence(evidence: Evidence, old: AnyPosition | None, new: AnyPosition | No
 
 
 def pending(end: int | None, *, equal: bool | None) -> dict[str, Any]:
-    """Give what a pending batch 7 changes in a row."""
+    """Return what a pending batch 7 changes in a row."""
     first = RestartPoint(batch=6, old=1050, new=950)
     return {"restart": (first, RestartPoint(batch=7, old=1100, new=end)), "pending_equal": equal}
 

@@ -136,7 +136,7 @@ def _called(value: ast.expr, functions: Functions) -> tuple[Path, ast.FunctionDe
 
 
 def _is_choice(value: ast.expr, functions: Functions) -> bool:
-    """Tell whether an expression is one text of several that stand elsewhere: see `_texts`."""
+    """Return whether an expression is one text of several that stand elsewhere: see `_texts`."""
     looked_up = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "get"
     return looked_up or _called(value, functions) is not None
 

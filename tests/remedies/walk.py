@@ -144,7 +144,7 @@ def take(steps: Steps, scope: str, words: str) -> None:
 
 
 def _is_kind(code: str, scope: str, words: str) -> bool:
-    """Tell whether a finding's usual remedy has these words; it may state a more precise one."""
+    """Return whether a finding's usual remedy has these words; it may state a more precise one."""
     kind = findings().get(code)
     return kind is not None and words in kind.remedy and _declared(code) == scope
 

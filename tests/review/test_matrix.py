@@ -114,7 +114,7 @@ CELLS = list(product(ROLE_SETS, OPERATIONS, WHOSE))
 
 
 def expected(roles: tuple[Role, ...], verb: Verb, whose: str) -> bool:
-    """Say it once more, in the words of the specification."""
+    """Decide it again, in the words of the specification."""
     own = whose != "a stranger's"
     if verb in (Verb.APPROVE, Verb.REJECT):
         return Role.REVIEWER in roles and not own

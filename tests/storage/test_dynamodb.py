@@ -109,7 +109,7 @@ def test_without_boto3_a_live_table_names_the_extra_and_dumps_are_read(monkeypat
 
 @pytest.fixture
 def dynamodb(moto: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Give a client of a server of DynamoDB without tables."""
+    """Yield a client of a server of DynamoDB without tables."""
     import boto3  # noqa: PLC0415 - slow to import
 
     for name, value in {"ACCESS_KEY_ID": "test", "SECRET_ACCESS_KEY": "test"}.items():

@@ -86,7 +86,7 @@ def plugin(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def offsetwise(plugin: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give the command of an environment with both wheels."""
+    """Return the command of an environment with both wheels."""
     product = build_product(tmp_path_factory.mktemp("sources") / "product")
     return install(tmp_path_factory.mktemp("installed"), product, plugin)
 

@@ -64,7 +64,7 @@ def compared(folder: Path) -> Comparison:
 
 
 def proven(folder: Path) -> Comparison:
-    """Give the reference case, its positions kept by a toy."""
+    """Return the reference case, its positions kept by a toy."""
     read = read_checkpoint(str(toy(folder, AT[:1])))
     return scene.comparison(*(replace(row, source=SOURCE) for row in scene.rows({})), checkpoint=read)
 

@@ -17,10 +17,10 @@ SAVEPOINTS: Final = tuple(sorted(str(path.parent.relative_to(DATA)) for path in 
 
 
 def held(name: str) -> tuple[Transaction, ...]:
-    """Give the transactions that a recorded savepoint holds."""
+    """Return the transactions that a recorded savepoint holds."""
     return read_checkpoint(str(DATA / name)).details.transactions
 
 
 def recorded(name: str) -> Any:
-    """Give a file of records."""
+    """Return a file of records."""
     return json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))

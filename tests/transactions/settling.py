@@ -54,7 +54,7 @@ def row(number: int, decision: Decision, **changes: Any) -> SinkTransaction:
 
 
 def found(*rows: SinkTransaction, **changes: Any) -> SinkTransactions:
-    """Give what was decided about a job's transactions."""
+    """Return what was decided about a job's transactions."""
     made = SinkTransactions(
         taken_at=time_of(NOW), cluster_id=CLUSTER_ID, complete=True, transactions=rows, end_txn_version=5
     )

@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 def wrong(made: Staged) -> list[str]:
-    """Say which transaction did not end as planned; nothing of one that is still open."""
+    """Describe which transaction did not end as planned; nothing of one that is still open."""
     ids = made.sink.ids
     return [
         f"{each.name}: {held}"
@@ -91,7 +91,7 @@ class Strike:
 
 
 def strikes(folder: Path, size: int) -> Iterator[Strike]:
-    """Give every place at which an application can be killed that ends so many transactions."""
+    """Yield every place at which an application can be killed that ends so many transactions."""
     made, disk = staged(folder, size), Noting()
     apply(made.order(), made.receipt, made.tools(disk))
     for at, point in enumerate(disk.points, 1):

@@ -30,7 +30,7 @@ NUMBERS = (0, 1, N - 1, N, N + 1, 1_000)
 
 
 def writer(ownership: int, prefix: str = "orders") -> bytes:
-    """Give a writer's state of connector 4.0 and later that names no transaction."""
+    """Return a writer's state of connector 4.0 and later that names no transaction."""
     return versioned(utf(prefix) + integer(0) + integer(1) + integer(ownership) + integer(0), version=2)
 
 

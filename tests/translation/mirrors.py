@@ -122,7 +122,7 @@ def truth(case: Mirrored, offset: int, *, caught_up: bool) -> Truth:
 
 
 def right_places(case: Mirrored) -> Sequence[int]:
-    """Give every offset that is right after the mirror has caught up."""
+    """Return every offset that is right after the mirror has caught up."""
     total = len(case.new) + len(case.to_come)
     costs = ((offset, truth(case, offset, caught_up=True)) for offset in range(total + 1))
     return [at for at, cost in costs if (cost.skip, cost.replay, cost.foreign_below) == (0, 0, 0)]

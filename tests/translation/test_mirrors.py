@@ -69,7 +69,7 @@ def row_of(case: Mirrored, answer: Answer) -> PartitionComparison:
 
 
 def wrong(case: Mirrored, claims: Sequence[int] = ()) -> Iterator[str]:
-    """Say what an answer claims that is not so."""
+    """Yield what an answer claims that is not so."""
     yield from wrong_in(case, *answer_of(case, claims=claims))
 
 

@@ -64,7 +64,7 @@ def reader_element(topic: str, partition: int, offset: int, stop: int = NO_STOP)
 
 
 def blob(states: Mapping[str, Sequence[bytes]], *, compressed: bytes = b"\0") -> tuple[bytes, dict[str, list[int]]]:
-    """Give the bytes of operator state, and where its elements begin."""
+    """Return the bytes of operator state, and where its elements begin."""
     made = integer(6) + compressed + struct.pack(">H", len(states))
     made += b"".join(utf(name) + b"opaque serializer snapshot" for name in states) + b"\0\0"
     places: dict[str, list[int]] = {}
@@ -96,7 +96,7 @@ def subtask(
 
 
 def state(name: str, elements: Sequence[bytes], *, mode: int = 0) -> bytes:
-    """Give the operator handle of one state whose bytes are inline."""
+    """Return the operator handle of one state whose bytes are inline."""
     data, places = blob({name: elements})
     return operator_handle(places, inline(data), mode=mode)
 
@@ -141,7 +141,7 @@ def metadata(*operators: Op, version: int = 4, checkpoint_id: int = 7, tail: byt
 
 
 def kafka_source(offsets: Mapping[int, int], *, topic: str = "orders", uid: str = UID) -> Op:
-    """Give a KafkaSource of one subtask whose coordinator knows the same partitions."""
+    """Return a KafkaSource of one subtask whose coordinator knows the same partitions."""
     elements = [reader_element(topic, partition, offset) for partition, offset in offsets.items()]
     return Op(
         uid=uid,

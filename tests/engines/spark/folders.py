@@ -48,13 +48,13 @@ class MemoryFolder:
 
 
 def sample_files(name: str) -> dict[str, bytes]:
-    """Give every file of a recorded checkpoint by its relative path."""
+    """Return every file of a recorded checkpoint by its relative path."""
     folder = SAMPLES / name
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 def without_checksums(files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Give the files as an object store holds them."""
+    """Return the files as an object store holds them."""
     return {path: data for path, data in files.items() if not path.endswith(".crc")}
 
 
@@ -84,7 +84,7 @@ def checkpoint(
 
 
 def orders(first: int, second: int = 20) -> str:
-    """Give the offset line of a Kafka source with two partitions."""
+    """Return the offset line of a Kafka source with two partitions."""
     return f'{{"orders":{{"0":{first},"1":{second}}}}}'
 
 

@@ -55,7 +55,7 @@ Files = dict[str, bytes]
 
 
 def _deciding(name: str) -> list[str]:
-    """Give the files that a restart reads: the last two offset files, the last commit, the query's id."""
+    """Return the files that a restart reads: the last two offset files, the last commit, the query's id."""
     files = sample_files(name)
     planned = sorted((int(path[8:]) for path in files if re.fullmatch(r"offsets/\d+", path)), reverse=True)
     done = max(int(path[8:]) for path in files if re.fullmatch(r"commits/\d+", path))

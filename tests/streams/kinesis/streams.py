@@ -55,7 +55,7 @@ class Stream:
 
 @pytest.fixture
 def stream(moto: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stream]:
-    """Give the stream, made anew."""
+    """Yield the stream, made anew."""
     boto3 = pytest.importorskip("boto3")
     for name, value in {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_MAX_ATTEMPTS": "1"}.items():
         monkeypatch.setenv(name, value)

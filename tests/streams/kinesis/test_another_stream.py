@@ -42,7 +42,7 @@ class Copy:
 
     @property
     def records(self) -> list[tuple[str, bytes, bool]]:
-        """Give partition key, data, and whether the job has read it, shard by shard."""
+        """Return partition key, data, and whether the job has read it, shard by shard."""
         made = []
         for shard, last in ((0, 5), (1, 4)):
             made += [(key, data, number <= last) for key, data, number in self.held(OLD, shard)]
@@ -73,7 +73,7 @@ class Copy:
         return path
 
     def unread_from(self, place: ShardPlace | None, shard: int) -> list[str]:
-        """Give the keys that a job would read from a place on."""
+        """Return the keys that a job would read from a place on."""
         held = self.held(NEW, shard)
         if place is None or place in (TRIM_HORIZON, SHARD_END):
             return [key for key, _, _ in held]
@@ -293,7 +293,7 @@ def test_the_bundled_sample_says_what_a_start_with_nothing_but_the_new_name_does
 
 
 def case_of(made: ow.Comparison, checkpoint: Checkpoint) -> MigrationCase:
-    """Give the case of the comparison, as if its job had this checkpoint."""
+    """Return the case of the comparison, as if its job had this checkpoint."""
     observed = made
     names = {row.topic: row.new_topic for row in observed.partitions}
     there = {each.name: each for each in observed.snapshots[1].topics}

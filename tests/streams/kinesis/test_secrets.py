@@ -24,7 +24,7 @@ CANARIES = {
 
 
 def texts_of_spark() -> str:
-    """Give what Spark's status store shows of every query and stage: descriptions, plans, details."""
+    """Return what Spark's status store shows of every query and stage: descriptions, plans, details."""
     spark = SparkSession.builder.getOrCreate()  # the one that runs; it is active in the thread that opened it only
     queries = spark._jsparkSession.sharedState().statusStore().executionsList()
     none = spark.sparkContext._gateway.new_array(spark._jvm.double, 0)  # type: ignore[union-attr]

@@ -89,7 +89,7 @@ RECORDS = [(f"k{number % 7}", str(number)) for number in range(60)]
 
 
 def topic_of(*records: tuple[str, str]) -> list[ShardWindow]:
-    """Give a topic of one partition."""
+    """Return a topic of one partition."""
     return stream(*records)
 
 

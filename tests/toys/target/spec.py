@@ -16,7 +16,7 @@ FILE: Final = "positions.csv"
 
 
 def csv(plan: Plan) -> bytes:
-    """Give the file's bytes."""
+    """Return the file's bytes."""
     return "".join(f"{one.new_topic},{one.partition},{one.new_offset}\n" for one in plan.positions).encode()
 
 

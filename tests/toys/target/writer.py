@@ -21,7 +21,7 @@ class CsvWriter(Writer):
     """Writes the folder, whole or not at all."""
 
     def prepare(self, plan: Plan, target: Target, context: Context) -> Preview:  # noqa: ARG002 - the protocol's
-        """Say what would be made."""
+        """Return what would be made."""
         place = _place(context.output, context)
         publish.require_free(place)
         change = FileChange(path=FILE, what="made")
@@ -47,13 +47,13 @@ class CsvWriter(Writer):
         return publish.unpublish(step, context, refuse=lambda: folder_changed(step))
 
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:  # noqa: ARG002 - the protocol's
-        """Say whether the folder stands there as it was written."""
+        """Return whether the folder stands there as it was written."""
         _place(step.place, context)
         return look_at_folder(step, lambda: folder_changed(step))
 
 
 def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's
-    """Give the writer."""
+    """Return the writer."""
     return CsvWriter()
 
 

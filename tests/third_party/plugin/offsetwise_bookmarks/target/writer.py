@@ -19,7 +19,7 @@ class BookmarkWriter(Writer):
     """Writes shelves."""
 
     def prepare(self, plan: Plan, target: Target, context: Context) -> Preview:
-        """Say what the shelf would hold."""
+        """Return what the shelf would hold."""
         _require_reviewed(plan, target)
         told = f"{place(plan, target)} would hold {bookmarks(plan)}, and holds {_before(plan, target)}."
         return Preview(target=target, place=place(plan, target), told=told)
@@ -61,7 +61,7 @@ class BookmarkWriter(Writer):
         return undone
 
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:
-        """Say whether the shelf holds what was written."""
+        """Return whether the shelf holds what was written."""
         now = service.read(address(plan.settings), step.target.group or "")
         if now == bookmarks(plan):
             return SeenPlace(standing=StepStanding.AS_WRITTEN, told=f"{step.place} holds what was written.")
