@@ -128,9 +128,9 @@ class Answers:
         self._reader = reader
         self._admit = admit
         self.offered: Final = reader.offered()
-        live = sum(len(one.subjects) for one in self.offered if not one.recorded)
+        live = sum(len(offered.subjects) for offered in self.offered if not offered.recorded)
         self._comparisons: Final = min(live, MOST_COMPARISONS)
-        self._recorded: Final = {one.name for one in self.offered if one.recorded}
+        self._recorded: Final = {offered.name for offered in self.offered if offered.recorded}
         self._lock = threading.Lock()
         self._held: OrderedDict[Question[Any], Held[Any]] = OrderedDict()
         self._readings: dict[Question[Any], Reading[Any]] = {}
@@ -145,10 +145,10 @@ class Answers:
         """Return the answer in memory, reading it only if it is a recorded one."""
         self._admit()
         with self._lock:
-            found = self._held.get(question)
-            if found is not None:
+            result = self._held.get(question)
+            if result is not None:
                 self._held.move_to_end(question)
-                return cast("Held[Answer]", found)
+                return cast("Held[Answer]", result)
         if not self.recorded(question):
             return None
         return self._hold(question, question.ask(self._reader, unheard))

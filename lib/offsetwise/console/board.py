@@ -128,7 +128,7 @@ def keep_in_address() -> None:
 
 def offers_demonstration() -> bool:
     """Return whether the demonstration is offered: not where people sign in, or a migration of one's own is open."""
-    return not identity.providers() and all(one.recorded for one in answers.current().offered)
+    return not identity.providers() and all(offered.recorded for offered in answers.current().offered)
 
 
 def play(part: Role | None) -> None:

@@ -62,22 +62,22 @@ class BundleReader(Reader):
 
     def offered(self) -> tuple[Offered, ...]:
         """Return the sample, the migrations of the files, and the bundles."""
-        return (*super().offered(), *(_offered(name, seen) for name, seen in self._observed.items()))
+        return (*super().offered(), *(_offered(name, comparison) for name, comparison in self._observed.items()))
 
     def comparison(self, migration: str, subject: Subject, progress: Progress) -> Comparison:
         """Compare; of a bundle, give the comparison in it."""
-        seen = self._observed.get(migration)
-        return super().comparison(migration, subject, progress) if seen is None else seen
+        comparison = self._observed.get(migration)
+        return super().comparison(migration, subject, progress) if comparison is None else comparison
 
     def cluster(self, migration: str, cluster: Cluster, progress: Progress) -> ReadCluster:
         """Read one cluster; of a bundle, give the snapshot in it."""
-        seen = self._observed.get(migration)
-        if seen is None:
+        comparison = self._observed.get(migration)
+        if comparison is None:
             return super().cluster(migration, cluster, progress)
-        pairs = {(row.topic, row.new_topic) for row in seen.partitions}
+        pairs = {(row.topic, row.new_topic) for row in comparison.partitions}
         if cluster is Cluster.OLD:
-            return ReadCluster(snapshot=seen.snapshots[0], counterparts=dict(pairs), link=None)
-        return ReadCluster(snapshot=seen.snapshots[1], counterparts={new: old for old, new in pairs}, link=None)
+            return ReadCluster(snapshot=comparison.snapshots[0], counterparts=dict(pairs), link=None)
+        return ReadCluster(snapshot=comparison.snapshots[1], counterparts={new: old for old, new in pairs}, link=None)
 
     def observed(self, migration: str, subject: Subject, comparison: Comparison) -> Comparison | None:
         """Return a comparison with the clusters as it read them."""

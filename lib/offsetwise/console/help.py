@@ -173,7 +173,11 @@ def _findings() -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         words = st.text_input("Search", key="find", bind="query-params", placeholder="code, meaning or remedy")
         severities = st.multiselect(
-            "Severity", [one.value for one in Severity], key="severity", bind="query-params", placeholder="all"
+            "Severity",
+            [severity.value for severity in Severity],
+            key="severity",
+            bind="query-params",
+            placeholder="all",
         )
     kinds = [
         kind
@@ -258,13 +262,13 @@ def _cut(body: str, heading: str) -> str:
     level, fenced = (0 if heading else _DEEPEST), False
     for line in body.splitlines(keepends=True):
         fenced ^= line.startswith("```")
-        found = None if fenced else re.match(r"(#+) (.*)", line)
-        if level and found is not None and len(found[1]) <= level:
+        match = None if fenced else re.match(r"(#+) (.*)", line)
+        if level and match is not None and len(match[1]) <= level:
             break
         if level:
             lines.append(line)
-        elif found is not None and found[2].strip() == heading:
-            level = len(found[1])
+        elif match is not None and match[2].strip() == heading:
+            level = len(match[1])
     return "".join(lines)
 
 

@@ -47,15 +47,15 @@ def offer_of(migration: Migration, name: str, *, recorded: bool) -> Offered:
     """Return how a migration is offered under a name; `recorded` tells a bundled sample."""
     groups = () if recorded else tuple(Subject(kind=SubjectKind.GROUP, name=group) for group in migration.group_names)
     sinks = (
-        (_checkpoint(one.name), transactions_of(str(_checkpoint(one.uri)).rstrip("/")))
-        for one in migration.checkpoints
-        if one.job.sink_cluster or one.job.sink_servers
+        (_checkpoint(checkpoint.name), transactions_of(str(_checkpoint(checkpoint.uri)).rstrip("/")))
+        for checkpoint in migration.checkpoints
+        if checkpoint.job.sink_cluster or checkpoint.job.sink_servers
     )
     return Offered(
         name=name,
         old=migration.source.name,
         new=migration.target.name,
-        subjects=tuple(_checkpoint(one.name) for one in migration.checkpoints) + groups,
+        subjects=tuple(_checkpoint(checkpoint.name) for checkpoint in migration.checkpoints) + groups,
         recorded=recorded,
         sinks=tuple(sinks),
         destination=destination_of(migration, recorded=recorded),
@@ -71,4 +71,4 @@ def _checkpoint(name: str) -> Subject:
 
 def free_name(name: str, taken: set[str]) -> str:
     """Return a name that no other migration has."""
-    return name if name not in taken else next(made for n in range(2, 1_000) if (made := f"{name} ({n})") not in taken)
+    return name if name not in taken else next(text for n in range(2, 1_000) if (text := f"{name} ({n})") not in taken)

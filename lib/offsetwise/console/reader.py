@@ -99,12 +99,12 @@ class Reader:
         """Compare all subjects of a migration at once; give each as soon as it is ready, or why it cannot be read."""
         jobs = self._migrations[migration]
         with self._spark.in_use():
-            for each in workflow.compare_all(jobs, progress=progress):
-                subject = Subject(kind=each.wanted.kind, name=each.wanted.name)
-                if isinstance(each.outcome, OffsetwiseError):
-                    yield subject, each.outcome
+            for comparison in workflow.compare_all(jobs, progress=progress):
+                subject = Subject(kind=comparison.wanted.kind, name=comparison.wanted.name)
+                if isinstance(comparison.outcome, OffsetwiseError):
+                    yield subject, comparison.outcome
                 else:
-                    yield subject, self._observations.keep(migration, subject, each.outcome)
+                    yield subject, self._observations.keep(migration, subject, comparison.outcome)
 
     def reconciliation(self, migration: str, topic: str, progress: Progress) -> Reconciliation:
         """Count a topic on the live clusters; of the sample, give what was recorded with it."""
@@ -193,20 +193,20 @@ class Reader:
     def fleet(self, migration: str, progress: Progress) -> Fleet:
         """Read all checkpoints of a migration."""
         with self._spark.in_use():
-            found = workflow.fleet(self._migrations[migration], progress=progress)
+            fleet = workflow.fleet(self._migrations[migration], progress=progress)
         if migration not in self._samples:
-            return found
+            return fleet
         rows = (
             replace(row, read=self._as_recorded(migration, row.read)) if isinstance(row.read, Checkpoint) else row
-            for row in found.rows
+            for row in fleet.rows
         )
-        return replace(found, rows=tuple(rows))
+        return replace(fleet, rows=tuple(rows))
 
     def _as_recorded(self, migration: str, checkpoint: Checkpoint) -> Checkpoint:
         """Return a checkpoint of a bundled sample with the time of its recording: its files were copied since."""
         if migration not in self._samples:
             return checkpoint
-        named = (each.name for each in self._migrations[migration].checkpoints if each.uri == checkpoint.uri)
+        named = (config.name for config in self._migrations[migration].checkpoints if config.uri == checkpoint.uri)
         recorded = (workflow.sample_comparison(name, self._samples[migration]).checkpoint for name in named)
         times = (each.details.written_ms for each in recorded if each is not None)
         at_ms = next(times, None)
@@ -222,10 +222,10 @@ class Reader:
         which = demo.sample_of(plan)
         if which is not None:
             return workflow.sample_drift(plan, which)
-        found = [
+        migrations = [
             each for name, each in self._migrations.items() if name not in self._samples and each.name == migration
         ]
-        if not found:
+        if not migrations:
             raise ConfigError(
                 f"Plan: expected its migration {migration!r} among those of this console, it is not. Whether "
                 "anything changed cannot be seen here.",
@@ -233,7 +233,7 @@ class Reader:
                 "`offsetwise apply` looks again before it writes anything.",
             )
         with self._spark.in_use():
-            return workflow.drift(plan, found[0], progress=progress)
+            return workflow.drift(plan, migrations[0], progress=progress)
 
     def lag(self, migration: str, subject: Subject, window_ms: int, progress: Progress) -> LagView | None:
         """Look up what was sampled lately."""

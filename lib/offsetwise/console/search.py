@@ -42,12 +42,12 @@ def draw(pages: Pages) -> None:
     with guard.block("search"):
         words = search_box.typed()
         here = answers.current()
-        found = matches(words, links(pages, here) if words else ways(pages, here))
+        results = matches(words, links(pages, here) if words else ways(pages, here))
         part = board.playing()
         if part is not None:
-            for link in found:
+            for link in results:
                 link["href"] += f"{'&' if '?' in link['href'] else '?'}{urlencode({board.PART: part.value})}"
-        search_box.draw(words, found)
+        search_box.draw(words, results)
 
 
 def matches(words: str, among: Iterator[Link]) -> list[Link]:
@@ -59,8 +59,8 @@ def matches(words: str, among: Iterator[Link]) -> list[Link]:
     if not asked:
         return [link.copy() for link in islice(among, MOST)]
     scored = ((_score(asked, link), at, link) for at, link in enumerate(among))
-    found = heapq.nsmallest(MOST, ((score, at, link) for score, at, link in scored if score is not None))
-    return [link.copy() for _, _, link in found]
+    results = heapq.nsmallest(MOST, ((score, at, link) for score, at, link in scored if score is not None))
+    return [link.copy() for _, _, link in results]
 
 
 def _score(asked: Sequence[str], link: Link) -> int | None:
@@ -103,11 +103,11 @@ def ways(pages: Pages, held: Answers) -> Iterator[Link]:
 
 def _partitions(held: Answers, migration: Offered, subject: Subject) -> Iterator[Link]:
     try:
-        found = held.held(Question.of(Reader.comparison, migration.name, subject))
+        result = held.held(Question.of(Reader.comparison, migration.name, subject))
     except OffsetwiseError:  # a recording that cannot be read: its page says so
         return
-    if found is not None:
-        yield from _rows(found, migration.name, str(subject))
+    if result is not None:
+        yield from _rows(result, migration.name, str(subject))
 
 
 @cached(64)

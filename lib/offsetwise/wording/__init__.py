@@ -57,8 +57,8 @@ def changing(changed: int, same: int) -> str:
     >>> changing(5, 3), changing(1, 1), changing(0, 2), changing(0, 0)
     ('5 change, 3 stay', '1 changes, 1 stays', '2 stay', '')
     """
-    told = ((changed, "changes", "change"), (same, "stays", "stay"))
-    return ", ".join(many(count, one, several) for count, one, several in told if count)
+    results = ((changed, "changes", "change"), (same, "stays", "stay"))
+    return ", ".join(many(count, one, several) for count, one, several in results if count)
 
 
 def many(count: int | None, noun: str, plural: str | None = None) -> str:

@@ -74,7 +74,7 @@ def answer(cutover: Cutover) -> str:
                 return f"A transaction is open on the old cluster, in {part(opened, total, 'partition')}."
             return f"The old logs have stood still for {duration(still)} of {duration(cutover.still_for_ms)}."
         case CutoverState.FROZEN:
-            told = f"The old logs have stood still for {duration(still)}."
-            return f"{told} Not every record of {which} is known to be on the new cluster."
+            message = f"The old logs have stood still for {duration(still)}."
+            return f"{message} Not every record of {which} is known to be on the new cluster."
         case CutoverState.COPIED:
             return f"Every record of {many(total, 'partition')} of the old cluster is on the new one."

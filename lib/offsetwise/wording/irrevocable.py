@@ -15,7 +15,7 @@ def confirmation(plan: Plan) -> str | None:
     """Return what an approver types to show that they know that it cannot be taken back; None where all of it can."""
     if not plan.transactions:
         return None
-    hanging = any(each.transactional_id is None for each in plan.transactions)
+    hanging = any(transaction.transactional_id is None for transaction in plan.transactions)
     if hanging:
         return "abort hanging transactions"
     return f"{'no newer checkpoint, ' if _unsearched(plan) else ''}cannot be taken back"
@@ -29,12 +29,12 @@ def irrevocable(plan: Plan) -> str | None:
     """Describe in a sentence what of a plan cannot be taken back; None where all of it can."""
     if not plan.transactions:
         return None
-    commits = sum(each.decision is Settlement.COMMIT for each in plan.transactions)
+    commits = sum(transaction.decision is Settlement.COMMIT for transaction in plan.transactions)
     parts = [(commits, "committed"), (len(plan.transactions) - commits, "aborted")]
-    told = " and ".join(
+    message = " and ".join(
         f"{many(count, 'transaction')} {'is' if count == 1 else 'are'} {how}" for count, how in parts if count
     )
     sink = plan.requirements.sink
     lost = " What a newer checkpoint holds of them is lost, and none could be looked for." if _unsearched(plan) else ""
     where = "" if sink is None else repr(sink.name)
-    return f"{told} on the cluster {where} of the sink, which cannot be taken back.{lost}"
+    return f"{message} on the cluster {where} of the sink, which cannot be taken back.{lost}"

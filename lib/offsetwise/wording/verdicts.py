@@ -81,12 +81,12 @@ def meaning(row: PartitionComparison) -> str:
     """Describe what the exactness of one partition means, with what was read ahead of it."""
     if row.exactness is not Exactness.POSITION_EXACT:
         return MEANING[row.exactness]
-    found = ahead(row)
-    if found.tone is Tone.RIGHT:
+    verdict = ahead(row)
+    if verdict.tone is Tone.RIGHT:
         return _ALL_THE_SAME
-    if found.tone is Tone.UNKNOWN:
+    if verdict.tone is Tone.UNKNOWN:
         return "The position is proven on the records; what lies ahead was not examined to the end."
-    return f"The position is proven on the records; what lies ahead differs: {found.word}."
+    return f"The position is proven on the records; what lies ahead differs: {verdict.word}."
 
 
 METHOD: Final = {
@@ -192,13 +192,13 @@ def findings(severities: Iterable[Severity]) -> str:
     ('! 1  ▲ 1', '')
     """
     counted = Counter(severities)
-    return "  ".join(f"{SEVERITY[each].icon} {counted[each]}" for each in Severity if counted[each])
+    return "  ".join(f"{SEVERITY[severity].icon} {counted[severity]}" for severity in Severity if counted[severity])
 
 
 def worst(severities: Iterable[Severity]) -> Tone:
     """Return the tone of the worst finding."""
     found = {*severities}
-    return next((SEVERITY[each].tone for each in Severity if each in found), Tone.UNKNOWN)
+    return next((SEVERITY[severity].tone for severity in Severity if severity in found), Tone.UNKNOWN)
 
 
 def consequence(row: PartitionComparison) -> str:

@@ -84,11 +84,11 @@ def comparison(answers: Answers, migration: Offered, subject: Subject, head: gua
         key="compare",
         stop="Stop comparing",
     )
-    found = blocks.live(answers, question, offer, actions=head.actions)
-    head.context(_caption(migration, found))
-    if found is None and answers.reading(question) is not None and subject.kind is SubjectKind.CHECKPOINT:
+    result = blocks.live(answers, question, offer, actions=head.actions)
+    head.context(_caption(migration, result))
+    if result is None and answers.reading(question) is not None and subject.kind is SubjectKind.CHECKPOINT:
         _checkpoint_alone(answers, Question.of(Reader.checkpoint_reading, migration.name, subject.name, None))
-    return found
+    return result
 
 
 def draw(answers: Answers, migration: Offered, subject: Subject, held: Held[Comparison]) -> None:
@@ -102,20 +102,20 @@ def draw(answers: Answers, migration: Offered, subject: Subject, held: Held[Comp
     _answer(held)
     with st.container(horizontal=True, vertical_alignment="center"):
         why = terms.said("Why, partition by partition")
-        told = markdown(terms.said(facts_of(held).at_new_offsets))
-        st.markdown(f"{told} [{why}](#{evidence.ANCHOR})", width="stretch")
+        message = markdown(terms.said(facts_of(held).at_new_offsets))
+        st.markdown(f"{message} [{why}](#{evidence.ANCHOR})", width="stretch")
         blocks.lead_on("Draft a plan from this", DRAFT_PAGE, migration.address(subject), icon=":material/edit_note:")
     _numbers(held, colours)
     _metrics(shown)
-    found = evidence.findings_of_all(shown)
-    _blocking(found)
+    findings = evidence.findings_of_all(shown)
+    _blocking(findings)
     parts: dict[str, Callable[[], None]] = {
         _TABLE: partial(_partitions, held, colours),
         _LOGS: partial(_picture, answers, migration, subject, held, colours),
     }
     if not compare_table.in_time(shown.partitions):
         parts[_RECORDS] = partial(_whole_topics, answers, migration, held)
-    parts[f"{_FINDINGS} ({len(found)})" if found else _FINDINGS] = partial(_of_all, shown, found)
+    parts[f"{_FINDINGS} ({len(findings)})" if findings else _FINDINGS] = partial(_of_all, shown, findings)
     layout.tabs(parts)
 
 
@@ -133,8 +133,8 @@ def _partitions(held: Held[Comparison], colours: Palette) -> None:
         if not rows:
             blocks.empty(terms.said("No partition passes these filters."), "Clear a filter to see more.")
             return
-        left, right = layout.beside("evidence", left=3, right=2)
-        with left:
+        generator, right = layout.beside("evidence", left=3, right=2)
+        with generator:
             row = choose(held, rows, colours)
         with right:
             evidence.draw(held.value, row)
@@ -205,8 +205,8 @@ def _numbers(held: Held[Comparison], colours: Palette) -> None:
     if row is None:
         changes.draw(held)
         return
-    left, right = layout.beside("numbers", left=2, right=3)
-    with left:
+    generator, right = layout.beside("numbers", left=2, right=3)
+    with generator:
         changes.draw(held)
     with right:
         st.markdown(rulers.in_words(row))
@@ -378,7 +378,7 @@ def lanes(held: Held[Comparison], rows: Rows, colours: Palette, *, lag: bool = T
 def tree(held: Held[Comparison], _seen: Comparison, colours: Palette) -> tuple[tuple[shard_chart.Shard, ...], Any, str]:
     """Return the shards of the streams compared, their chart with the positions, and what it shows in words."""
     rows = held.value.partitions
-    topics = [{each.name: each for each in one.topics} for one in _seen.snapshots]
+    topics = [{topic.name: topic for topic in snapshot.topics} for snapshot in _seen.snapshots]
     names = sorted({(row.topic, row.new_topic) for row in rows})
     shards = shard_chart.shards_of([(topics[0].get(old), topics[1].get(new)) for old, new in names])
     marks = shard_chart.marks_of(rows)

@@ -280,14 +280,16 @@ def _lag_colour(lag: int | None, colours: Palette) -> str:
 
 
 def _landings(rows: Sequence[PartitionComparison], colours: Palette) -> list[dict[str, object]]:
-    made = []
+    results = []
     for lane, row in enumerate(rows):
         away = distance(row)
         if away is not None:
             colour = colours.right if row.raw.verdict is RawVerdict.SAME else colours.wrong
             text = f"<b>{wording.number(row.old_offset)}</b>"
-            made.append(note(scaled(away), lane + _NEW_LANE, text, colour) | {"bgcolor": colours.page, "borderpad": 1})
-    return made
+            results.append(
+                note(scaled(away), lane + _NEW_LANE, text, colour) | {"bgcolor": colours.page, "borderpad": 1}
+            )
+    return results
 
 
 def _notes(rows: Sequence[PartitionComparison], colours: Palette) -> list[dict[str, object]]:

@@ -113,7 +113,7 @@ class Filters:
 
     def apply(self, rows: Sequence[PartitionComparison]) -> tuple[PartitionComparison, ...]:
         """Return the rows that pass, in the chosen order."""
-        kept = [
+        comparisons = [
             row
             for row in rows
             if (not self.topics or row.topic in self.topics)
@@ -121,10 +121,10 @@ class Filters:
             and (not self.exactness or verdicts.EXACTNESS[row.exactness].word in self.exactness)
             and (not self.findings or not set(self.findings).isdisjoint(row.findings))
         ]
-        kept.sort(key=lambda row: (row.topic, row.partition, row.source))
+        comparisons.sort(key=lambda row: (row.topic, row.partition, row.source))
         if self.order == WORST_FIRST:
-            kept.sort(key=verdicts.urgency)
-        return tuple(kept)
+            comparisons.sort(key=verdicts.urgency)
+        return tuple(comparisons)
 
 
 def filters(topics: Sequence[str], codes: Sequence[str]) -> Filters:
@@ -166,7 +166,7 @@ def csv(rows: Sequence[PartitionComparison]) -> bytes:
 def json(comparison: Comparison, rows: Sequence[PartitionComparison]) -> bytes:
     """Write an `offsetwise/comparison` file of these partitions, counted anew."""
     shown = {row.topic_partition for row in rows}
-    kept = tuple(
+    findings = tuple(
         finding
         for finding in comparison.findings
         if finding.topic_partition is None or finding.topic_partition in shown
@@ -174,5 +174,5 @@ def json(comparison: Comparison, rows: Sequence[PartitionComparison]) -> bytes:
     if len(rows) == len(comparison.partitions):
         return files.dump(comparison).encode()
     return files.dump(
-        replace(comparison, partitions=tuple(rows), findings=kept, summary=summarise(rows, kept))
+        replace(comparison, partitions=tuple(rows), findings=findings, summary=summarise(rows, findings))
     ).encode()

@@ -61,7 +61,7 @@ def draw(answers: Answers, migration: Offered, subject: Subject, head: guard.Hea
 
 
 def _body(answers: Answers, migration: Offered, subject: Subject, refresh: int | None) -> None:
-    window_ms, told, again = _controls(answers, migration, refresh)
+    window_ms, generator, again = _controls(answers, migration, refresh)
     question = Question.of(Reader.lag, migration.name, subject, window_ms)
     with guard.block("lag"):
         _refreshed(answers, question, refresh)
@@ -69,7 +69,7 @@ def _body(answers: Answers, migration: Offered, subject: Subject, refresh: int |
         if held is None:
             return
         if held.value is not None and migration.recorded:
-            with told:
+            with generator:
                 lag_sampling.recorded(migration)
         _read(answers, migration, subject, window_ms, held)
 
@@ -87,11 +87,11 @@ def _controls(answers: Answers, migration: Offered, refresh: int | None) -> tupl
             and _REFRESH[selectors.choice("Refresh", list(_REFRESH), _EVERY, width=90)] != refresh
         ):
             st.rerun()  # a fragment is run as often as was said when the whole page was drawn
-        told, again = st.container(width="stretch"), st.container(width="content")
+        generator, again = st.container(width="stretch"), st.container(width="content")
     if not migration.recorded:
         with guard.block("sampling"):
-            lag_sampling.draw(answers, migration, told)
-    return _WINDOWS[window], told, again
+            lag_sampling.draw(answers, migration, generator)
+    return _WINDOWS[window], generator, again
 
 
 def _read(answers: Answers, migration: Offered, subject: Subject, window_ms: int, held: lag_tables.Shown) -> None:
@@ -114,10 +114,12 @@ def _read(answers: Answers, migration: Offered, subject: Subject, window_ms: int
     if beside is None:
         return
     chosen, right = beside
-    asked = Question.of(Reader.lag_of_partition, migration.name, subject, window_ms, chosen.key, edition=view.newest.id)
+    question = Question.of(
+        Reader.lag_of_partition, migration.name, subject, window_ms, chosen.key, edition=view.newest.id
+    )
     with right, guard.block("partition"):
         edition = 0 if compared is None else compared.id
-        _partition(answers, asked, str(chosen.topic_partition), proven, edition=edition)
+        _partition(answers, question, str(chosen.topic_partition), proven, edition=edition)
 
 
 def _refreshed(answers: Answers, question: Question[LagView | None], refresh: int | None) -> None:
@@ -168,12 +170,15 @@ def _samples(migration: Offered, view: LagView, claimed: LagView) -> None:
     st.markdown(f":gray[{lag_tables.newest(view, now)}]")
     if not migration.recorded and lag_tables.overdue(sample, now):
         st.info("**The next sample is overdue.** Nobody seems to sample any more.", icon=":material/schedule:")
-    for each in sample.missing:
-        st.warning(f"{lag_tables.missing(each)}  \n**What to do:** {markdown(each.fix)}", icon=":material/cloud_off:")
+    for missing_part in sample.missing:
+        st.warning(
+            f"{lag_tables.missing(missing_part)}  \n**What to do:** {markdown(missing_part.fix)}",
+            icon=":material/cloud_off:",
+        )
     _cards(view, claimed)
     if view.alerts:
         with st.expander(f"What the samples show ({len(view.alerts):,})", expanded=len(view.alerts) == 1):
-            findings([each.finding for each in view.alerts])
+            findings([alert.finding for alert in view.alerts])
 
 
 def _totals(held: lag_tables.Shown, view: LagView) -> None:
@@ -240,8 +245,8 @@ def choose(
     if not rows:
         blocks.empty(terms.said("No partition to show."), "The sample holds none, or the filter passes none.")
         return None
-    left, right = layout.beside("lag")
-    with left:
+    generator, right = layout.beside("lag")
+    with generator:
         return _chosen(held, view, rows, colours, claimed), right
 
 
@@ -316,8 +321,8 @@ def _partition(
         key="lag-of-partition",
         theme=None,
     )
-    left, right = st.columns(2)
-    for side, column in ((Cluster.OLD, left), (Cluster.NEW, right)):
+    generator, right = st.columns(2)
+    for side, column in ((Cluster.OLD, generator), (Cluster.NEW, right)):
         with column:
             _facts(shown, row, side, claim=None if claimed.row is None else claimed.row.place(side))
     groups = [group for group in newest.groups if group != newest.group]

@@ -114,10 +114,10 @@ def _broken(points: Sequence[Point]) -> tuple[list[Any], list[int | None], list[
 def _marker(line: Line, colours: Palette) -> dict[str, Any]:
     step = max(1, len(line.points) // _MARKS)
     size = 7 if line.old else 9
-    made: dict[str, Any] = {"size": size, "maxdisplayed": 0 if step == 1 else _MARKS}
+    results: dict[str, Any] = {"size": size, "maxdisplayed": 0 if step == 1 else _MARKS}
     if line.old:
-        return made | {"symbol": "circle", "color": colours.old}
-    return made | {
+        return results | {"symbol": "circle", "color": colours.old}
+    return results | {
         "symbol": "diamond-x-open" if step == 1 else "diamond-open",
         "color": colours.new,
         "line": {"width": 1.5, "color": colours.new},
@@ -265,21 +265,23 @@ def _furthest(view: LagView) -> list[Line]:
 def lag_chart(held: Partition, view: PartitionView, colours: Palette) -> Any:  # noqa: ARG001 - the key
     """Return the chart of one partition's lag over time."""
     lines = []
-    timed = any(in_time(each.sample) for each in view.history)
+    timed = any(in_time(sample.sample) for sample in view.history)
     for side in Cluster:
         name = f"{'behind' if timed else 'lag'} on {side}"
         points = []
-        for each in view.history:
-            row = next(iter(each.sample.partitions), None)
+        for stored_sample in view.history:
+            row = next(iter(stored_sample.sample.partitions), None)
             if timed:
                 late = None if row is None else behind_ms(row, side)
                 value = None if late is None else late // 1000
-                told = behind(None if row is None else row.behind(side))
+                message = behind(None if row is None else row.behind(side))
             else:
-                value = None if row is None else lag(row, side, each.sample.isolation_level)
-                told = wording.lag(value)
-            said = hover(name, each.sample.taken_at_ms, told)
-            points.append(Point(at_ms=each.sample.taken_at_ms, value=value, said=said, after_gap=each.after_gap))
+                value = None if row is None else lag(row, side, stored_sample.sample.isolation_level)
+                message = wording.lag(value)
+            said = hover(name, stored_sample.sample.taken_at_ms, message)
+            points.append(
+                Point(at_ms=stored_sample.sample.taken_at_ms, value=value, said=said, after_gap=stored_sample.after_gap)
+            )
         lines.append(Line(name=name, old=side is Cluster.OLD, points=tuple(points)))
     return over_time(lines, colours, "seconds behind" if timed else "records left", height=280)
 
@@ -288,12 +290,12 @@ def lag_chart(held: Partition, view: PartitionView, colours: Palette) -> Any:  #
 def drift_chart(held: Partition, view: PartitionView, group: str, colours: Palette) -> Any:  # noqa: ARG001 - the key
     """Return the chart of how far a group's commit lies from the position over time."""
     points = []
-    for each in view.history:
-        row = next(iter(each.sample.partitions), None)
-        known = row is not None and group in each.sample.groups
-        value = drift(row, each.sample.groups.index(group)) if row is not None and known else None
-        said = hover("drift", each.sample.taken_at_ms, f"{wording.signed(value)} records")
-        points.append(Point(at_ms=each.sample.taken_at_ms, value=value, said=said, after_gap=each.after_gap))
+    for sample in view.history:
+        row = next(iter(sample.sample.partitions), None)
+        known = row is not None and group in sample.sample.groups
+        value = drift(row, sample.sample.groups.index(group)) if row is not None and known else None
+        said = hover("drift", sample.sample.taken_at_ms, f"{wording.signed(value)} records")
+        points.append(Point(at_ms=sample.sample.taken_at_ms, value=value, said=said, after_gap=sample.after_gap))
     lines = [Line(name="group ahead of the position", old=True, points=tuple(points))]
     return over_time(lines, colours, "records", below="below: the group is behind", height=240)
 

@@ -59,8 +59,8 @@ def draw(answers: Answers, migration: Offered, row: DeltaGenerator) -> None:
 def recorded(migration: Offered) -> None:
     """Draw where the samples of a bundled sample are from."""
     gaps = ", with its gaps: a group read on while the job was stopped, and the mirror stood still twice"
-    told = f"{migration.recorded_from}{'' if migration.may_be_one else gaps}"
-    st.markdown(f":gray[This lag was recorded from {told}. There is nothing to sample.]")
+    message = f"{migration.recorded_from}{'' if migration.may_be_one else gaps}"
+    st.markdown(f":gray[This lag was recorded from {message}. There is nothing to sample.]")
 
 
 def _start(answers: Answers, migration: str, every_s: float) -> None:

@@ -53,7 +53,7 @@ TOTALS: Final[Columns[StoredTotals]] = (
     Column("past the end, new", lambda point: _past(point.totals.new), when=_in_records),
     Column("unknown, old", lambda point: point.totals.old.unknown, when=_in_records),
     Column("unknown, new", lambda point: point.totals.new.unknown, when=_in_records),
-    Column("not read", lambda point: ", ".join(each.part.value for each in point.head.missing)),
+    Column("not read", lambda point: ", ".join(part.part.value for part in point.head.missing)),
     Column("gap before", lambda point: "yes" if point.after_gap else ""),
 )
 """The numbers behind the chart of totals."""
@@ -118,10 +118,10 @@ def history(group: int | None) -> Columns[StoredSample]:
     def of(
         value: Callable[[LagPartition, LagSample], AnyPosition | None],
     ) -> Callable[[StoredSample], AnyPosition | None]:
-        return lambda each: next((value(row, each.sample) for row in each.sample.partitions), None)
+        return lambda sample: next((value(row, sample.sample) for row in sample.sample.partitions), None)
 
     return (
-        Column("time (UTC)", lambda each: wording.moment(each.sample.taken_at_ms)),
+        Column("time (UTC)", lambda sample: wording.moment(sample.sample.taken_at_ms)),
         Column("position", of(lambda row, _: row.position), heading="old position"),
         Column("old end", of(lambda row, _: row.old.hw), when=_counted),
         Column("lag old", of(lambda row, sample: lag(row, Cluster.OLD, sample.isolation_level)), when=_counted),
@@ -131,12 +131,12 @@ def history(group: int | None) -> Columns[StoredSample]:
         Column("lag new", of(lambda row, sample: lag(row, Cluster.NEW, sample.isolation_level)), when=_counted),
         Column("behind, new (ms)", of(lambda row, _: behind_ms(row, Cluster.NEW)), when=_timed),
         Column("drift", of(lambda row, _: None if group is None else drift(row, group))),
-        Column("gap before", lambda each: "yes" if each.after_gap else ""),
+        Column("gap before", lambda sample: "yes" if sample.after_gap else ""),
     )
 
 
 def _timed(moments: Sequence[StoredSample]) -> bool:
-    return any(in_time(each.sample) for each in moments)
+    return any(in_time(moment.sample) for moment in moments)
 
 
 def _counted(moments: Sequence[StoredSample]) -> bool:
@@ -160,11 +160,11 @@ def _past(of: Total) -> int | None:
 def rows(held: Shown, view: LagView, topics: tuple[str, ...], *, worst_first: bool) -> Rows:  # noqa: ARG001 - the key
     """Return the partitions of these topics, or of all; the worst first or in log order."""
     sample = view.newest.sample
-    kept = [row for row in sample.partitions if not topics or row.topic in topics]
+    lag_partitions = [row for row in sample.partitions if not topics or row.topic in topics]
     if worst_first:
         timed = in_time(sample)
-        kept.sort(key=lambda row: _late_first(row) if timed else _urgency(row, sample))
-    return tuple(kept)
+        lag_partitions.sort(key=lambda row: _late_first(row) if timed else _urgency(row, sample))
+    return tuple(lag_partitions)
 
 
 @cached(32)
@@ -188,7 +188,7 @@ def topics(held: Shown, view: LagView) -> tuple[str, ...]:  # noqa: ARG001 - the
 def _urgency(row: LagPartition, sample: LagSample) -> tuple[int, int]:
     """Order partitions: past an end first, then unknown, then by what is left."""
     amounts = [lag(row, side, sample.isolation_level) for side in Cluster]
-    known = [each for each in amounts if each is not None]
+    known = [amount for amount in amounts if amount is not None]
     if any(each < 0 for each in known):
         return 0, min(known)
     if len(known) < len(amounts):
@@ -304,7 +304,7 @@ def takeaway(points: tuple[StoredTotals, ...]) -> str:
     first, last = points[0], points[-1]
     gaps = sum(point.after_gap for point in points)
     lacking = sum(bool(point.head.missing) for point in points)
-    told = (
+    sentences = (
         [
             f"The partition furthest behind on {side} went from {_told_late(first, side)} to {_told_late(last, side)}"
             for side in Cluster
@@ -315,10 +315,10 @@ def takeaway(points: tuple[StoredTotals, ...]) -> str:
             for side in Cluster
         ]
     )
-    told.append(f"{many(len(points), 'moment')}, {many(gaps, 'gap')}")
+    sentences.append(f"{many(len(points), 'moment')}, {many(gaps, 'gap')}")
     if lacking:
-        told.append(f"in {many(lacking, 'moment')} something was not read")
-    return f"{'. '.join(told)}."
+        sentences.append(f"in {many(lacking, 'moment')} something was not read")
+    return f"{'. '.join(sentences)}."
 
 
 def newest(shown: LagView, now: datetime) -> str:
@@ -355,14 +355,14 @@ def partition_takeaway(shown: PartitionView) -> str:
     """Describe what the chart of one partition shows, for those who do not see it."""
     row, sample = shown.row, shown.history[-1].sample
     timed = in_time(sample)
-    told = [
+    sentences = [
         f"Behind on {side}: {behind(None if row is None else row.behind(side))}"
         if timed
         else f"Lag on {side} is {wording.lag(None if row is None else lag(row, side, sample.isolation_level))}"
         for side in Cluster
     ]
-    gaps = sum(each.after_gap for each in shown.history)
-    return f"{', '.join(told)} in the newest of {len(shown.history):,} samples, with {gaps} gaps."
+    gaps = sum(stored_sample.after_gap for stored_sample in shown.history)
+    return f"{', '.join(sentences)} in the newest of {len(shown.history):,} samples, with {gaps} gaps."
 
 
 def _told_late(point: StoredTotals, side: Cluster) -> str:

@@ -89,8 +89,8 @@ def draw(answers: Answers) -> None:
         "themselves."
     )
     _path()
-    live = [one for one in answers.offered if not one.recorded]
-    samples = [one for one in answers.offered if one.recorded]
+    live = [offered for offered in answers.offered if not offered.recorded]
+    samples = [offered for offered in answers.offered if offered.recorded]
     with guard.block("waiting"):
         _waiting()
     if live:
@@ -132,18 +132,22 @@ def _samples(answers: Answers, samples: Sequence[Offered]) -> None:
 
 
 def _totals(answers: Answers, migrations: list[Offered]) -> None:
-    keys = [Question.of(Reader.comparison, one.name, subject) for one in migrations for subject in one.subjects]
-    held = [found.value for found in map(answers.held, keys) if found is not None]
-    kinds = Counter(subject.kind for one in migrations for subject in one.subjects)
+    keys = [
+        Question.of(Reader.comparison, migration.name, subject)
+        for migration in migrations
+        for subject in migration.subjects
+    ]
+    comparisons = [found.value for found in map(answers.held, keys) if found is not None]
+    kinds = Counter(subject.kind for migration in migrations for subject in migration.subjects)
     cards = [
         Card("Checkpoints", number(kinds[SubjectKind.CHECKPOINT]), "Those that the migration files name."),
         Card("Groups", number(kinds[SubjectKind.GROUP]), "Those that the migration files name."),
     ]
-    if held:
-        wrong = sum(one.summary.raw_wrong for one in held)
-        skip = sum(one.summary.raw_skip for one in held)
+    if comparisons:
+        wrong = sum(comparison.summary.raw_wrong for comparison in comparisons)
+        skip = sum(comparison.summary.raw_skip for comparison in comparisons)
         cards += [
-            Card("Compared", f"{number(len(held))} of {number(len(keys))}", "Since this console was started."),
+            Card("Compared", f"{number(len(comparisons))} of {number(len(keys))}", "Since this console was started."),
             counted("Partitions that would go wrong", wrong, "If nobody edits the offsets.", Tone.WRONG),
             counted(
                 "Skipped if unedited",
@@ -157,10 +161,10 @@ def _totals(answers: Answers, migrations: list[Offered]) -> None:
 
 
 def _case(answers: Answers, sample: Offered) -> None:
-    found = _example(answers, sample)
-    if found is None:
+    result = _example(answers, sample)
+    if result is None:
         return
-    address, held, row = found
+    address, held, row = result
     name = markdown(str(row.topic_partition))
     skip = "records" if row.raw.skip is None else many(row.raw.skip, "record")
     st.markdown(
@@ -175,22 +179,22 @@ def _case(answers: Answers, sample: Offered) -> None:
 
 def _same_case(answers: Answers, sample: Offered) -> None:
     """Show in a line that another engine meets the same case, or that positions are no numbers there."""
-    found = _example(answers, sample) or _first(answers, sample)
-    if found is None:
+    result = _example(answers, sample) or _first(answers, sample)
+    if result is None:
         return
-    address, held, row = found
+    address, held, row = result
     engine = keeper_of(held.value.engine).label
     if offset_or_none(row.old_offset) is None:
         cost = in_words(compare.facts_of(held).at_new_offsets, sample.terms)
-        told = f"**Positions that are no offsets.** {markdown(cost)}"
+        message = f"**Positions that are no offsets.** {markdown(cost)}"
     else:
-        told = (
+        message = (
             f"**The same for {markdown(engine)}.** {markdown(str(row.topic_partition))} is at "
             f"**{number(row.old_offset)}** in the job's checkpoint, and belongs at **{number(row.new_offset)}** on the "
             "new cluster."
         )
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(told, width="stretch")
+        st.markdown(message, width="stretch")
         if st.button(f"Open the {engine} sample", icon=":material/compare_arrows:"):
             st.switch_page(COMPARE_PAGE, query_params=address)
 
@@ -288,8 +292,8 @@ def _waiting() -> None:
         return
     st.header("Plans", anchor=False)
     states = Counter(row.state for row in plans)
-    told = " · ".join(f"{number(states[state])} {state}" for state in State if states[state])
-    st.markdown(f":gray[{told}]")
+    message = " · ".join(f"{number(states[state])} {state}" for state in State if states[state])
+    st.markdown(f":gray[{message}]")
     if not waiting:
         st.markdown("Nothing waits for you." if person is not None else "Sign in to see what waits for you.")
     for each in waiting[:_SHOWN]:

@@ -75,29 +75,29 @@ _LABELLED: Final = 0.03
 
 def shards_of(streams: Iterable[tuple[TopicState | None, TopicState | None]]) -> tuple[Shard, ...]:
     """Return every shard of streams on both clusters, once where both are one."""
-    found: list[Shard] = []
+    results: list[Shard] = []
     for old, new in streams:
         one = old is not None and new is not None and old.id is not None and old.id == new.id
         sides = (("both", old),) if one else (("old", old), ("new", new))
         for side, topic in sides:
             if topic is not None:
                 deep = _generations(topic)
-                found += [(side, topic.name, deep[each.partition], each) for each in topic.shards]
-    return tuple(found)
+                results += [(side, topic.name, deep[shard.partition], shard) for shard in topic.shards]
+    return tuple(results)
 
 
 def marks_of(rows: Sequence[PartitionComparison]) -> Mapping[MarkKey, Mark]:
     """Return where a job is in each shard: the position on the old cluster, and the place on the new one."""
-    made: dict[MarkKey, Mark] = {}
+    results: dict[MarkKey, Mark] = {}
     for row in rows:
         parts = () if row.old_offset is None else in_partitions(row.topic_partition, row.old_offset)
-        of_parts = {each.partition: each.behind for each in row.behind_parts}
+        of_parts = {behind_part.partition: behind_part.behind for behind_part in row.behind_parts}
         for at, part in parts:
             late = row.behind_old if len(parts) == 1 else of_parts.get(at.partition)
-            made["old", *at] = Mark(position=part, behind=late)
+            results["old", *at] = Mark(position=part, behind=late)
         if row.new_offset is not None:
-            made["new", row.new_topic, row.partition] = Mark(position=row.new_offset, behind=row.behind_new)
-    return made
+            results["new", row.new_topic, row.partition] = Mark(position=row.new_offset, behind=row.behind_new)
+    return results
 
 
 def tree(shards: Sequence[Shard], colours: Palette, marks: Mapping[MarkKey, Mark] = _NO_MARKS) -> go.Figure:
@@ -112,7 +112,7 @@ def tree(shards: Sequence[Shard], colours: Palette, marks: Mapping[MarkKey, Mark
         marks: Where a job is in them.
     """
     shards = shards[:MAX_SHARDS]
-    names = [*dict.fromkeys(one[:3] for one in sorted(shards, key=_order))]
+    names = [*dict.fromkeys(shard[:3] for shard in sorted(shards, key=_order))]
     lanes = {name: lane for lane, name in enumerate(names)}
     figure = go.Figure([*_bars(shards, lanes, marks, colours)])
     figure.update_layout(
@@ -134,10 +134,10 @@ def tree(shards: Sequence[Shard], colours: Palette, marks: Mapping[MarkKey, Mark
     figure.update_yaxes(**lane_axis([_lane(*name) for name in names], colours))
     # All at once: adding one annotation copies and checks all that are there.
     figure.layout.annotations = [
-        note((one[3].low + one[3].high) / 2 / _KEYS, lanes[one[:3]] + _TEXT_DOWN, text, colours.text)
+        note((shard[3].low + shard[3].high) / 2 / _KEYS, lanes[shard[:3]] + _TEXT_DOWN, text, colours.text)
         | {"xanchor": "center", "xshift": 0}
-        for one in shards
-        if (text := _label(one, _marks(one, marks)))
+        for shard in shards
+        if (text := _label(shard, _marks(shard, marks)))
     ]
     return figure
 
@@ -151,7 +151,7 @@ def _bars(
     """Yield the bars of each cluster, those of open and of closed shards apart."""
     for side, marker in (("both", solid(colours)), ("old", solid(colours)), ("new", hatched(colours))):
         for closed in (False, True):
-            drawn = [one for one in shards if one[0] == side and one[3].closed is closed]
+            drawn = [shard for shard in shards if shard[0] == side and shard[3].closed is closed]
             if drawn:
                 yield go.Bar(
                     name=f"{'closed' if closed else 'open'} on {'the stream' if side == 'both' else side}",
@@ -171,10 +171,12 @@ def _marks(one: Shard, marks: Mapping[MarkKey, Mark]) -> tuple[tuple[str, Mark],
     """Return the marks in a shard, each with its signs; one where both are the same."""
     side, stream, _, shard = one
     sides = ("old", "new") if side == "both" else (side,)
-    found = [(each, marks[each, stream, shard.partition]) for each in sides if (each, stream, shard.partition) in marks]
-    if len(found) == 2 and found[0][1] == found[1][1]:
-        return ((_SIGNS["old"] + _SIGNS["new"], found[0][1]),)
-    return tuple((_SIGNS[each], mark) for each, mark in found)
+    results = [
+        (each, marks[each, stream, shard.partition]) for each in sides if (each, stream, shard.partition) in marks
+    ]
+    if len(results) == 2 and results[0][1] == results[1][1]:
+        return ((_SIGNS["old"] + _SIGNS["new"], results[0][1]),)
+    return tuple((_SIGNS[each], mark) for each, mark in results)
 
 
 def _label(one: Shard, marks: Sequence[tuple[str, Mark]]) -> str:
@@ -191,33 +193,35 @@ def _label(one: Shard, marks: Sequence[tuple[str, Mark]]) -> str:
         texts = [[head, place, late], [head, place, late.partition(",")[0]], [head, place], *texts]
     elif marks:
         texts = [[number, *(f"{signs} {mark.told}" for signs, mark in marks)], *texts]
-    fits = (lines for lines in texts if all(len(each.replace(number, "12")) <= share * _LETTERS for each in lines))
+    fits = (lines for lines in texts if all(len(line.replace(number, "12")) <= share * _LETTERS for line in lines))
     return "<br>".join(next(fits, [number]))
 
 
 def takeaway(shards: Sequence[Shard], marks: Mapping[MarkKey, Mark] = _NO_MARKS) -> str:
     """Describe in words what the chart shows."""
-    told = [
-        f"Shard {one[3].partition}: {signs} {mark.told}."
-        for one in shards[:MAX_SHARDS]
-        for signs, mark in _marks(one, marks)
+    sentences = [
+        f"Shard {shard[3].partition}: {signs} {mark.told}."
+        for shard in shards[:MAX_SHARDS]
+        for signs, mark in _marks(shard, marks)
     ]
-    for side, stream in dict.fromkeys((one[0], one[1]) for one in shards):
-        of = [each for *known, _, each in shards if known == [side, stream]]
-        is_open = [each for each in of if not each.closed]
+    for side, stream in dict.fromkeys((shard[0], shard[1]) for shard in shards):
+        of = [shard_range for *known, _, shard_range in shards if known == [side, stream]]
+        is_open = [shard_range for shard_range in of if not shard_range.closed]
         where = "" if side == "both" else f" on {side}"
-        told.append(
+        sentences.append(
             f"Stream {escaping.plain(stream)}{where}: {wording.many(len(is_open), 'open shard')}, "
             f"{len(of) - len(is_open):,} closed."
         )
-    return " ".join(told)
+    return " ".join(sentences)
 
 
 def _generations(topic: TopicState) -> Mapping[int, int]:
     """Return how many listed shards stand above each one, in a row; parents come before their children."""
     deep: dict[int, int] = {}
-    for each in sorted(topic.shards, key=lambda shard: shard.partition):
-        deep[each.partition] = max((deep[parent] + 1 for parent in each.parents if parent in deep), default=0)
+    for shard_range in sorted(topic.shards, key=lambda shard: shard.partition):
+        deep[shard_range.partition] = max(
+            (deep[parent] + 1 for parent in shard_range.parents if parent in deep), default=0
+        )
     return deep
 
 
@@ -238,11 +242,11 @@ def _state(shard: ShardRange) -> str:
 
 
 def _hover(one: Shard, marks: Sequence[tuple[str, Mark]]) -> str:
-    side, stream, _, each = one
+    side, stream, _, shard_range = one
     at = "".join(f"<br>{signs} {mark.position}<br>behind: {mark.late}" for signs, mark in marks)
-    made = f"<br>made of {' and '.join(map(str, each.parents))}" if each.parents else ""
+    text = f"<br>made of {' and '.join(map(str, shard_range.parents))}" if shard_range.parents else ""
     where = "" if side == "both" else f" on {side}"
     return (
-        f"<b>shard {each.partition}</b> of {escaping.label(stream)}{where}, {_state(each)}{made}"
-        f"<br>hash keys {each.low}<br>to {each.high}{at}"
+        f"<b>shard {shard_range.partition}</b> of {escaping.label(stream)}{where}, {_state(shard_range)}{text}"
+        f"<br>hash keys {shard_range.low}<br>to {shard_range.high}{at}"
     )

@@ -71,8 +71,8 @@ def _rows(seat: board.Seat, newest: int, whole: Chain | None) -> None:
         audit_rows.leaf(before, 0, more=False)
         return
     links = audit_rows.links(rows, whole)
-    left, right = layout.beside("audit")
-    with left:
+    generator, right = layout.beside("audit")
+    with generator:
         selection = _table(seat, rows, links)
         more = len(found) > PAGE_ROWS
         if more:

@@ -286,18 +286,18 @@ def links(rows: Sequence[AuditRow], chain: Chain | None) -> tuple[Verdict, ...]:
         rows: In falling order; between two that do not stand together nothing is looked at.
         chain: The last check of the whole chain.
     """
-    made = []
+    verdicts = []
     for place, row in enumerate(rows):
         older = rows[place + 1] if place + 1 < len(rows) else None
         if not _as_written(row):
-            made.append(CHANGED)
+            verdicts.append(CHANGED)
         elif older is not None and older.seq == row.seq - 1 and older.hash != row.previous:
-            made.append(APART)
+            verdicts.append(APART)
         elif chain is not None and not chain.intact and row.seq == chain.rows + 1:
-            made.append(CHANGED)
+            verdicts.append(CHANGED)
         else:
-            made.append(INTACT)
-    return tuple(made)
+            verdicts.append(INTACT)
+    return tuple(verdicts)
 
 
 def verdict(chain: Chain) -> str:

@@ -54,9 +54,9 @@ def fleet(answers: Answers, migration: Offered, head: guard.Head) -> Held[Fleet]
         key="fleet",
         stop="Stop reading",
     )
-    found = blocks.live(answers, question, offer, actions=head.actions)
-    head.context(_caption(migration, found))
-    return found
+    result = blocks.live(answers, question, offer, actions=head.actions)
+    head.context(_caption(migration, result))
+    return result
 
 
 def _caption(migration: Offered, held: Held[Fleet] | None) -> str:
@@ -154,8 +154,8 @@ def _rows(held: Held[Fleet], migration: Offered, colours: Palette) -> None:
         if not shown:
             blocks.empty("No checkpoint passes these filters.", "Clear a filter to see more.")
             return
-        left, right = layout.beside("facts")
-        with left:
+        generator, right = layout.beside("facts")
+        with generator:
             row = choose(held, shown, colours)
         with right:
             _facts_of(held, row, migration)
@@ -199,8 +199,8 @@ def _facts_of(held: Held[Fleet], row: FleetRow, migration: Offered) -> None:
     verdict = fleet_table.VERDICTS[row.verdict]
     st.header(f"Facts · {markdown(label)}", anchor=False)
     meaning = fleet_table.MEANING[row.verdict]
-    told = markdown(meaning) if isinstance(row.read, FailedCheckpoint) else f"**{markdown(row.read.restart)}**"
-    st.markdown(f":{verdict.tone.colour}-badge[{verdict}] {told}")
+    message = markdown(meaning) if isinstance(row.read, FailedCheckpoint) else f"**{markdown(row.read.restart)}**"
+    st.markdown(f":{verdict.tone.colour}-badge[{verdict}] {message}")
     _links(row, migration.name)
     st.code(plain(row.uri), language=None, wrap_lines=True)
     if isinstance(row.read, FailedCheckpoint):
@@ -258,9 +258,9 @@ def _alike(held: Held[Fleet], row: FleetRow) -> None:
         return
     labels, job_id = fleet_table.facts(held).labels, row.checkpoint.job_id
     others = [
-        one.uri
-        for one in held.value.rows
-        if one is not row and one.checkpoint is not None and one.checkpoint.job_id == job_id
+        fleet_row.uri
+        for fleet_row in held.value.rows
+        if fleet_row is not row and fleet_row.checkpoint is not None and fleet_row.checkpoint.job_id == job_id
     ]
     named = ", ".join(f"**{markdown(labels[uri])}**" for uri in others[:MAX_ALIKE])
     more = f", and {number(len(others) - MAX_ALIKE)} more" if len(others) > MAX_ALIKE else ""

@@ -32,14 +32,14 @@ def named(uris: Sequence[str], roots: Sequence[str] = ()) -> dict[str, str]:
     several = len({base for base in bases.values() if base is not None}) > 1
     short = {uri: escaping.plain(_below(uri, base, several=several)) for uri, base in bases.items()}
     count = Counter(short.values())
-    made: dict[str, str] = {}
+    results: dict[str, str] = {}
     taken: set[str] = set()
     for uri, name in short.items():
         label = name if count[name] == 1 else escaping.plain(uri)
         # Two names that differ in invisible characters only could still look the same.
-        made[uri] = label if label not in taken else f"{label} ({len(taken)})"
-        taken.add(made[uri])
-    return made
+        results[uri] = label if label not in taken else f"{label} ({len(taken)})"
+        taken.add(results[uri])
+    return results
 
 
 def _below(uri: str, base: str | None, *, several: bool) -> str:

@@ -67,15 +67,15 @@ class Filters:
 
     def apply(self, rows: Sequence[FleetRow], now_ms: int) -> tuple[FleetRow, ...]:
         """Return the rows that pass, in the chosen order. Ages are counted up to `now_ms`."""
-        kept = [row for row in rows if self._keeps(row, now_ms)]
-        kept.sort(key=lambda row: row.uri)
+        fleet_rows = [row for row in rows if self._keeps(row, now_ms)]
+        fleet_rows.sort(key=lambda row: row.uri)
         if self.order == Order.LARGEST:
-            kept.sort(key=lambda row: -1 if row.state_bytes is None else row.state_bytes, reverse=True)
+            fleet_rows.sort(key=lambda row: -1 if row.state_bytes is None else row.state_bytes, reverse=True)
         elif self.order != Order.PATH:
-            kept.sort(key=lambda row: _since(row, now_ms), reverse=True)
+            fleet_rows.sort(key=lambda row: _since(row, now_ms), reverse=True)
         if self.order == Order.WORST:
-            kept.sort(key=lambda row: (_URGENCY.index(row.verdict), row.same_query == 1))
-        return tuple(kept)
+            fleet_rows.sort(key=lambda row: (_URGENCY.index(row.verdict), row.same_query == 1))
+        return tuple(fleet_rows)
 
     def _keeps(self, row: FleetRow, now_ms: int) -> bool:
         sought = self.text.strip().casefold()

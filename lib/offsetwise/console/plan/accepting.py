@@ -36,7 +36,7 @@ def draw(sheet: Sheet) -> None:
 
 @cached(8)
 def _places(sheet: Sheet) -> tuple[str, ...]:
-    places = {each.topic_partition for each in sheet.plan.positions if acceptable(each)}
+    places = {position.topic_partition for position in sheet.plan.positions if acceptable(position)}
     return tuple(f"{at.topic}:{at.partition}" for at in sorted(places))
 
 
@@ -48,9 +48,9 @@ def chosen(plan: int) -> tuple[AcceptedUnproven, ...]:
 
 def told(decision: DecisionRow) -> str:
     """Describe what a decision accepted, a line each; nothing where it accepted nothing."""
-    kept = stated_in(ApprovalFile(name="that is kept", content=decision.envelope))
-    accepted = kept.accepted_unproven
-    return "\n".join(f"Accepted {each.topic_partition} as unproven: {each.reason}" for each in accepted)
+    statement = stated_in(ApprovalFile(name="that is kept", content=decision.envelope))
+    accepted = statement.accepted_unproven
+    return "\n".join(f"Accepted {unproven.topic_partition} as unproven: {unproven.reason}" for unproven in accepted)
 
 
 def _places_key(plan: int) -> str:

@@ -41,11 +41,11 @@ def checks(plan: Plan, looked: Looked | None) -> tuple[GateCheck, ...]:
 
 def _fresh(looked: Looked | None) -> GateCheck:
     if looked is None:
-        told = terms.said("Nobody looked at the clusters since it was drafted. Ask for a look.")
-        return GateCheck(outcome=Outcome.UNKNOWN, name=FRESH, told=told)
+        message = terms.said("Nobody looked at the clusters since it was drafted. Ask for a look.")
+        return GateCheck(outcome=Outcome.UNKNOWN, name=FRESH, told=message)
     if looked.drifts:
-        told = f"{many(len(looked.drifts), 'thing')} changed, seen {looked.at}."
-        return GateCheck(outcome=Outcome.FAILED, name=FRESH, told=told)
+        message = f"{many(len(looked.drifts), 'thing')} changed, seen {looked.at}."
+        return GateCheck(outcome=Outcome.FAILED, name=FRESH, told=message)
     return GateCheck(
         outcome=Outcome.PASSED, name=FRESH, told=f"Nothing that it requires had changed, seen {looked.at}."
     )
@@ -62,14 +62,14 @@ def in_words(found: Sequence[GateCheck]) -> str:
     lines = []
     for check in found:
         shown = verdicts.GATE[check.outcome]
-        told = f": {sentence(check.told)}" if check.told else ""
-        lines.append(f"- :{shown.tone.colour}-badge[{shown}] **{markdown(check.name)}**{told}")
+        message = f": {sentence(check.told)}" if check.told else ""
+        lines.append(f"- :{shown.tone.colour}-badge[{shown}] **{markdown(check.name)}**{message}")
     return "\n".join(lines)
 
 
 def counts(found: Sequence[GateCheck]) -> str:
     """Return how many came out in which way, such as "6 met · 1 not met · 1 unknown"."""
-    outcomes = [each.outcome for each in found]
+    outcomes = [check.outcome for check in found]
     return " · ".join(f"{outcomes.count(one):,} {verdicts.GATE[one].word}" for one in Outcome if one in outcomes)
 
 
@@ -81,14 +81,14 @@ def left_open(found: Sequence[GateCheck], *, asked: str = "") -> None:
         asked: The name of one that a person asked for, written out though it is met.
     """
     st.markdown(f"**{counts(found)}**")
-    left = [each for each in found if each.outcome is not Outcome.PASSED or each.name == asked]
-    if left:
-        st.markdown(in_words(left))
+    gate_checks = [check for check in found if check.outcome is not Outcome.PASSED or check.name == asked]
+    if gate_checks:
+        st.markdown(in_words(gate_checks))
 
 
 def met(found: Sequence[GateCheck], *, asked: str = "") -> None:
     """Draw the checks that are met, folded; see `left_open`."""
-    right = [each for each in found if each.outcome is Outcome.PASSED and each.name != asked]
+    right = [check for check in found if check.outcome is Outcome.PASSED and check.name != asked]
     if right:
         with st.expander(f"{many(len(right), 'check')} met", icon=":material/check:"):
             st.markdown(in_words(right))

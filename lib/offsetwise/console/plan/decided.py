@@ -41,40 +41,47 @@ _MARKS: Final = (
     | dict.fromkeys((Decision.UNKNOWN, Decision.DENIED), _NOT_KNOWN)
 )
 _DECIDED: Final[Columns[SinkTransaction]] = (
-    Column("transactional id", lambda one: one.transactional_id or "none"),
-    Column("decision", lambda one: verdict(one.decision), 130),
-    Column("held", lambda one: one.held_state or ("yes" if one.held else "no")),
-    Column("broker", lambda one: one.broker_state or "no such id or no answer"),
-    Column("left", lambda one: "–" if one.left_ms is None else duration(one.left_ms), help="Until its time-out."),
-    Column("producer id", lambda one: one.producer_id),
-    Column("epoch", lambda one: one.epoch),
-    Column("why", lambda one: one.reason),
+    Column("transactional id", lambda transaction: transaction.transactional_id or "none"),
+    Column("decision", lambda transaction: verdict(transaction.decision), 130),
+    Column("held", lambda transaction: transaction.held_state or ("yes" if transaction.held else "no")),
+    Column("broker", lambda transaction: transaction.broker_state or "no such id or no answer"),
+    Column(
+        "left",
+        lambda transaction: "–" if transaction.left_ms is None else duration(transaction.left_ms),
+        help="Until its time-out.",
+    ),
+    Column("producer id", lambda transaction: transaction.producer_id),
+    Column("epoch", lambda transaction: transaction.epoch),
+    Column("why", lambda transaction: transaction.reason),
 )
 _ENDS: Final[Columns[LogEnds]] = (
-    Column("topic", lambda one: one.topic),
-    table.partition(lambda one: one.partition),
-    Column("last stable offset", lambda one: one.last_stable_offset, help="Where read_committed readers stop."),
-    Column("log end", lambda one: one.log_end_offset),
+    Column("topic", lambda ends: ends.topic),
+    table.partition(lambda ends: ends.partition),
+    Column("last stable offset", lambda ends: ends.last_stable_offset, help="Where read_committed readers stop."),
+    Column("log end", lambda ends: ends.log_end_offset),
 )
 
 
 @st.fragment
 def draw(found: Held[SinkTransactions], *, recorded: bool) -> None:
     """Draw what is to become of each, and when the first of those that are open runs out; see `summary`."""
-    made = found.value
+    transactions = found.value
     summary(found, recorded=recorded)
-    if made.open:
-        _why(made.open)
-    for one in made.findings:
-        blocks.box(Tone.CAREFUL, f"**{one.code}** {markdown(one.message)} {markdown(one.remedy)}")
-    when = f"when the sample was recorded, {made.taken_at}" if recorded else f"at {clock(found.at)}"
-    said = f"{many(len(made.transactions), 'transaction')}, as looked at {when}."
+    if transactions.open:
+        _why(transactions.open)
+    for finding in transactions.findings:
+        blocks.box(Tone.CAREFUL, f"**{finding.code}** {markdown(finding.message)} {markdown(finding.remedy)}")
+    when = f"when the sample was recorded, {transactions.taken_at}" if recorded else f"at {clock(found.at)}"
+    said = f"{many(len(transactions.transactions), 'transaction')}, as looked at {when}."
     st.markdown(f":gray[{said}]")
-    if made.transactions:
+    if transactions.transactions:
         table.paged(
-            _DECIDED, sorted(made.transactions, key=lambda one: one.decision in CLOSED), "decided-rows", alt=said
+            _DECIDED,
+            sorted(transactions.transactions, key=lambda transaction: transaction.decision in CLOSED),
+            "decided-rows",
+            alt=said,
         )
-    standing(made)
+    standing(transactions)
 
 
 def summary(found: Held[SinkTransactions], *, recorded: bool) -> None:
@@ -84,30 +91,31 @@ def summary(found: Held[SinkTransactions], *, recorded: bool) -> None:
         found: What was decided.
         recorded: Whether it is of the sample: its clock stands still, at the time of the recording.
     """
-    made = found.value
-    open_ = made.open
+    transactions = found.value
+    open_ = transactions.open
     if open_:
         blocks.box(
-            Tone.WRONG if any(one.decision not in _MARKS for one in open_) else Tone.CAREFUL,
+            Tone.WRONG if any(transaction.decision not in _MARKS for transaction in open_) else Tone.CAREFUL,
             f"**{many(len(open_), 'transaction')} to be ended or looked into** on cluster id "
-            f"{markdown(made.cluster_id or 'unknown')}.",
+            f"{markdown(transactions.cluster_id or 'unknown')}.",
         )
-        left = [one.left_ms for one in open_ if one.left_ms is not None]
+        left = [transaction.left_ms for transaction in open_ if transaction.left_ms is not None]
         if left:
-            looked_ms = epoch_ms(made.taken_at if recorded else time_of(found.at))
+            looked_ms = epoch_ms(transactions.taken_at if recorded else time_of(found.at))
             until(looked_ms + min(left), recorded_ms=looked_ms if recorded else None)
-    elif made.complete:
+    elif transactions.complete:
         blocks.box(Tone.RIGHT, "**Nothing is open.** What the checkpoint holds is settled.")
-    for told in made.problems:
-        blocks.box(Tone.UNKNOWN, markdown(told))
+    for problem in transactions.problems:
+        blocks.box(Tone.UNKNOWN, markdown(problem))
 
 
 def standing(made: SinkTransactions) -> None:
     """Draw where readers of the sink stop, and what its clusters allow."""
     if made.partitions:
         held_back = sum(
-            None not in (one.last_stable_offset, one.log_end_offset) and one.last_stable_offset != one.log_end_offset
-            for one in made.partitions
+            None not in (partition.last_stable_offset, partition.log_end_offset)
+            and partition.last_stable_offset != partition.log_end_offset
+            for partition in made.partitions
         )
         st.markdown(f"Readers of committed records are held back in {many(held_back, 'partition')} of the sink.")
         table.show(_ENDS, made.partitions, alt="Where the logs of the sink end.", missing="?")
@@ -125,10 +133,13 @@ def _upgrade(made: Upgrade) -> None:
 
 def _why(rows: Sequence[SinkTransaction]) -> None:
     """Show each reason once, after an example: cells show the beginning of a sentence only."""
-    first = {one.reason: one for one in reversed(rows)}
-    shown = [one for one in rows if first[one.reason] is one][:_REASONS]
+    first = {row.reason: row for row in reversed(rows)}
+    shown = [row for row in rows if first[row.reason] is row][:_REASONS]
     st.markdown(
-        "\n".join(f"- **{markdown(one.transactional_id or 'no id')}**: {markdown(one.reason)}" for one in shown)
+        "\n".join(
+            f"- **{markdown(transaction.transactional_id or 'no id')}**: {markdown(transaction.reason)}"
+            for transaction in shown
+        )
     )
 
 

@@ -87,11 +87,11 @@ def before_approving(sheet: Sheet) -> Observed:
             icon=":material/update:",
             key=f"drift-{sheet.digest[:8]}",
         )
-        found = blocks.asked(answers.current(), question(sheet), offer)
+        result = blocks.asked(answers.current(), question(sheet), offer)
         looked = None
-        if found is not None:
-            drifts = found.value
-            looked = Looked(drifts=drifts, at=clock(found.at))
+        if result is not None:
+            drifts = result.value
+            looked = Looked(drifts=drifts, at=clock(result.at))
         found_checks = checklist.checked(sheet, looked)
         asked = "" if looked is None else checklist.FRESH
         with checks:
@@ -132,8 +132,8 @@ def fields(seat: Seat, sheet: Sheet, observed: Observed, *, overtaken: bool) -> 
         if speaks(seat, plan):
             _remark_field(plan)
         elif seat.person is None and unsent.of(plan):
-            told = "**Your sign-in has ended. What you wrote is kept, and is in the field when you sign in again:**"
-            blocks.box(Tone.CAREFUL, f"{told}  \n{versions.text(unsent.of(plan))}")
+            message = "**Your sign-in has ended. What you wrote is kept, and is in the field when you sign in again:**"
+            blocks.box(Tone.CAREFUL, f"{message}  \n{versions.text(unsent.of(plan))}")
         _withdrawal(seat, sheet)
     return offs
 
@@ -167,8 +167,8 @@ def draw_bar(seat: Seat, sheet: Sheet, checks: Sequence[GateCheck], offs: Offs, 
         digest=sheet.digest,
         more=markdown(standing.waits(seat.board, sheet)),
     )
-    told, message = outcome.told(sheet.row.id), outcome.message(sheet.row.id)
-    if told is None or (isinstance(told.answer, Done) and told.answer.state.open):
+    result, message = outcome.told(sheet.row.id), outcome.message(sheet.row.id)
+    if result is None or (isinstance(result.answer, Done) and result.answer.state.open):
         message = _meanwhile(sheet) or message
     with bar.drawn(facts, message or _why_off(sheet, offs), live):
         if sheet.row.state is State.SUBMITTED:
@@ -184,7 +184,7 @@ def _meanwhile(sheet: Sheet) -> bar.Message | None:
     opened: State = st.session_state.setdefault(f"opened-as-{sheet.row.id}", state)
     if opened is not State.SUBMITTED or state is State.SUBMITTED:
         return None
-    last = max(sheet.decisions, key=lambda each: each.at_ms, default=None)
+    last = max(sheet.decisions, key=lambda row: row.at_ms, default=None)
     decided = state in (State.APPROVED, State.REJECTED) and last is not None
     by = f" by {markdown(standing.named(last.by))}" if decided and last is not None else ""
     closed = standing.closed(sheet)
@@ -239,7 +239,7 @@ def _off(seat: Seat, sheet: Sheet, *, overtaken: bool) -> Off | None:
     person = seat.person
     if person is not None:
         own = (person.issuer, person.subject)
-        if any((each.by.issuer, each.by.subject) == own for each in sheet.standing.counted):
+        if any((row.by.issuer, row.by.subject) == own for row in sheet.standing.counted):
             return Off(why="you approved it already.", fix="Another person has to approve too.")
     if overtaken:
         return Off(why="a newer version came while you looked.", fix="Look at what it changes, and go on with it.")
@@ -323,8 +323,8 @@ def decide(plan: int, digest: str, asked: Question[tuple[Drift, ...]], verdict: 
         ),
         remarked=bool(remark.strip()),
     )
-    found = outcome.told(plan)
-    if found is not None and isinstance(found.answer, (Approved, Rejected)):
+    result = outcome.told(plan)
+    if result is not None and isinstance(result.answer, (Approved, Rejected)):
         st.session_state.pop(typed_key(plan), None)
 
 
@@ -355,8 +355,8 @@ def _typed(plan: int) -> None:
 
 def _remarked(plan: int, text: str) -> bool:
     outcome.ask(plan, lambda asked, person: asked.comment(person, plan, text))
-    found = outcome.told(plan)
-    kept = found is not None and isinstance(found.answer, Done)
+    result = outcome.told(plan)
+    kept = result is not None and isinstance(result.answer, Done)
     if kept:
         unsent.keep(plan, "")
         st.session_state[remark_key(plan)] = ""

@@ -37,7 +37,9 @@ _PARTITIONS: Final[Columns[tuple[PartitionComparison, PlannedPosition | None]]] 
         "translated",
         lambda of: of[0].new_offset,
         help="The position of the same record on the new cluster.",
-        when=lambda rows: any(one is None or one.new_offset != row.new_offset for row, one in rows),
+        when=lambda rows: any(
+            planned_position is None or planned_position.new_offset != row.new_offset for row, planned_position in rows
+        ),
     ),
     Column(
         "planned",
@@ -73,14 +75,14 @@ def draw(frozen: Frozen, work: Work, made: Drafted | None, *, by: str | None) ->
     with st.container(horizontal=True):
         order = selectors.choice("Show", [_LOOK, _DECIDED, _ALL], "show")
         topics = selectors.several("Topic", "topic", sorted({row.topic for row in rows}))
-    kept = _kept(rows, topics, order, work)
-    if not kept:
+    comparisons = _kept(rows, topics, order, work)
+    if not comparisons:
         why = "No partition is decided by a person." if order == _DECIDED else "No partition passes the filter."
         st.markdown(terms.said(why))
     else:
-        left, right = layout.beside("draft", left=3, right=2)
-        with left:
-            row, name = _choose(frozen, kept, _planned(made))
+        generator, right = layout.beside("draft", left=3, right=2)
+        with generator:
+            row, name = _choose(frozen, comparisons, _planned(made))
             _decide(row, name, work, by)
         with right, st.container(height=_PROOF_PX):
             evidence.draw(frozen.comparison, row)
@@ -95,17 +97,24 @@ def draw(frozen: Frozen, work: Work, made: Drafted | None, *, by: str | None) ->
 def _kept(
     rows: tuple[PartitionComparison, ...], topics: tuple[str, ...], order: str, work: Work
 ) -> tuple[PartitionComparison, ...]:
-    made = [row for row in rows if not topics or row.topic in topics]
+    comparisons = [row for row in rows if not topics or row.topic in topics]
     if order == _DECIDED:
-        made = [row for row in made if row.topic_partition in work.overrides or row.topic in work.starts]
-    made.sort(key=lambda row: (row.topic, row.partition, row.source))
+        comparisons = [row for row in comparisons if row.topic_partition in work.overrides or row.topic in work.starts]
+    comparisons.sort(key=lambda row: (row.topic, row.partition, row.source))
     if order == _LOOK:
-        made.sort(key=lambda row: (row.exactness.proven, *verdicts.urgency(row)))
-    return tuple(made)
+        comparisons.sort(key=lambda row: (row.exactness.proven, *verdicts.urgency(row)))
+    return tuple(comparisons)
 
 
 def _planned(made: Drafted | None) -> dict[tuple[str, str, int], PlannedPosition]:
-    return {} if made is None else {(one.source, one.topic, one.partition): one for one in made.plan.positions}
+    return (
+        {}
+        if made is None
+        else {
+            (planned_position.source, planned_position.topic, planned_position.partition): planned_position
+            for planned_position in made.plan.positions
+        }
+    )
 
 
 def _choose(
@@ -177,16 +186,16 @@ def _alternatives(row: PartitionComparison, name: str, work: Work, by: str | Non
             "Below the translated offset, the new log holds records that the old one does not have. Two answers, each "
             "with its price:"
         )
-    for place, each in enumerate(choices):
+    for place, alternative in enumerate(choices):
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"**{number(each.offset)}**, {each.name}: {each.price}.", width="stretch")
+            st.markdown(f"**{number(alternative.offset)}**, {alternative.name}: {alternative.price}.", width="stretch")
             st.button(
-                f"Take {number(each.offset)}",
+                f"Take {number(alternative.offset)}",
                 icon=":material/check:",
                 key=f"alternative-{place}-{name}",
                 disabled=by is None,
                 on_click=_take,
-                args=(work, row, name, each, by),
+                args=(work, row, name, alternative, by),
             )
 
 
@@ -287,14 +296,19 @@ def _start(work: Work, by: str | None) -> None:
 
 
 def _decided(work: Work, by: str | None) -> None:
-    made = [(str(key), str(one.offset), one.reason, name_of(one.by)) for key, one in work.overrides.items()]
-    made += [(topic, str(one.start), one.reason, name_of(one.by)) for topic, one in work.starts.items()]
-    if not made:
+    results = [
+        (str(key), str(override.offset), override.reason, name_of(override.by))
+        for key, override in work.overrides.items()
+    ]
+    results += [(topic, str(choice.start), choice.reason, name_of(choice.by)) for topic, choice in work.starts.items()]
+    if not results:
         return
-    st.markdown(f"**Decided by people: {number(len(made))}**")
-    table.paged(_DECISIONS, made, "decided", alt=f"{many(len(made), 'decision')} of people, each with its reason.")
+    st.markdown(f"**Decided by people: {number(len(results))}**")
+    table.paged(
+        _DECISIONS, results, "decided", alt=f"{many(len(results), 'decision')} of people, each with its reason."
+    )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        name = selectors.choice("Take back", [each[0] for each in made], "take-back", width=320)
+        name = selectors.choice("Take back", [each[0] for each in results], "take-back", width=320)
         st.button(
             "Take back",
             icon=":material/undo:",
@@ -307,5 +321,5 @@ def _decided(work: Work, by: str | None) -> None:
 
 def _take_back(work: Work, name: str) -> None:
     work.starts.pop(name, None)
-    for key in [each for each in work.overrides if str(each) == name]:
+    for key in [override for override in work.overrides if str(override) == name]:
         del work.overrides[key]

@@ -104,10 +104,10 @@ def _draft(here: Answers, migration: Offered, frozen: Frozen, seat: board.Seat |
     if not chosen.targets:
         return
     request = _request(chosen.targets, work, seat, by, watched=migration.ends_watched)
-    found, marking = sinks.ask(here, migration, frozen, chosen.targets)
+    transactions, marking = sinks.ask(here, migration, frozen, chosen.targets)
     if request is None:
         return
-    request = replace(request, sink=found, settings=(*request.settings, *marking))
+    request = replace(request, sink=transactions, settings=(*request.settings, *marking))
     made = chosen.refusal() or drafted(here, frozen, request, _drafted_at(frozen, plans))
     plan = made if isinstance(made, Drafted) else None
     if plan is not None and plan.plan.positions:
@@ -118,8 +118,8 @@ def _draft(here: Answers, migration: Offered, frozen: Frozen, seat: board.Seat |
     strategy.say(chosen, strategies, made if isinstance(made, OffsetwiseError) else None)
     _totals(None if plan is None else plan.plan)
     decisions.draw(frozen, work, plan, by=by)
-    left, right = layout.beside("checks", left=1, right=1)
-    with left:
+    generator, right = layout.beside("checks", left=1, right=1)
+    with generator:
         checks = _checklist(frozen, plan, recorded_=migration.recorded)
     if seat is not None:
         with right, guard.block("submission"):
@@ -165,7 +165,7 @@ def _work(frozen: Frozen, seat: board.Seat | None, plans: Sequence[PlanRow]) -> 
         return _session(frozen, "nobody"), None
     who = seat.who
     work = _session(frozen, who)
-    row = next((each for each in plans if each.state.open), None)
+    row = next((plan for plan in plans if plan.state.open), None)
     if row is None:
         work.plan = work.base = work.before = None
         return work, None
@@ -180,8 +180,8 @@ def _work(frozen: Frozen, seat: board.Seat | None, plans: Sequence[PlanRow]) -> 
 
 
 def _session(frozen: Frozen, who: str) -> Work:
-    made: Work = st.session_state.setdefault(_name(frozen, who), Work())
-    return made
+    work: Work = st.session_state.setdefault(_name(frozen, who), Work())
+    return work
 
 
 def _name(frozen: Frozen, who: str) -> str:
@@ -211,7 +211,7 @@ def _drafted_at(frozen: Frozen, plans: Sequence[PlanRow]) -> str:
 def _begin(frozen: Frozen, who: str, sheet: Sheet) -> None:
     st.session_state[_name(frozen, who)] = begun_with(sheet.plan, sheet.row.id, sheet.digest)
     st.session_state[strategy.WAY] = way_of(sheet.plan.targets[0].kind, frozen.comparison).title
-    st.session_state[strategy.ALSO] = [str(each) for each in sheet.plan.targets[1:]]
+    st.session_state[strategy.ALSO] = [str(target) for target in sheet.plan.targets[1:]]
     group = sheet.plan.targets[0].group
     if group is not None:
         st.session_state["group"] = group
@@ -245,7 +245,7 @@ def _checklist(frozen: Frozen, made: Drafted | None, *, recorded_: bool) -> tupl
     checks = checklist(frozen.comparison, plan, recorded=recorded_, now=now)
     left_open(checks)
     met(checks)
-    left = sum(each.outcome is not Outcome.PASSED for each in checks)
+    left = sum(check.outcome is not Outcome.PASSED for check in checks)
     if plan is None:
         st.markdown(":gray[Nothing can be saved or submitted: there may be no such plan, as said beside the way.]")
     elif left:
@@ -264,24 +264,24 @@ def checklist(comparison: Comparison, plan: Plan | None, *, recorded: bool, now:
     """
     fresh = _fresh(comparison, recorded=recorded, now=now)
     if plan is None:
-        told = "There is no plan yet: the reasons are above."
-        return (GateCheck(name=terms.said(PLACED), outcome=Outcome.FAILED, told=told), fresh)
-    return (*(each for each in checks(plan, None) if each.name != FRESH), fresh)
+        message = "There is no plan yet: the reasons are above."
+        return (GateCheck(name=terms.said(PLACED), outcome=Outcome.FAILED, told=message), fresh)
+    return (*(check for check in checks(plan, None) if check.name != FRESH), fresh)
 
 
 def _fresh(comparison: Comparison, *, recorded: bool, now: datetime) -> GateCheck:
     if recorded:
-        told = terms.said("This is a recording: its clusters exist no more, and nothing on them changes.")
-        return GateCheck(name=FRESH, outcome=Outcome.PASSED, told=told)
+        message = terms.said("This is a recording: its clusters exist no more, and nothing on them changes.")
+        return GateCheck(name=FRESH, outcome=Outcome.PASSED, told=message)
     try:
         then = datetime.fromisoformat(comparison.taken_at)
     except ValueError:
-        told = terms.said("It is not known when the clusters were read.")
-        return GateCheck(name=FRESH, outcome=Outcome.UNKNOWN, told=told)
+        message = terms.said("It is not known when the clusters were read.")
+        return GateCheck(name=FRESH, outcome=Outcome.UNKNOWN, told=message)
     age = now - (then.replace(tzinfo=UTC) if then.tzinfo is None else then)
     ago = duration(max(0, int(age.total_seconds() * 1000)))
     if age <= YOUNG:
-        told = terms.said(f"The clusters were read {ago} ago.")
-        return GateCheck(name=FRESH, outcome=Outcome.PASSED, told=told)
-    told = terms.said(f"The clusters were read {ago} ago, and what moved since is not known. Compare again.")
-    return GateCheck(name=FRESH, outcome=Outcome.UNKNOWN, told=told)
+        message = terms.said(f"The clusters were read {ago} ago.")
+        return GateCheck(name=FRESH, outcome=Outcome.PASSED, told=message)
+    message = terms.said(f"The clusters were read {ago} ago, and what moved since is not known. Compare again.")
+    return GateCheck(name=FRESH, outcome=Outcome.UNKNOWN, told=message)

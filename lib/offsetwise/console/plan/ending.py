@@ -26,16 +26,28 @@ def _records(one: PlannedTransaction) -> str:
 
 
 _COLUMNS: Final[Columns[PlannedTransaction]] = (
-    Column("transactional id", lambda one: one.transactional_id or "none: it hangs"),
-    Column("decision", lambda one: _verdict(one.decision), 110),
+    Column("transactional id", lambda transaction: transaction.transactional_id or "none: it hangs"),
+    Column("decision", lambda transaction: _verdict(transaction.decision), 110),
     Column("records", _records, help="On all its partitions; ? where they were not counted."),
-    Column("partitions", lambda one: "; ".join(map(_told, one.partitions))),
-    Column("until", lambda one: "–" if one.deadline is None else utc(epoch_ms(one.deadline)), help="Its time-out."),
-    Column("producer id", lambda one: one.producer_id),
-    Column("epoch", lambda one: one.epoch),
-    Column("EndTxn", lambda one: "markers" if one.version is None else f"v{one.version}", help="The request."),
-    Column("decided by", lambda one: one.by or "the checkpoint", when=lambda rows: any(one.by for one in rows)),
-    Column("why", lambda one: one.reason),
+    Column("partitions", lambda transaction: "; ".join(map(_told, transaction.partitions))),
+    Column(
+        "until",
+        lambda transaction: "–" if transaction.deadline is None else utc(epoch_ms(transaction.deadline)),
+        help="Its time-out.",
+    ),
+    Column("producer id", lambda transaction: transaction.producer_id),
+    Column("epoch", lambda transaction: transaction.epoch),
+    Column(
+        "EndTxn",
+        lambda transaction: "markers" if transaction.version is None else f"v{transaction.version}",
+        help="The request.",
+    ),
+    Column(
+        "decided by",
+        lambda transaction: transaction.by or "the checkpoint",
+        when=lambda rows: any(row.by for row in rows),
+    ),
+    Column("why", lambda transaction: transaction.reason),
 )
 
 
@@ -46,19 +58,22 @@ def draw(plan: Plan, *, over: bool = False) -> None:
         plan: The plan.
         over: Whether it is never applied, or was: no clock runs down to the first commit that comes too late.
     """
-    told = irrevocable(plan)
-    if told is None:
+    message = irrevocable(plan)
+    if message is None:
         return
     st.subheader(f"What is ended :gray[{many(len(plan.transactions), 'transaction')}]", anchor=False)
-    blocks.box(Tone.CAREFUL, markdown(told))
+    blocks.box(Tone.CAREFUL, markdown(message))
     said = f"{many(len(plan.transactions), 'transaction')} with decision, partitions and records."
     table.paged(_COLUMNS, plan.transactions, "ended-rows", alt=said)
-    named = [one for one in plan.transactions if one.by is not None]
+    named = [transaction for transaction in plan.transactions if transaction.by is not None]
     if named:
-        lines = (f"- **{markdown(one.name)}**: {markdown(one.reason)} ({markdown(one.by or '')})" for one in named)
+        lines = (
+            f"- **{markdown(transaction.name)}**: {markdown(transaction.reason)} ({markdown(transaction.by or '')})"
+            for transaction in named
+        )
         st.markdown("\n".join(list(lines)[:_NAMED]))
-    commits = (one for one in plan.transactions if one.decision is Settlement.COMMIT)
-    deadlines = [one.deadline for one in commits if one.deadline is not None]
+    commits = (transaction for transaction in plan.transactions if transaction.decision is Settlement.COMMIT)
+    deadlines = [commit.deadline for commit in commits if commit.deadline is not None]
     if deadlines and not over:
         recorded_ms = epoch_ms(plan.drafted_at) if is_of_sample(plan) else None
         until(epoch_ms(min(deadlines)), recorded_ms=recorded_ms)

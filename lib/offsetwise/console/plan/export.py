@@ -117,25 +117,25 @@ def _plan(seat: board.Seat, sheet: Sheet) -> None:
 
 def _kit(seat: board.Seat, sheet: Sheet, destination: Destination) -> None:
     """Draw the first step: everything that `apply` needs, in one file."""
-    made = kit_of(seat, sheet, destination)
+    file = kit_of(seat, sheet, destination)
     st.header("1. Download", anchor=False)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.download_button(
-            f"Download {made.export.name}",
-            made.export.content,
-            file_name=made.export.name,
-            mime=made.export.mime,
+            f"Download {file.export.name}",
+            file.export.content,
+            file_name=file.export.name,
+            mime=file.export.mime,
             type="primary",
             icon=":material/download:",
             key="download-kit",
             on_click="ignore",
         )
-        with st.popover(f"SHA-256 `{made.sha256[:8]}`"):
-            st.code(made.sha256, language=None, wrap_lines=True)
+        with st.popover(f"SHA-256 `{file.sha256[:8]}`"):
+            st.code(file.sha256, language=None, wrap_lines=True)
             st.markdown(":gray[Where it arrived, shows whether it is whole:]")
-            st.code(checking(made.export, made.sha256), language=None, wrap_lines=True)
+            st.code(checking(file.export, file.sha256), language=None, wrap_lines=True)
         st.markdown(
-            f":gray[{size(len(made.export.content))}: the plan, {many(len(sheet.standing.counted), 'approval')}, and a "
+            f":gray[{size(len(file.export.content))}: the plan, {many(len(sheet.standing.counted), 'approval')}, and a "
             "README with these commands.]",
             width="content",
         )
@@ -159,10 +159,10 @@ def _kit_of(
     _seat: board.Seat,
     _plan: int,
 ) -> File:
-    made = _seat.board.kit(_seat.person, _plan, destination)
-    if made.digest != digest:
+    export = _seat.board.kit(_seat.person, _plan, destination)
+    if export.digest != digest:
         raise _changed(_plan)
-    return File(export=made, sha256=hashlib.sha256(made.content).hexdigest())
+    return File(export=export, sha256=hashlib.sha256(export.content).hexdigest())
 
 
 def _standing(sheet: Sheet) -> None:
@@ -184,7 +184,7 @@ def draw(seat: board.Seat, sheet: Sheet, destination: Destination) -> None:
 
 def kinds_of(plan: Plan) -> tuple[ExportKind, ...]:
     """Return the kinds of files that fit a plan: what it does not write is no file of another tool either."""
-    starts = any(target_type(each.kind).role is TargetRole.START for each in plan.targets)
+    starts = any(target_type(target.kind).role is TargetRole.START for target in plan.targets)
     left_out = {
         *(() if starts and known_form(plan) is not None else (ExportKind.STARTING_OFFSETS,)),
         *(() if _groups(plan) else (ExportKind.GROUPS_CSV,)),
@@ -194,15 +194,17 @@ def kinds_of(plan: Plan) -> tuple[ExportKind, ...]:
 
 def on_command_line(sheet: Sheet, destination: Destination) -> None:
     """Draw the exact commands that try, apply and verify the exported plan."""
-    told = sheet.standing
+    result = sheet.standing
     output = output_of(sheet.plan, destination)
-    lines = commands(sheet.digest, approvals=len(told.counted), mark=told.mark, output=output)
-    steps = _STEPS[-1:] if told.mark is SheetMark.APPLIED else _STEPS if told.mark is SheetMark.APPROVED else _STEPS[:1]
+    lines = commands(sheet.digest, approvals=len(result.counted), mark=result.mark, output=output)
+    steps = (
+        _STEPS[-1:] if result.mark is SheetMark.APPLIED else _STEPS if result.mark is SheetMark.APPROVED else _STEPS[:1]
+    )
     for (title, step), line in zip(steps, lines, strict=True):
         st.header(title if len(steps) > 1 else title.removeprefix("2. "), anchor=False)
         st.markdown(f":gray[{terms.said(step)}]")
         st.code(line, language=None, wrap_lines=True)
-    if told.mark is SheetMark.DRAFT:
+    if result.mark is SheetMark.DRAFT:
         st.markdown(":gray[How it is applied is said here once enough people approve it.]")
 
 
@@ -283,8 +285,8 @@ def files_of(seat: board.Seat, sheet: Sheet, kind: ExportKind) -> tuple[File, ..
     Raises:
         PlanError: The plan cannot be said in that form, or somebody changed it just now.
     """
-    told = sheet.standing
-    marked = dict.fromkeys(told.counted, told.mark) | dict.fromkeys(told.withdrawn, SheetMark.WITHDRAWN)
+    result = sheet.standing
+    marked = dict.fromkeys(result.counted, result.mark) | dict.fromkeys(result.withdrawn, SheetMark.WITHDRAWN)
     approvals = tuple((hashlib.sha256(row.envelope).hexdigest(), mark) for row, mark in marked.items())
     return _files_of(sheet.digest, approvals, sheet.standing.mark, kind, seat, sheet.row.id)
 
@@ -298,15 +300,15 @@ def _files_of(
     _seat: board.Seat,
     _plan: int,
 ) -> tuple[File, ...]:
-    made = tuple(
-        File(export=each, sha256=hashlib.sha256(each.content).hexdigest())
-        for each in _seat.board.export(_seat.person, _plan, kind)
+    files = tuple(
+        File(export=export, sha256=hashlib.sha256(export.content).hexdigest())
+        for export in _seat.board.export(_seat.person, _plan, kind)
     )
-    found = tuple((each.sha256, each.export.mark) for each in made)
-    as_shown = found == approvals if kind is ExportKind.APPROVAL else all(said is mark for _, said in found)
-    if not as_shown or any(each.export.digest != digest for each in made):
+    results = tuple((file.sha256, file.export.mark) for file in files)
+    as_shown = results == approvals if kind is ExportKind.APPROVAL else all(said is mark for _, said in results)
+    if not as_shown or any(file.export.digest != digest for file in files):
         raise _changed(_plan)
-    return made
+    return files
 
 
 def _changed(plan: int) -> PlanError:
@@ -318,18 +320,18 @@ def _changed(plan: int) -> PlanError:
 
 def why_draft(sheet: Sheet) -> str | None:
     """Explain why the files say DRAFT; None where they do not. Markdown."""
-    told = sheet.standing
-    if told.mark is not SheetMark.DRAFT:
+    result = sheet.standing
+    if result.mark is not SheetMark.DRAFT:
         return None
-    why = _WHY_DRAFT.get(told.state, told.why_expired)
-    if told.state is State.SUBMITTED:
-        why = "its submission or an approval has expired" if told.expired else f"{why}: {votes(told)}"
+    why = _WHY_DRAFT.get(result.state, result.why_expired)
+    if result.state is State.SUBMITTED:
+        why = "its submission or an approval has expired" if result.expired else f"{why}: {votes(result)}"
     return f"**DRAFT: nobody may apply this.** Of version {sheet.row.number:,}, {markdown(why)}. `apply` refuses it."
 
 
 def withdrawn(sheet: Sheet) -> str:
     """Describe whose approvals were withdrawn, and what keeps them from being used."""
-    names = ", ".join(named(each.by) for each in sheet.standing.withdrawn)
+    names = ", ".join(named(row.by) for row in sheet.standing.withdrawn)
     return (
         f"WITHDRAWN: {names} is no reviewer here any more, so the approval does not count here. `apply` reads its own "
         "list of keys, not this console's: take the key, or the issuer that it vouches for, out of trusted_keys there."
@@ -339,8 +341,8 @@ def withdrawn(sheet: Sheet) -> str:
 def approved(sheet: Sheet) -> str:
     """Describe who approved, and whether it was applied since. Markdown."""
     by = "  \n".join(
-        f"{markdown(named(each.by))}, {moment(each.at_ms)}, good until {moment(each.expires_at_ms)}"
-        for each in sheet.standing.counted
+        f"{markdown(named(row.by))}, {moment(row.at_ms)}, good until {moment(row.expires_at_ms)}"
+        for row in sheet.standing.counted
     )
     count = many(len(sheet.standing.counted), "approval")
     if sheet.standing.mark is SheetMark.APPLIED:

@@ -112,8 +112,8 @@ def of_plan(seat: board.Seat, row: PlanRow) -> None:
     def receipt(now: board.Seat, _: str, content: bytes) -> Answer:
         return now.board.add_receipt(now.person, row.id, content)
 
-    left, right = st.columns(2)
-    with left, guard.block("bring-approval"):
+    generator, right = st.columns(2)
+    with generator, guard.block("bring-approval"):
         _draw(seat, _APPROVAL, approval, plan=row.id)
     with right, guard.block("bring-receipt"):
         _draw(seat, _RECEIPT, receipt, plan=row.id)
@@ -185,10 +185,10 @@ def keep(key: str, name: str, about: str, seat: board.Seat, verb: Callable[[boar
 
 def draw(key: str, about: str) -> None:
     """Draw what was answered last."""
-    told: Told | None = st.session_state.get(f"{key}-told")
-    if told is None or told.about != about:
+    result: Told | None = st.session_state.get(f"{key}-told")
+    if result is None or result.about != about:
         return
-    name, answer = markdown(told.name), told.answer
+    name, answer = markdown(result.name), result.answer
     match answer:
         case Approved():
             st.success(
@@ -231,9 +231,9 @@ def draw(key: str, about: str) -> None:
 
 def offer_handed(seat: board.Seat) -> None:
     """Draw the bundles, each with the button that takes it in."""
-    for number, each in enumerate(_handed):
+    for number, handed in enumerate(_handed):
         with guard.block(f"handed-{number}"), st.container(border=True):
-            _offer(seat, each, f"handed-{number}")
+            _offer(seat, handed, f"handed-{number}")
 
 
 def _offer(seat: board.Seat, handed: Handed, key: str) -> None:

@@ -35,27 +35,27 @@ def choose(shown: Listed, now: datetime) -> int | None:
     if opened is not None:
         st.session_state[KEY] = opened
     asked = opened or st.query_params.get(KEY)
-    found = sorted(shown.plans, key=lambda row: (row.id not in waiting, not row.state.open))
-    if not found:
+    rows = sorted(shown.plans, key=lambda row: (row.id not in waiting, not row.state.open))
+    if not rows:
         blocks.empty(
             "There is no plan yet.", "An author drafts one from a comparison, and submits it. It appears here."
         )
         st.page_link(Path("pages/plan/draft.py"), label="Draft a plan", icon=":material/edit_note:")
         return None
     wanted = asked or st.session_state.get(KEY)
-    listed = [row for place, row in enumerate(found) if place < _MOST or str(row.id) == wanted]
+    listed = [row for place, row in enumerate(rows) if place < _MOST or str(row.id) == wanted]
     names = tuple(str(row.id) for row in listed)
     _note(asked, names)
     selection = Selection(key=KEY, grid=f"plans-{abs(hash(names))}", names=names, first=0)
-    with st.expander(_label(found, len(waiting)), icon=":material/list:", expanded=wanted is None and len(waiting) > 1):
+    with st.expander(_label(rows, len(waiting)), icon=":material/list:", expanded=wanted is None and len(waiting) > 1):
         columns = _plans(waiting, now)
         cells = repr([[column.value(row) for column in columns] for row in listed])
         selection.draw(
             _table(columns, listed, cells, palette.current()),
             alt=f"{many(len(listed), 'plan')} with state, and what waits for you.",
         )
-        if len(listed) < len(found):
-            st.markdown(f":gray[Those that changed last. {many(len(found) - len(listed), 'more')} in the audit log.]")
+        if len(listed) < len(rows):
+            st.markdown(f":gray[Those that changed last. {many(len(rows) - len(listed), 'more')} in the audit log.]")
         chosen = listed[selection.choose("Plan", width=160)]
     _warn(str(chosen.id), names[0])
     return chosen.id

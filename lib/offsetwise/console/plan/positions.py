@@ -63,11 +63,13 @@ class Row:
     @property
     def told(self) -> str:
         """Return the evidence, or who decided and why, and why it needs a look, in one line."""
-        one = self.position
-        own = "" if one.override is None else f"{name_of(one.override.by)}: {one.override.reason}"
-        clauses = [clause for clause in self.risks if one.override is None or one.override.reason not in clause]
+        position = self.position
+        own = "" if position.override is None else f"{name_of(position.override.by)}: {position.override.reason}"
+        clauses = [
+            clause for clause in self.risks if position.override is None or position.override.reason not in clause
+        ]
         changed = f"changed: {', '.join(map(spoken, self.changed))}" if self.changed else ""
-        parts = [own or one.reason, *clauses, changed]
+        parts = [own or position.reason, *clauses, changed]
         return " · ".join(part for part in parts if part)
 
 
@@ -180,14 +182,14 @@ def _choose(shown: Shown, rows: tuple[Row, ...], colours: Palette) -> Row:
 
 
 def _details(row: Row) -> None:
-    one, known = row.position, mark(row.position)
+    position, known = row.position, mark(row.position)
     look = LOOKS[row.look]
     st.markdown(
         f"**{title(row)}** :{look.tone.colour}-badge[{look}] :{known.tone.colour}-badge[{known}]  \n"
         + "\n".join(f"- {line}" for line in _facts(row))
     )
-    proof = one.proof
-    near = [] if proof is None else [each for each in (proof.before, proof.after) if each is not None]
+    proof = position.proof
+    near = [] if proof is None else [neighbour for neighbour in (proof.before, proof.after) if neighbour is not None]
     if proof is not None and near:
         table.show(
             evidence.neighbours(proof.after, "next"),
@@ -203,27 +205,29 @@ def _details(row: Row) -> None:
 
 
 def _facts(row: Row) -> list[str]:
-    one = row.position
-    made = [f"**unsafe:** {markdown(risk)}" for risk in row.risks]
-    if one.override is not None:
-        made.append(
-            f"**{markdown(name_of(one.override.by))}** put {number(one.override.offset)} in the place of "
+    position = row.position
+    results = [f"**unsafe:** {markdown(risk)}" for risk in row.risks]
+    if position.override is not None:
+        results.append(
+            f"**{markdown(name_of(position.override.by))}** put {number(position.override.offset)} in the place of "
             f"{terms.said('the translated offset')}"
         )
     else:
-        low, high = one.bounds
+        low, high = position.bounds
         between = f"at or above {number(low)}" if high is None else f"between {number(low)} and {number(high)}"
-        made.append(f"{verdicts.METHOD[one.method]}, {between} {terms.said('on the new cluster')}")
+        results.append(f"{verdicts.METHOD[position.method]}, {between} {terms.said('on the new cluster')}")
     if row.changed:
-        made.append(f"against the version before, other: {markdown(', '.join(map(spoken, row.changed)))}")
-    if one.reason and (one.override is None or one.override.reason not in one.reason):
-        made.append(markdown(one.reason))
-    made.append(f"{terms.said('log on the new cluster')}: {number(one.new.log_start)} to {number(one.new.hw)}")
-    made.append(_unedited(one))
-    if len(one.restart) > 1:
-        ends = ", ".join(f"{number(point.old)} → {number(point.new)}" for point in one.restart)
-        made.append(f"a restart uses more than one position: {ends}")
-    return made
+        results.append(f"against the version before, other: {markdown(', '.join(map(spoken, row.changed)))}")
+    if position.reason and (position.override is None or position.override.reason not in position.reason):
+        results.append(markdown(position.reason))
+    results.append(
+        f"{terms.said('log on the new cluster')}: {number(position.new.log_start)} to {number(position.new.hw)}"
+    )
+    results.append(_unedited(position))
+    if len(position.restart) > 1:
+        ends = ", ".join(f"{number(point.old)} → {number(point.new)}" for point in position.restart)
+        results.append(f"a restart uses more than one position: {ends}")
+    return results
 
 
 def _unedited(one: PlannedPosition) -> str:
@@ -240,23 +244,24 @@ def _kept(seat: Seat, sheet: Sheet, row: Row) -> None:
     if not st.toggle("Show the comparison that it was drafted from", key=f"kept-{sheet.digest[:16]}"):
         return
     with guard.block("kept"):
-        found = observed(seat.board, seat.person, sheet)
-        if found is None:
+        comparison = observed(seat.board, seat.person, sheet)
+        if comparison is None:
             blocks.empty("The comparison was not kept.", "The plan was saved without it. Ask its author for the file.")
             return
-        one = row.position
+        position = row.position
         of = next(
             (
-                each
-                for each in found.partitions
-                if (each.source, each.topic, each.partition) == (one.source, one.topic, one.partition)
+                partition
+                for partition in comparison.partitions
+                if (partition.source, partition.topic, partition.partition)
+                == (position.source, position.topic, position.partition)
             ),
             None,
         )
         if of is None:
             blocks.empty("The comparison does not name this partition.", "Look at how it was decided about, above.")
             return
-        evidence.draw(found, of)
+        evidence.draw(comparison, of)
 
 
 def rows_of(plan: Plan, since: Difference | None) -> tuple[Row, ...]:
@@ -268,32 +273,32 @@ def rows_of(plan: Plan, since: Difference | None) -> tuple[Row, ...]:
     """
     changed = {} if since is None else {(c.source, c.topic, c.partition): c.parts for c in since.positions}
     names = row_names(plan.positions, among=plan.positions)
-    made = []
-    for one, name in zip(plan.positions, names, strict=True):
-        found = tuple(risks(one))
-        parts = changed.get((one.source, one.topic, one.partition), ())
-        made.append(
+    rows = []
+    for position, name in zip(plan.positions, names, strict=True):
+        results = tuple(risks(position))
+        parts = changed.get((position.source, position.topic, position.partition), ())
+        rows.append(
             Row(
-                position=one,
+                position=position,
                 name=name,
-                look=_look(one, found, parts),
-                risks=found,
+                look=_look(position, results, parts),
+                risks=results,
                 changed=parts,
             )
         )
-    return tuple(sorted(made, key=_order))
+    return tuple(sorted(rows, key=_order))
 
 
 def headline(rows: Sequence[Row]) -> str:
     """Return how many offsets change and stay, and how many partitions need a look."""
     count = sum(row.look is not Look.NOTHING for row in rows)
     changed = sum(moves(row.position) for row in rows)
-    told = wording.changing(changed, len(rows) - changed)
+    message = wording.changing(changed, len(rows) - changed)
     if not count:
-        return f"{told}, all proven"
+        return f"{message}, all proven"
     needs = "needs" if count == 1 else "need"
     of = f"{number(count)} of {terms.said(many(len(rows), 'partition'))} {needs} a look, shown first"
-    return f"{told}; {of}"
+    return f"{message}; {of}"
 
 
 def cost(rows: Sequence[Row]) -> tuple[int | None, int | None, int]:
@@ -311,10 +316,10 @@ def cost(rows: Sequence[Row]) -> tuple[int | None, int | None, int]:
 
 def title(row: Row) -> str:
     """Head the details of a row. Markdown."""
-    one = row.position
-    there = "" if one.new_topic == one.topic else f" on {markdown(one.new_topic)}"
-    start = "no position" if one.old_offset is None else number(one.old_offset)
-    return f"{markdown(row.name)} · {start} → {number(one.new_offset)}{there}"
+    position = row.position
+    there = "" if position.new_topic == position.topic else f" on {markdown(position.new_topic)}"
+    start = "no position" if position.old_offset is None else number(position.old_offset)
+    return f"{markdown(row.name)} · {start} → {number(position.new_offset)}{there}"
 
 
 def _look(one: PlannedPosition, found: tuple[str, ...], parts: tuple[str, ...]) -> Look:
@@ -326,17 +331,17 @@ def _look(one: PlannedPosition, found: tuple[str, ...], parts: tuple[str, ...]) 
 
 
 def _order(row: Row) -> tuple[int, bool, int, int, bool, int, str, int, str]:
-    one = row.position
+    position = row.position
     return (
         row.look,
-        one.override is None,
-        -(one.skip or 0),
-        -(one.replay or 0),
-        not moves(one),
-        -abs(verdicts.shift(one) or 0),
-        one.topic,
-        one.partition,
-        one.source,
+        position.override is None,
+        -(position.skip or 0),
+        -(position.replay or 0),
+        not moves(position),
+        -abs(verdicts.shift(position) or 0),
+        position.topic,
+        position.partition,
+        position.source,
     )
 
 

@@ -61,13 +61,13 @@ def _draw(seat: Seat, sheet: Sheet, now: datetime, watch: Callable[[], None]) ->
     terms.use(terms_of(sheet.plan.positions))
     _title(sheet)
     overtaken = _overtaken(seat, sheet)
-    left, right = st.columns(_BESIDE, gap="medium")
+    generator, right = st.columns(_BESIDE, gap="medium")
     with right:
         observed = decision.before_approving(sheet)
         offs = decision.fields(seat, sheet, observed, overtaken=overtaken)
         with guard.block("comments"):
             versions.comments(sheet, now)
-    with left, guard.block("plan"):
+    with generator, guard.block("plan"):
         if observed.drifts:
             _drifted(sheet, observed.drifts)
         _plan(seat, sheet, now)
@@ -123,7 +123,7 @@ def _overtaken(seat: Seat, sheet: Sheet) -> bool:
     seen = st.session_state.setdefault(key, sheet.digest)
     if seen == sheet.digest:
         return False
-    earlier = next((each for each in sheet.versions if each.digest == seen), None)
+    earlier = next((version for version in sheet.versions if version.digest == seen), None)
     by = markdown(standing.named(sheet.version.by))
     st.warning(
         f"**Version {sheet.row.number} took the place of the one that you were shown.** {by} saved it. "
@@ -132,9 +132,9 @@ def _overtaken(seat: Seat, sheet: Sheet) -> bool:
     )
     with guard.block("overtaken"):
         if earlier is not None:
-            found = versions.difference_of(seat.board, seat.person, sheet, earlier.number, sheet.row.number)
+            difference = versions.difference_of(seat.board, seat.person, sheet, earlier.number, sheet.row.number)
             with st.container(border=True):
-                versions.difference(found, key="overtaken")
+                versions.difference(difference, key="overtaken")
     st.button(f"Go on with version {sheet.row.number}", key="go-on", on_click=partial(_go_on, key, sheet.digest))
     return True
 
@@ -187,17 +187,17 @@ def _job(sheet: Sheet, shown: positions.Shown) -> None:
     for at in plan.requirements.targets:
         st.markdown(f"**Now at {markdown(target_type(at.target.kind).named(at.target))}:** {markdown(at.told)}.")
     if plan.settings:
-        st.markdown(f"**Set:** {markdown(', '.join('='.join(each) for each in plan.settings))}.")
+        st.markdown(f"**Set:** {markdown(', '.join('='.join(setting) for setting in plan.settings))}.")
     if plan.requirements.cutover is not None:
-        told = f"{required(plan.requirements.cutover)}. `apply` watches them, and refuses else"
-        st.markdown(f"**Required before it is applied:** {terms.said(told)}.")
+        message = f"{required(plan.requirements.cutover)}. `apply` watches them, and refuses else"
+        st.markdown(f"**Required before it is applied:** {terms.said(message)}.")
     if plan.positions:
         st.markdown(f"**Started unedited instead:** {markdown(plan.prediction.told)}")
 
 
 def _findings(sheet: Sheet) -> None:
-    found = sorted(sheet.plan.findings, key=lambda each: list(Severity).index(each.severity))
-    if not found:
+    findings = sorted(sheet.plan.findings, key=lambda finding: list(Severity).index(finding.severity))
+    if not findings:
         return
-    with st.expander(many(len(found), "finding"), icon=":material/report:"):
-        evidence.findings(found[table.page(len(found), "finding-rows", label="Findings", size=20)])
+    with st.expander(many(len(findings), "finding"), icon=":material/report:"):
+        evidence.findings(findings[table.page(len(findings), "finding-rows", label="Findings", size=20)])

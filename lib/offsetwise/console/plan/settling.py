@@ -46,10 +46,10 @@ _OFFER: Final = Offer(
     why="The cluster is looked at twice again, and the records that transactions hold are counted. Nothing is written.",
 )
 _CHOICES: Final[Columns[SettlementChoice]] = (
-    Column("transactional id", lambda one: one.transactional_id),
-    Column("decision", lambda one: one.decision.lower()),
-    Column("reason", lambda one: one.reason),
-    Column("by", lambda one: one.by, heading="decided by"),
+    Column("transactional id", lambda choice: choice.transactional_id),
+    Column("decision", lambda choice: choice.decision.lower()),
+    Column("reason", lambda choice: choice.reason),
+    Column("by", lambda choice: choice.by, heading="decided by"),
 )
 
 
@@ -127,7 +127,7 @@ def _work(migration: Offered, subject: Subject, spec: TargetType, seat: Seat | N
     if seat is None:
         return work, None
     moves = dict(migration.sinks)[subject]
-    row = next((each for each in seat.board.plans(seat.person, open_only=True) if each.moves == moves), None)
+    row = next((plan for plan in seat.board.plans(seat.person, open_only=True) if plan.moves == moves), None)
     sheet = None if row is None else seat.board.sheet(seat.person, row.id)
     if sheet is None:
         work.plan = work.base = work.before = None
@@ -147,7 +147,7 @@ def _begin(name: str, sheet: Sheet, work: Work) -> None:
 
 def _decide(rows: Sequence[SinkTransaction], work: Work, by: str | None) -> None:
     """Let a person decide about what nothing explains, and show what was decided."""
-    asked = [one.transactional_id for one in rows if one.decision is Decision.UNEXPLAINED and one.transactional_id]
+    asked = [row.transactional_id for row in rows if row.decision is Decision.UNEXPLAINED and row.transactional_id]
     if asked:
         st.markdown(f"**{many(len(asked), 'transaction')} to decide about:** open, and explained by no checkpoint.")
         with st.form("settle-decide", border=True):
@@ -213,7 +213,7 @@ def _set(work: Work, by: str | None) -> None:
 def _rewound(rows: Sequence[SinkTransaction], work: Work) -> bool:
     """Let a person state that the sink is taken back, where a newer checkpoint may hold what would be aborted."""
     kept = work.before is not None and work.before.job.sink_rewound is True
-    if not kept and all(one.decision is not Decision.NOT_NEWEST for one in rows):
+    if not kept and all(row.decision is not Decision.NOT_NEWEST for row in rows):
         return False
     return st.checkbox("The sink is taken back with the job", key=REWOUND)
 

@@ -32,10 +32,10 @@ _OFFER: Final = Offer(
     why="Whether the transactions that the savepoint holds are committed. Nothing is written or created.",
 )
 _MARKS: Final[Columns[MarkedTransaction]] = (
-    Column("transactional id", lambda one: one.transactional_id),
-    Column("producer id", lambda one: one.producer_id),
-    Column("epoch", lambda one: one.epoch),
-    Column("why", lambda one: one.reason),
+    Column("transactional id", lambda transaction: transaction.transactional_id),
+    Column("producer id", lambda transaction: transaction.producer_id),
+    Column("epoch", lambda transaction: transaction.epoch),
+    Column("why", lambda transaction: transaction.reason),
 )
 
 
@@ -51,21 +51,21 @@ def ask(
     checkpoint, name = frozen.comparison.checkpoint, frozen.subject.checkpoint
     if name is None or not open_transactions(checkpoint):
         return None, ()
-    found = blocks.asked(here, Question.of(Reader.sink_transactions, migration.name, name, ()), _OFFER)
+    result = blocks.asked(here, Question.of(Reader.sink_transactions, migration.name, name, ()), _OFFER)
     able = any(takes(target, MarkSettings) for target in targets)
     marking = st.checkbox(
         "Mark the sink's transactions as committed in the copy",
         key=MARK,
-        disabled=found is None or not able,
+        disabled=result is None or not able,
         help="A restore passes over them, so that it works where the sink writes to another cluster. Each has to be "
         "SETTLED. Ask the sink's cluster first.",
     )
-    if found is None:
+    if result is None:
         return None, ()
-    if any(row.decision is Decision.COMMIT for row in found.value.transactions):
+    if any(row.decision is Decision.COMMIT for row in result.value.transactions):
         st.markdown("The savepoint holds transactions that are still open: a plan of its own commits them first.")
         st.button("Draft that plan first", icon=":material/contract:", key="settle-first", on_click=_settle_first)
-    return found.value, (("mark_settled", "true"),) if marking and able else ()
+    return result.value, (("mark_settled", "true"),) if marking and able else ()
 
 
 def _settle_first() -> None:

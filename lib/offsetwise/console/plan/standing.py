@@ -89,7 +89,7 @@ def until(standing: VersionStanding, now: datetime) -> str:
     if standing.state is State.APPROVED:
         if standing.expired or not standing.counted:
             return standing.why_expired
-        first = min(each.expires_at_ms for each in standing.counted)
+        first = min(row.expires_at_ms for row in standing.counted)
         return f"approved until {at(first)} UTC, {ago(first, now)}"
     return ""
 
@@ -102,16 +102,16 @@ def shown_state(standing: VersionStanding) -> Verdict:
 
 def waits(board: Board, sheet: Sheet) -> str:
     """Return whom a plan waits for, as a clause; nothing where it waits for nobody."""
-    told = sheet.standing
+    result = sheet.standing
     author = first_name(sheet.versions[-1].by.name)
-    if told.expired or told.state in (State.DRAFT, State.REJECTED):
+    if result.expired or result.state in (State.DRAFT, State.REJECTED):
         return f"waits for {author}"
-    if told.state is not State.SUBMITTED:
+    if result.state is not State.SUBMITTED:
         return ""
-    barred = {(each.issuer, each.subject) for each in sheet.editors}
-    done = {(each.by.issuer, each.by.subject) for each in told.counted}
+    barred = {(row.issuer, row.subject) for row in sheet.editors}
+    done = {(row.by.issuer, row.by.subject) for row in result.counted}
     reviewers = board.reviewers()
-    left = None if reviewers is None else [each for each in reviewers if each not in barred | done]
+    left = None if reviewers is None else [reviewer for reviewer in reviewers if reviewer not in barred | done]
     if not left or len(left) > _NAMED:
         return "waits for a reviewer"
     return f"waits for {' or '.join(_called(sheet, *each) for each in left)}"
@@ -128,7 +128,10 @@ def first_name(name: str) -> str:
 
 def _called(sheet: Sheet, issuer: str, subject: str) -> str:
     """Name a reviewer as they were called when they did something here, else by their subject."""
-    known: list[Who | Person] = [*(each.by for each in sheet.comments), *(each.by for each in sheet.decisions)]
+    known: list[Who | Person] = [
+        *(comment.by for comment in sheet.comments),
+        *(decision.by for decision in sheet.decisions),
+    ]
     known += demo_people(datetime.now(UTC)).values()
     names = (each.name for each in known if (each.issuer, each.subject) == (issuer, subject))
     return first_name(next(names, subject))
@@ -176,8 +179,7 @@ def why_typed(plan: Plan, unsafe: int) -> str:
 def people(sheet: Sheet) -> tuple[str, ...]:
     """Name everybody who is barred from deciding, the author first."""
     return tuple(
-        editor(sheet, each) if each.issuer == DEMO_ISSUER else f"{each.subject} of {each.issuer}"
-        for each in sheet.editors
+        editor(sheet, row) if row.issuer == DEMO_ISSUER else f"{row.subject} of {row.issuer}" for row in sheet.editors
     )
 
 

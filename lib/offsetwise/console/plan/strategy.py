@@ -64,18 +64,18 @@ def judged(
         strategies: Every way, judged by rules alone.
         sink_rewound: Whether a person states that the sink is taken back with the job.
     """
-    seen = frozen.comparison
+    comparison = frozen.comparison
     made = []
     for each in strategies:
         found = each
         if each.drafts:
-            targets = targets_of(each.kind, seen, seen.snapshots[1])
+            targets = targets_of(each.kind, comparison, comparison.snapshots[1])
             request = DraftRequest(targets=targets, author=_NOBODY, sink_rewound=sink_rewound)
             plan = plan_of(_answers, frozen, request) if targets else None
             if not isinstance(plan, Plan):
                 found = each.refused(terms.said(_NO_GROUP) if plan is None else plan.problem)
         made.append(found)
-    return tuple(sorted(made, key=lambda each: (not each.drafts, not each.applies)))
+    return tuple(sorted(made, key=lambda strategy: (not strategy.drafts, not strategy.applies)))
 
 
 def choose(strategies: tuple[Strategy, ...], seen: Comparison) -> Chosen:
@@ -86,7 +86,7 @@ def choose(strategies: tuple[Strategy, ...], seen: Comparison) -> Chosen:
         seen: What is drafted from. The namesake of a group that moves is written unless the person chooses another.
     """
     blocks.section(TITLE)
-    titles = {each.kind.title: each for each in strategies}
+    titles = {strategy.kind.title: strategy for strategy in strategies}
     chosen = titles[selectors.choice("Way", list(titles), WAY, width=480)]
     verdict = st.container()
     _consequences(chosen)
@@ -94,11 +94,11 @@ def choose(strategies: tuple[Strategy, ...], seen: Comparison) -> Chosen:
     _side_by_side(strategies)
     targets: tuple[Target, ...] = ()
     if not chosen.kind.elsewhere:
-        targets = _targets(chosen.kind, seen, {each.kind.target for each in strategies})
-    made = Chosen(strategy=chosen, targets=targets, verdict=verdict)
+        targets = _targets(chosen.kind, seen, {strategy.kind.target for strategy in strategies})
+    result = Chosen(strategy=chosen, targets=targets, verdict=verdict)
     if not targets:
-        say(made, strategies, None)
-    return made
+        say(result, strategies, None)
+    return result
 
 
 def say(chosen: Chosen, strategies: tuple[Strategy, ...], made: OffsetwiseError | None) -> None:
@@ -120,15 +120,17 @@ def say(chosen: Chosen, strategies: tuple[Strategy, ...], made: OffsetwiseError 
             if chosen.strategy.applies:
                 return
         reasons = [each for each in chosen.strategy.why_not if made is None or each not in made.problem]
-        told = "".join(f"\n- {markdown(reason)}" for reason in reasons)
-        st.markdown(":red-badge[! does not apply here]" + (f"\n{told}" if told else ""))
+        message = "".join(f"\n- {markdown(reason)}" for reason in reasons)
+        st.markdown(":red-badge[! does not apply here]" + (f"\n{message}" if message else ""))
         if made is not None:
             blocks.box(Tone.WRONG, f"**There may be no such plan.** {markdown(made.problem)}")
             st.markdown(
                 f"**What to do:** {markdown(made.fix)} On this page another way is chosen above, and another position "
                 "decided in the table below."
             )
-        others = [markdown(each.kind.title) for each in strategies if each.drafts and each.kind is not way]
+        others = [
+            markdown(strategy.kind.title) for strategy in strategies if strategy.drafts and strategy.kind is not way
+        ]
         if others:
             st.markdown(f"**Ways that can be drafted here:** {'; '.join(others)}.")
 
@@ -136,13 +138,14 @@ def say(chosen: Chosen, strategies: tuple[Strategy, ...], made: OffsetwiseError 
 def _consequences(chosen: Strategy) -> None:
     if chosen.questions:
         st.markdown(
-            "? Not stated in the migration file:\n\n" + "\n".join(f"- {sentence(each)}" for each in chosen.questions)
+            "? Not stated in the migration file:\n\n"
+            + "\n".join(f"- {sentence(question)}" for question in chosen.questions)
         )
     parts = (("Keeps", chosen.kind.keeps), ("Gives up", chosen.kind.gives_up), ("Needs", chosen.kind.needs))
     with st.container(horizontal=True):
-        for title, told in parts:
+        for title, sentences in parts:
             with st.container(border=True, height="stretch"):
-                st.markdown(f"**{title}**\n\n" + "\n".join(f"- {sentence(each)}" for each in told))
+                st.markdown(f"**{title}**\n\n" + "\n".join(f"- {sentence(each)}" for each in sentences))
 
 
 def _commands(chosen: Strategy) -> None:
@@ -164,14 +167,14 @@ def _targets(way: Way, seen: Comparison, shown: Collection[str]) -> tuple[Target
     if not usual:
         st.markdown(f"? {terms.said(_NO_GROUP)}")
         return ()
-    main = tuple(_one_of(each, seen) for each in usual)
+    main = tuple(_one_of(target, seen) for target in usual)
     besides = [
         kind
         for kind in target_types()
         if kind.role in (TargetRole.START, TargetRole.POSITIONS) and (OFFSETS in kind.streams or kind.name in shown)
         if not any(kind.objections(seen, JobTraits(), sink_rewound=False))
     ]
-    others = {str(each): each for kind in besides for each in _each(kind, seen) if each not in main}
+    others = {str(target): target for kind in besides for target in _each(kind, seen) if target not in main}
     also = st.multiselect(
         "Write as well",
         list(others),
@@ -190,8 +193,8 @@ def _one_of(usual: Target, seen: Comparison) -> Target:
     kind = target_type(usual.kind)
     called, names = str(kind.address).capitalize(), list(kind.addresses(seen, seen.snapshots[1]))
     if len(names) < 2:
-        told = "Another one is written on the command line."
-        st.markdown(f":gray[{called} **{markdown(usual.group)}**. {told}]")
+        message = "Another one is written on the command line."
+        st.markdown(f":gray[{called} **{markdown(usual.group)}**. {message}]")
         return usual
     chosen = selectors.choice(
         terms.said(f"{called} on the new cluster"), names, "group", default=usual.group, width=320
@@ -213,10 +216,10 @@ def _mark(each: Strategy) -> str:
 
 
 _WAYS: Final[Columns[Strategy]] = (
-    Column("way", lambda each: each.kind.title),
+    Column("way", lambda strategy: strategy.kind.title),
     Column("here", _mark),
-    Column("keeps", lambda each: "; ".join(each.kind.keeps)),
-    Column("gives up", lambda each: "; ".join(each.kind.gives_up)),
-    Column("needs", lambda each: "; ".join(each.kind.needs)),
-    Column("why not", lambda each: " ".join(each.why_not)),
+    Column("keeps", lambda strategy: "; ".join(strategy.kind.keeps)),
+    Column("gives up", lambda strategy: "; ".join(strategy.kind.gives_up)),
+    Column("needs", lambda strategy: "; ".join(strategy.kind.needs)),
+    Column("why not", lambda strategy: " ".join(strategy.why_not)),
 )

@@ -97,16 +97,16 @@ def open_plan(work: Work, sheet: Sheet, begin: Callable[[], None]) -> None:
     newest = work.base == sheet.digest
     if newest and SAID in st.session_state:
         return
-    told = (
+    message = (
         f"**Plan {sheet.row.id} is open for this already:** {sheet.standing.state}, version {sheet.row.number}, "
         f"`{sheet.digest[:8]}`. "
     )
-    told += (
+    message += (
         f"What you save becomes version {sheet.row.number + 1}, and earlier approvals count no more."
         if newest
         else "You began with another version, so nothing can be saved."
     )
-    (st.info if newest else st.warning)(told, icon=":material/edit_note:")
+    (st.info if newest else st.warning)(message, icon=":material/edit_note:")
     query = {"plan": str(sheet.row.id)}
     blocks.lead_on(f"Review plan {sheet.row.id}", REVIEW_PAGE, query, icon=":material/fact_check:")
     if not newest:
@@ -133,12 +133,12 @@ def carry_out(
     would save the plan of before, so nothing is saved unless the choices of now give the same digest.
     """
     if made is None or made.digest != pressed.digest:
-        told = (
+        message = (
             f"The plan changed while the button was pressed: `{pressed.digest[:8]}` stood there"
             + ("." if made is None else f", and the choices above give `{made.digest[:8]}` now.")
             + " Nothing was saved. **What to do:** look at it again, and press again."
         )
-        st.session_state[SAID] = Said(done=False, text=told)
+        st.session_state[SAID] = Said(done=False, text=message)
     elif pressed.wish is Wish.SAVE:
         st.session_state[SAID] = _answered(lambda: saved_in_words(_kept(seat, work, made, comparison)))
     else:
@@ -250,22 +250,22 @@ def _changes(work: Work, made: Drafted) -> bool:
 def _why_not_submit(*, new: bool, sheet: Sheet | None) -> str | None:
     if new or sheet is None:
         return None
-    told = sheet.standing
-    if told.expired or told.state.value == "draft":
+    result = sheet.standing
+    if result.expired or result.state.value == "draft":
         return None
-    return f"this version is {told.state} already."
+    return f"this version is {result.state} already."
 
 
 def _barred(seat: board.Seat, sheet: Sheet | None) -> None:
     own = None if seat.person is None else markdown(seat.person.name)
     person = seat.person
-    editors = [] if sheet is None else [(each, standing.editor(sheet, each)) for each in sheet.editors]
+    editors = [] if sheet is None else [(editor, standing.editor(sheet, editor)) for editor in sheet.editors]
     own_identity = None if person is None else (person.issuer, person.subject)
-    others = [named for each, named in editors if (each.issuer, each.subject) != own_identity]
-    told = f"**Barred from deciding about it:** {own or 'whoever saves it'}"
+    others = [named for row, named in editors if (row.issuer, row.subject) != own_identity]
+    message = f"**Barred from deciding about it:** {own or 'whoever saves it'}"
     if others:
-        told += f", and whoever wrote, edited or submitted a version before: {markdown(', '.join(others))}"
-    st.markdown(f"{told}. Another person, with the role reviewer, decides.")
+        message += f", and whoever wrote, edited or submitted a version before: {markdown(', '.join(others))}"
+    st.markdown(f"{message}. Another person, with the role reviewer, decides.")
 
 
 def _digest(seat: board.Seat, made: Drafted, work: Work, sheet: Sheet | None, *, new: bool) -> None:
@@ -325,11 +325,11 @@ def saved_in_words(answer: SaveAnswer) -> Said:
     match answer:
         case SavedVersion():
             dropped = "" if not answer.dropped else f" {many(answer.dropped, 'approval')} of before count no more."
-            told = f"Saved as version {answer.number} of plan {answer.plan}, digest `{answer.digest[:8]}`.{dropped}"
-            return Said(done=True, text=told, plan=answer.plan, short=f"Plan {answer.plan} is saved.")
+            message = f"Saved as version {answer.number} of plan {answer.plan}, digest `{answer.digest[:8]}`.{dropped}"
+            return Said(done=True, text=message, plan=answer.plan, short=f"Plan {answer.plan} is saved.")
         case Unchanged():
-            told = f"Exactly this is kept already, as version {answer.number} of plan {answer.plan}."
-            return Said(done=True, text=told, plan=answer.plan, short=f"Plan {answer.plan} is saved.")
+            message = f"Exactly this is kept already, as version {answer.number} of plan {answer.plan}."
+            return Said(done=True, text=message, plan=answer.plan, short=f"Plan {answer.plan} is saved.")
         case AlreadyOpen():
             return Said(done=False, text=markdown(answer.told), plan=answer.plan)
         case Stale() | NotAllowed():
@@ -340,8 +340,8 @@ def submitted_in_words(answer: SubmitAnswer, plan: int) -> Said:
     """Return what came of submitting."""
     match answer:
         case Submitted():
-            told = f"Plan {plan} waits for a decision about exactly `{answer.digest[:8]}`."
-            return Said(done=True, text=told, plan=plan, short=f"Plan {plan} is submitted for review.")
+            message = f"Plan {plan} waits for a decision about exactly `{answer.digest[:8]}`."
+            return Said(done=True, text=message, plan=plan, short=f"Plan {plan} is submitted for review.")
         case AlreadyDecided():
             return Said(done=False, text=markdown(answer.told), plan=plan)
         case Stale() | NotAllowed():
@@ -353,11 +353,11 @@ def _refused(answer: Stale | NotAllowed) -> Said:
         return Said(done=False, text=f"{markdown(answer.why)} **What to do:** {markdown(answer.fix)}")
     found = answer.difference
     changed = "" if found is None else f" It differs in {many(len(found.positions), 'partition')}."
-    told = (
+    message = (
         f"Somebody saved another version meanwhile, `{answer.digest[:8]}`.{changed} Nothing was saved. "
         "**What to do:** begin again with the newest version, above."
     )
-    return Said(done=False, text=told)
+    return Said(done=False, text=message)
 
 
 def _message(made: Drafted | None) -> bar.Message | None:

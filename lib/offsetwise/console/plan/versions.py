@@ -73,7 +73,7 @@ def draw(seat: Seat, sheet: Sheet) -> None:
         table.draw(version_table(sheet, span.start, span.stop), alt="Versions, and who saved them.")
         if len(sheet.versions) == 1:
             return
-        numbers = [str(each.number) for each in sheet.versions]
+        numbers = [str(version.number) for version in sheet.versions]
         with st.container(horizontal=True):
             first = selectors.choice("What changed from version", numbers, "from", default=numbers[-2], width=200)
             second = selectors.choice("to version", numbers, "to", default=numbers[-1], width=200)
@@ -149,7 +149,7 @@ def _entries(sheet: Sheet) -> Iterator[Entry]:
     submission = sheet.standing.submission
     if submission is not None:
         yield Entry(at_ms=submission.at_ms, by=submission.by, did=f"submitted version {sheet.row.number}")
-    numbers = {each.digest: each.number for each in sheet.versions}
+    numbers = {row.digest: row.number for row in sheet.versions}
     for decision in sheet.decisions:
         word = ":green[✓ approved]" if decision.verdict == Verdict.APPROVED else ":red[✗ rejected]"
         did = f"{word} version {numbers.get(decision.digest, '?')}"

@@ -66,26 +66,31 @@ def begun_with(plan: Plan, number: int, digest: str) -> Work:
         number: Of the kept plan.
         digest: Of that version.
     """
-    made = Work(plan=number, base=digest, before=plan, leaves_unset=bool(plan.left_unset))
+    work = Work(plan=number, base=digest, before=plan, leaves_unset=bool(plan.left_unset))
     whole = dict(_whole_topics(plan))
-    made.starts = whole
-    for one in plan.positions:
-        if one.override is not None and one.topic not in whole:
-            made.overrides[one.topic_partition] = one.override
-    for each in plan.transactions:
-        if each.by is not None and each.transactional_id is not None:
-            made.settlements[each.transactional_id] = SettlementChoice(
-                transactional_id=each.transactional_id, decision=each.decision, reason=each.reason, by=each.by
+    work.starts = whole
+    for position in plan.positions:
+        if position.override is not None and position.topic not in whole:
+            work.overrides[position.topic_partition] = position.override
+    for transaction in plan.transactions:
+        if transaction.by is not None and transaction.transactional_id is not None:
+            work.settlements[transaction.transactional_id] = SettlementChoice(
+                transactional_id=transaction.transactional_id,
+                decision=transaction.decision,
+                reason=transaction.reason,
+                by=transaction.by,
             )
-    return made
+    return work
 
 
 def _whole_topics(plan: Plan) -> Iterator[tuple[str, StartChoice]]:
     """Find what was chosen for whole topics. What a time or a group gave is kept as the offsets that it gave."""
     for start in (Start.EARLIEST, Start.LATEST):
-        chosen = [one for one in plan.positions if one.start is start and one.override is not None]
-        for topic in dict.fromkeys(one.topic for one in chosen):
-            of_topic = [one.override for one in chosen if one.topic == topic and one.override is not None]
+        chosen = [position for position in plan.positions if position.start is start and position.override is not None]
+        for topic in dict.fromkeys(position.topic for position in chosen):
+            of_topic = [
+                position.override for position in chosen if position.topic == topic and position.override is not None
+            ]
             first = of_topic[0]
             yield topic, StartChoice(topic=topic, start=start, reason=first.reason, by=first.by)
 

@@ -82,8 +82,8 @@ def current() -> Access:
         ConfigError: `launch` did not run, and the access file that the environment names cannot be used.
     """
     if not _current:
-        told = os.environ.get(ACCESS_VARIABLE)
-        path = Path(told) if told else None
+        message = os.environ.get(ACCESS_VARIABLE)
+        path = Path(message) if message else None
         use(load_access(path) if path else Access(), path)
     return _current[0].access
 

@@ -91,9 +91,9 @@ class Gatekeeper:
 
     def _host(self, connection: HTTPConnection) -> str | None:
         """Return the Host header, if there is one and it names this console."""
-        told = [each.lower() for each in connection.headers.getlist("host")]
-        found = _HOST.fullmatch(told[0]) if len(told) == 1 else None
-        return told[0] if found is not None and (found[1] or found[2]) in self._names else None
+        sentences = [each.lower() for each in connection.headers.getlist("host")]
+        match = _HOST.fullmatch(sentences[0]) if len(sentences) == 1 else None
+        return sentences[0] if match is not None and (match[1] or match[2]) in self._names else None
 
     def _misled(self, connection: HTTPConnection, host: str | None) -> PlainTextResponse | None:
         """Refuse who asks under another name, or from a page of another origin."""

@@ -149,8 +149,8 @@ def providers() -> tuple[str | None, ...]:
         return ()
     section: Mapping[str, Any] = st.secrets["auth"]
     named = tuple(key for key, value in section.items() if isinstance(value, Mapping) and set(value) >= _PROVIDER)
-    found = ((None,) if set(section) >= _PROVIDER else ()) + named
-    if not found or not section.get("redirect_uri"):
+    results = ((None,) if set(section) >= _PROVIDER else ()) + named
+    if not results or not section.get("redirect_uri"):
         raise ConfigError(
             f"Streamlit's secrets: expected redirect_uri, {', '.join(sorted(_PROVIDER))} under [auth], some are "
             "missing. Nobody could sign in.",
@@ -162,7 +162,7 @@ def providers() -> tuple[str | None, ...]:
             "it has fewer. It signs the cookie that says who somebody is, and a short one can be guessed.",
             fix='Use what `python -c "import secrets; print(secrets.token_hex(32))"` prints.',
         )
-    return found
+    return results
 
 
 def sign_in_buttons(key: str) -> None:
@@ -239,9 +239,9 @@ def cookie_claims(connection: HTTPConnection) -> Mapping[str, Any]:
         return decode_signed_value(get_cookie_secret(), name, value)
 
     origin = get_origin_from_redirect_uri()
-    found = None if origin is None else get_cookie_with_chunks(signed, USER_COOKIE_NAME)
-    told: Mapping[str, Any] = {} if found is None else json.loads(found)
-    return told if told.get("origin") == origin else {}
+    data = None if origin is None else get_cookie_with_chunks(signed, USER_COOKIE_NAME)
+    results: Mapping[str, Any] = {} if data is None else json.loads(data)
+    return results if results.get("origin") == origin else {}
 
 
 def _sign_in_key(claims: Mapping[str, Any]) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ class _EscapedRecord(logging.LogRecord):
         """Return the message as it is written."""
         if not isinstance(self.args, tuple) or not self.args:
             return _lines(super().getMessage())
-        values = (each.replace("\n", _NEWLINE) if isinstance(each, str) else each for each in self.args)
+        values = (arg.replace("\n", _NEWLINE) if isinstance(arg, str) else arg for arg in self.args)
         return _lines(str(self.msg) % tuple(values))
 
 

@@ -31,5 +31,5 @@ def check() -> None:
 
 def _files() -> Iterator[Path]:
     for named in map(Path, config.get_option("secrets.files")):
-        yield from (each for each in named.rglob("*") if each.is_file()) if named.is_dir() else ()
+        yield from (path for path in named.rglob("*") if path.is_file()) if named.is_dir() else ()
         yield from (named,) if named.is_file() else ()

@@ -52,8 +52,8 @@ class Wishes:
     def take(self, browser: str, now_s: float) -> Wanted | None:
         """Return the last wish of a browser, once; None where there is none or it is too old."""
         with self._lock:
-            found = self._kept.pop(browser, None)
-        return found if found is not None and now_s < found.until_s else None
+            result = self._kept.pop(browser, None)
+        return result if result is not None and now_s < result.until_s else None
 
 
 _wishes: Final = Wishes()

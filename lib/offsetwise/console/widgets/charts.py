@@ -25,8 +25,8 @@ class Drawn(go.Figure):  # type: ignore[misc] # Plotly has no types
 
     def to_dict(self) -> dict[str, Any]:
         """Return what the browser gets; shared, so not to be changed."""
-        made: dict[str, Any] = self._sent
-        return made
+        results: dict[str, Any] = self._sent
+        return results
 
 
 def page_style(colours: Palette) -> dict[str, Any]:

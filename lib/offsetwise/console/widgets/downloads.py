@@ -132,8 +132,8 @@ def csv(frame: pd.DataFrame) -> bytes:
 
 def json_rows(frame: pd.DataFrame) -> bytes:
     """Write rows as JSON: integers as decimal strings, since JSON numbers lose those above 2^53; unknown is null."""
-    made = [
+    results = [
         {name: None if value is pd.NA else str(value) for name, value in zip(frame.columns, row, strict=True)}
         for row in frame.itertuples(index=False, name=None)
     ]
-    return (json.dumps(made, indent=2, ensure_ascii=False) + "\n").encode()
+    return (json.dumps(results, indent=2, ensure_ascii=False) + "\n").encode()

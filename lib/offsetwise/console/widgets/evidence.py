@@ -78,7 +78,7 @@ def checkpoint_alone(found: Checkpoint) -> None:
 
 
 def _around(row: PartitionComparison) -> None:
-    if any(isinstance(each, OpaquePosition) for each in (row.old_offset, row.new_offset)):
+    if any(isinstance(position, OpaquePosition) for position in (row.old_offset, row.new_offset)):
         _in_shards(row)
     else:
         place = f"{number(row.old_offset)} on old" if row.old_offset is not None else "no position on old"
@@ -105,8 +105,8 @@ def _in_shards(row: PartitionComparison) -> None:
     if isinstance(place, OpaquePosition):
         new = parts(row.new_topic_partition, place, row.behind_new, ())
     there = "" if row.new_topic == row.topic else f" (there {markdown(row.new_topic)})"
-    for title, told in (("The position on old", old or ["no position"]), (f"The position on new{there}", new)):
-        st.markdown(f"**{title}**\n" + "".join(f"\n- {markdown(each)}" for each in told))
+    for title, sentences in (("The position on old", old or ["no position"]), (f"The position on new{there}", new)):
+        st.markdown(f"**{title}**\n" + "".join(f"\n- {markdown(each)}" for each in sentences))
 
 
 def _why(row: PartitionComparison) -> None:
@@ -124,7 +124,7 @@ def _why(row: PartitionComparison) -> None:
     choices = alternatives(row)
     if choices:
         st.markdown("**Two answers, each with its price.** Draft takes either, with its reason filled in:")
-        st.markdown("\n".join(f"- **{number(each.offset)}**, {each.name}: {each.price}." for each in choices))
+        st.markdown("\n".join(f"- **{number(choice.offset)}**, {choice.name}: {choice.price}." for choice in choices))
     if row.counted or row.evidence.new_records_read:
         identity = (
             f" A record is named by a salted hash of {markdown(row.evidence.identity)}."

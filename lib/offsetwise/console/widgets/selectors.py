@@ -51,7 +51,7 @@ def migration(answers: Answers, bar: DeltaGenerator) -> Offered:
         answers: The answers of this process.
         bar: The place for it in the context bar.
     """
-    names = {one.name: one for one in answers.offered}
+    names = {offered.name: offered for offered in answers.offered}
     chosen = names[_of_link(bar, "Migration", "migration", list(names), what="a migration")]
     terms.use(chosen.terms)
     spark = None if chosen.recorded else answers.reader.warm_spark(chosen.name)
@@ -63,7 +63,7 @@ def migration(answers: Answers, bar: DeltaGenerator) -> Offered:
 def migration_and_subject(answers: Answers, bar: DeltaGenerator) -> tuple[Offered, Subject | None]:
     """Let the person pick a migration and one of its checkpoints or groups, side by side in the context bar."""
     chosen = migration(answers, bar)
-    subjects = {str(one): one for one in chosen.subjects}
+    subjects = {str(subject): subject for subject in chosen.subjects}
     if not subjects:
         return chosen, None
     what = f"a job of {chosen.name}"
@@ -84,7 +84,7 @@ def _of_link(bar: DeltaGenerator, label: str, key: str, options: Sequence[str], 
     kept = f"{key}-chosen"
     if asked is None and key not in st.session_state and st.session_state.get(kept) in options:
         st.session_state[key] = st.session_state[kept]  # of another page, after one that shows no such list
-    letters = max(len(escaping.plain(each)) for each in options)
+    letters = max(len(escaping.plain(option)) for option in options)
     with bar, _of_every_page():
         chosen = st.selectbox(
             label,
@@ -123,7 +123,7 @@ def _of_every_page() -> Iterator[None]:
 
 def row_names(rows: Iterable[Placed], *, among: Iterable[Placed]) -> tuple[str, ...]:
     """Name rows in lists and in the URL, by their source too where all that there are come from several."""
-    several_sources = len({each.source for each in among}) > 1
+    several_sources = len({placed.source for placed in among}) > 1
     return tuple(f"{row.topic_partition}@{row.source}" if several_sources else str(row.topic_partition) for row in rows)
 
 
@@ -140,7 +140,7 @@ def choice(label: str, options: Sequence[str], key: str, *, default: str | None 
 
 def several(label: str, key: str, options: Sequence[str]) -> tuple[str, ...]:
     """Let the person choose any number; none means all. Unknown ones in the URL are ignored."""
-    told = terms.said(label)
+    message = terms.said(label)
     return tuple(
-        st.multiselect(told, options, key=key, bind="query-params", placeholder="all", format_func=escaping.plain)
+        st.multiselect(message, options, key=key, bind="query-params", placeholder="all", format_func=escaping.plain)
     )

@@ -49,7 +49,7 @@ class Shards(Sequence[Sharded]):
         return sum(len(source.shards) for source in self._sources)
 
     def __iter__(self) -> Iterator[Sharded]:
-        return ((source, one) for source in self._sources for one in source.shards)
+        return ((source, shard) for source in self._sources for shard in source.shards)
 
     @overload
     def __getitem__(self, at: int) -> Sharded: ...

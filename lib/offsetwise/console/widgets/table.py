@@ -181,7 +181,7 @@ def prepared(columns: Columns[Row], rows: Sequence[Row], colours: Palette | None
     """Print a table, colour it and lay it out, in the colours of the person's theme unless others are given."""
     shown = {column: [column.value(row) for row in rows] for column in _on_screen(columns, rows)}
     made, colours = _frame(shown, file=False), colours or palette.current()
-    css = {column.name: found for column, values in shown.items() if (found := _css(column, rows, values, colours))}
+    css = {column.name: results for column, values in shown.items() if (results := _css(column, rows, values, colours))}
     styled: Styler | pd.DataFrame = made
     if css or any(_integer(made[name]) for name in made):
         styled = printed(made, {column.name: column.printed for column in shown if column.printed is not None})
@@ -335,8 +335,8 @@ def fixed(styled: Styler) -> Styler:
         [
             cell
             for cell in row
-            if (found := _CELL.fullmatch(cell.get("id", "")))
-            and own[int(found[2])][int(found[1])] != str(cell["display_value"])
+            if (match := _CELL.fullmatch(cell.get("id", "")))
+            and own[int(match[2])][int(match[1])] != str(cell["display_value"])
         ]
         for row in sent["body"]
     ]

@@ -119,8 +119,8 @@ def _charts(held: sources.Reading, scope: Scope, facts: tuple[BatchFact, ...]) -
         st.plotly_chart(times, config=blocks.CHART_OPTIONS, alt=_paced(facts), key="chart-times", theme=None)
         return
     st.plotly_chart(ends, config=blocks.CHART_OPTIONS, alt=_ends(facts), key="chart-ends", theme=None)
-    left, right = st.columns(2)
-    with left:
+    generator, right = st.columns(2)
+    with generator:
         st.markdown("**Records per batch**")
         st.plotly_chart(amounts, config=blocks.CHART_OPTIONS, alt=_read(facts), key="chart-records", theme=None)
     with right:
@@ -199,7 +199,7 @@ def _configuration(
     files = [
         files_of(answers, migration, name, held, batch, key=f"compared-{batch}") for batch in dict.fromkeys(batches)
     ]
-    parsed = [one.offsets.parsed if one is not None else None for one in files]
+    parsed = [file.offsets.parsed if file is not None else None for file in files]
     known = [one.configuration for one in parsed if one is not None]
     if len(known) < len(files):
         st.markdown(":gray[? Recorded configuration: the file of one of them cannot be read.]")
@@ -223,14 +223,14 @@ def scopes(held: Reading) -> dict[str, Scope]:
     """Return what can be chosen, by name: all topics where there are several, then each."""
     found = history(held)
     sources = {log.source for log in found.logs}
-    made = {}
+    results = {}
     for log in sorted(found.logs, key=lambda log: (log.topic, log.source)):
         name = log.topic if len(sources) == 1 else f"{log.topic} (source {log.source})"
-        made[name] = Scope(name=name, first=log.first, count=log.count)
-    if len(made) > 1:
-        name = next(plain(ALL + mark) for mark in ("", " of the query", " …") if ALL + mark not in made)
-        made = {name: Scope(name=name, first=0, count=len(found.lanes)), **made}
-    return made
+        results[name] = Scope(name=name, first=log.first, count=log.count)
+    if len(results) > 1:
+        name = next(plain(ALL + mark) for mark in ("", " of the query", " …") if ALL + mark not in results)
+        results = {name: Scope(name=name, first=0, count=len(found.lanes)), **results}
+    return results
 
 
 @cached(32)

@@ -46,8 +46,8 @@ def files_of(
         key=key,
         at_once=True,
     )
-    found = blocks.live(answers, question, offer)
-    return None if found is None else found.value
+    result = blocks.live(answers, question, offer)
+    return None if result is None else result.value
 
 
 @st.fragment
@@ -60,15 +60,15 @@ def draw(answers: Answers, migration: str, name: str, held: sources.Reading) -> 
             blocks.empty("No batch is retained.", "There is no file to show.")
             return
         batch = ids[selectors.choice("Batch", list(ids), "batch", width=160)]
-        found = files_of(answers, migration, name, held, batch, key="files")
-        if found is None:
+        files = files_of(answers, migration, name, held, batch, key="files")
+        if files is None:
             return
-        left, right = st.columns(2)
-        with left:
-            _raw(found.offsets)
-            _raw(found.commit)
+        generator, right = st.columns(2)
+        with generator:
+            _raw(files.offsets)
+            _raw(files.commit)
         with right:
-            _parsed(found)
+            _parsed(files)
 
 
 def _raw(file: RawFile[Any]) -> None:
@@ -121,10 +121,10 @@ def _offsets(parsed: OffsetFile) -> None:
         elif not source.is_kafka:
             st.markdown(f"Source **{markdown(source.id)}**: its text is on the left.")
     rows = [
-        (source.id, one.topic, partition, offset)
+        (source.id, offsets.topic, partition, offset)
         for source in parsed.sources
-        for one in source.offsets
-        for partition, offset in zip(one.partitions, one.offsets, strict=True)
+        for offsets in source.offsets
+        for partition, offset in zip(offsets.partitions, offsets.offsets, strict=True)
     ]
     if rows:
         table.paged(_OFFSETS, rows, "file-rows", alt=f"{many(len(rows), 'partition')} in the order of the file.")

@@ -25,19 +25,19 @@ from offsetwise.wording import clock, duration, many, number, size
 from offsetwise.wording.verdicts import Tone
 
 _OPERATORS: Final[Columns[Operator]] = (
-    Column("operator", lambda one: one.name or "(not named)"),
-    Column("uid", lambda one: one.uid or "–", help="Without one, the id comes from the job's graph."),
-    Column("parallelism", lambda one: one.parallelism),
+    Column("operator", lambda operator: operator.name or "(not named)"),
+    Column("uid", lambda operator: operator.uid or "–", help="Without one, the id comes from the job's graph."),
+    Column("parallelism", lambda operator: operator.parallelism),
     Column(
         "most",
-        lambda one: one.max_parallelism,
+        lambda operator: operator.max_parallelism,
         help="The largest parallelism that the state can be restored with.",
         heading="maximum parallelism",
     ),
-    Column("states", lambda one: len(one.states)),
-    Column("state", lambda one: wording.size(sum(state.size_bytes for state in one.states))),
-    Column("finished", lambda one: "yes" if one.finished else "no"),
-    Column("id (hash)", lambda one: one.id),
+    Column("states", lambda operator: len(operator.states)),
+    Column("state", lambda operator: wording.size(sum(state.size_bytes for state in operator.states))),
+    Column("finished", lambda operator: "yes" if operator.finished else "no"),
+    Column("id (hash)", lambda operator: operator.id),
 )
 _STATES: Final[Columns[tuple[Operator, OperatorState]]] = (
     Column("operator", lambda row: row[0].name or row[0].uid or row[0].id),
@@ -48,9 +48,9 @@ _STATES: Final[Columns[tuple[Operator, OperatorState]]] = (
     Column("where", lambda row: ", ".join(row[1].places)),
 )
 _RETAINED: Final[Columns[RetainedCheckpoint]] = (
-    Column("checkpoint", lambda one: one.id),
-    Column("file dated (UTC)", lambda one: wording.moment(one.written_ms)),
-    Column("folder", lambda one: one.uri),
+    Column("checkpoint", lambda checkpoint: checkpoint.id),
+    Column("file dated (UTC)", lambda checkpoint: wording.moment(checkpoint.written_ms)),
+    Column("folder", lambda checkpoint: checkpoint.uri),
 )
 _APART: Final[Columns[tuple[SourcePosition, int]]] = (
     Column("topic", lambda row: row[0].topic),
@@ -69,7 +69,9 @@ def draw(answers: Answers, migration: Offered, name: str, held: sources.Reading)
     """Draw everything below the restart and its banners."""
     shown = held.value.checkpoint
     _metrics(held.value, recorded=migration.recorded)
-    operators = {one.id: one.name or one.uid or one.id for one in flink_details(shown).operators}
+    operators = {
+        operator.id: operator.name or operator.uid or operator.id for operator in flink_details(shown).operators
+    }
     parts: dict[str, Callable[[], None]] = {
         "Restart": partial(_restart, answers, migration, name, shown),
         "Sources": partial(sources.draw, held),
@@ -103,7 +105,7 @@ def _metrics(read: CheckpointReading, *, recorded: bool) -> None:
             Card("Age" if recorded else "File age", age, _OF_RECORDING if recorded else _OF_FILE),
             Card(
                 "Partitions",
-                number(sum(len(one.positions) + len(one.marked) for one in shown.sources)),
+                number(sum(len(source.positions) + len(source.marked) for source in shown.sources)),
                 "Of its sources.",
             ),
             Card("Operators", number(len(details.operators)), "Each is known by its uid or its hash."),
@@ -122,12 +124,12 @@ def _metrics(read: CheckpointReading, *, recorded: bool) -> None:
 def _told(saved: Saved, *, recorded: bool = False) -> str:
     """Describe what a checkpoint tells of itself."""
     dated = "Recorded as written" if recorded else "File dated"
-    told = [f"{dated} **{clock(saved.written_ms)}**", f"format of _metadata **{saved.format_version}**"]
+    sentences = [f"{dated} **{clock(saved.written_ms)}**", f"format of _metadata **{saved.format_version}**"]
     if saved.format is not None:
-        told.append(f"**{saved.format}** format")
-    told.append("aligned" if saved.aligned else "**unaligned: it holds records in flight**")
-    told.append("operator state compressed" if saved.compressed else "operator state not compressed")
-    return " · ".join(told)
+        sentences.append(f"**{saved.format}** format")
+    sentences.append("aligned" if saved.aligned else "**unaligned: it holds records in flight**")
+    sentences.append("operator state compressed" if saved.compressed else "operator state not compressed")
+    return " · ".join(sentences)
 
 
 def _failure(shown: Checkpoint, named: Checkpoint | None) -> None:
@@ -177,7 +179,7 @@ def _operators(shown: Checkpoint) -> None:
             ":gray[An operator without a uid is found by a hash of the job's graph: a changed job loses its state. "
             "`offsetwise inspect --uid NAME` says which hash a uid has.]"
         )
-        states = [(one, state) for one in operators for state in one.states]
+        states = [(operator, state) for operator in operators for state in operator.states]
         if states:
             with st.expander(f"{many(len(states), 'state')} of these operators"):
                 table.paged(_STATES, states, "operator-state-rows", alt="States by operator.", missing="–")

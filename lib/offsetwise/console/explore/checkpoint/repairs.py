@@ -36,13 +36,13 @@ def draw(answers: Answers, migration: Offered, name: str, shown: Checkpoint) -> 
             return
         if not held.value:
             st.markdown("No repair fits: there is nothing that one of them mends.")
-        for each in held.value:
-            st.markdown(f"**{markdown(each.kind)}**: {markdown(' '.join(each.costs))}")
-            st.code(plain(command(each, shown)), language=None, wrap_lines=True)
+        for repair in held.value:
+            st.markdown(f"**{markdown(repair.kind)}**: {markdown(' '.join(repair.costs))}")
+            st.code(plain(command(repair, shown)), language=None, wrap_lines=True)
 
 
 def command(repair: FittingRepair, shown: Checkpoint) -> str:
     """Return the command that drafts a repair."""
-    given = "".join(f" --set {quote(each)}" for each in repair.settings)
+    given = "".join(f" --set {quote(setting)}" for setting in repair.settings)
     uri = quote(shown.uri)
     return f"offsetwise draft --set repair={repair.kind}{given} --checkpoint {uri} --author NAME --out plan.json"

@@ -86,7 +86,7 @@ def _retained(shown: Checkpoint) -> int | None:
     others = shown.details.retained
     if not others:
         return None
-    named = {shown.uri.rpartition("/")[2]: None, **{each.uri.rpartition("/")[2]: each.id for each in others}}
+    named = {shown.uri.rpartition("/")[2]: None, **{other.uri.rpartition("/")[2]: other.id for other in others}}
     return named[selectors.choice("Retained checkpoint", list(named), "retained", width=200)]
 
 

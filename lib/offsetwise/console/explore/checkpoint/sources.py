@@ -97,14 +97,14 @@ def _sources(checkpoint: Checkpoint) -> Columns[CheckpointSource]:
     """Return the columns of the sources of a job; `planned ahead` only for an engine that plans batches."""
     planned = engine_of(checkpoint.engine).plans_batches
     return (
-        Column("source", lambda one: one.id),
+        Column("source", lambda source: source.id),
         Column("kind", _kind),
         Column("streams" if in_shards(checkpoint) else "topics", _topics),
         Column(
             "shards" if in_shards(checkpoint) else "partitions",
-            lambda one: len(one.shards or one.positions) + len(one.marked) if _kafka(one) else None,
+            lambda source: len(source.shards or source.positions) + len(source.marked) if _kafka(source) else None,
         ),
-        Column("planned ahead", lambda one: _ahead(one, checkpoint.details.reruns_batch), when=lambda _: planned),
+        Column("planned ahead", lambda source: _ahead(source, checkpoint.details.reruns_batch), when=lambda _: planned),
     )
 
 
@@ -131,8 +131,8 @@ def resumes(checkpoint: Checkpoint) -> Columns[Resumed]:
 
 def resumed(checkpoint: Checkpoint) -> list[Resumed]:
     """Return where reading continues, by topic and partition; partitions without an offset come last."""
-    positions = [(source.id, one) for source in checkpoint.sources for one in source.positions]
-    marked = [(source.id, one) for source in checkpoint.sources for one in source.marked]
+    positions = [(source.id, position) for source in checkpoint.sources for position in source.positions]
+    marked = [(source.id, position) for source in checkpoint.sources for position in source.marked]
     return [*sorted(positions, key=_topic_partition), *sorted(marked, key=_topic_partition)]
 
 
@@ -149,14 +149,18 @@ def _topics(source: CheckpointSource) -> int | None:
     if not _kafka(source):
         return None
     if source.shards:
-        return len({one.stream for one in source.shards})
-    return len({one.topic for one in source.positions} | {one.topic for one in source.marked})
+        return len({shard.stream for shard in source.shards})
+    return len({position.topic for position in source.positions} | {position.topic for position in source.marked})
 
 
 def _ahead(source: CheckpointSource, reruns: int | None) -> int | None:
     if reruns is None and is_compared(source.kind):
         return 0
-    planned = [one.planned_offset - one.offset for one in source.positions if one.planned_offset is not None]
+    planned = [
+        position.planned_offset - position.offset
+        for position in source.positions
+        if position.planned_offset is not None
+    ]
     known = [each for each in planned if each is not None]
     return sum(known) if known and len(known) == len(planned) else None
 

@@ -35,18 +35,18 @@ HOW_TOLD: Final = (
     "a checkpoint: a query that waits for data looks like one that was stopped."
 )
 _STATE: Final[Columns[StateStore]] = (
-    Column("operator", lambda one: one.operator),
-    Column("partitions", lambda one: one.partitions),
-    Column("files", lambda one: one.files),
-    Column("bytes", lambda one: one.size_bytes),
-    Column("rows, by its files", lambda one: one.keys),
+    Column("operator", lambda store: store.operator),
+    Column("partitions", lambda store: store.partitions),
+    Column("files", lambda store: store.files),
+    Column("bytes", lambda store: store.size_bytes),
+    Column("rows, by its files", lambda store: store.keys),
 )
 _ROWS: Final[Columns[StoreRows]] = (
-    Column("operator", lambda one: one.operator),
-    Column("name", lambda one: one.operator_name),
-    Column("store", lambda one: one.store),
-    Column("partitions", lambda one: one.partitions),
-    Column("rows", lambda one: one.total),
+    Column("operator", lambda rows: rows.operator),
+    Column("name", lambda rows: rows.operator_name),
+    Column("store", lambda rows: rows.store),
+    Column("partitions", lambda rows: rows.partitions),
+    Column("rows", lambda rows: rows.total),
 )
 _PARTITION_ROWS: Final[Columns[tuple[StoreRows, int, int]]] = (
     Column("operator", lambda row: row[0].operator),
@@ -133,7 +133,7 @@ def _metrics(read: CheckpointReading) -> None:
             *_again(shown),
             Card(
                 "Shards" if in_shards(shown) else "Partitions",
-                number(sum(len(one.positions) + len(one.shards) for one in shown.sources)),
+                number(sum(len(source.positions) + len(source.shards) for source in shown.sources)),
                 "Of its sources.",
             ),
             Card("State", size(details.state_bytes) if details.state else "none", "Bytes of all files in state/."),
@@ -186,7 +186,11 @@ def seems_running(reading: CheckpointReading) -> str | None:
 def is_copy(reading: CheckpointReading) -> bool:
     """Whether its files were copied: then their times tell nothing about a query."""
     planned = next(
-        (one for one in reading.checkpoint.details.batches if one.id == reading.checkpoint.details.last_planned_batch),
+        (
+            batch
+            for batch in reading.checkpoint.details.batches
+            if batch.id == reading.checkpoint.details.last_planned_batch
+        ),
         None,
     )
     if reading.newest_plan is None or planned is None or planned.timestamp_ms is None:
@@ -215,7 +219,9 @@ def again_on_restart(checkpoint: Checkpoint) -> int | None:
         return None if checkpoint.details.batches or restart_tone(checkpoint) is Tone.WRONG else 0
     positions = [position for source in checkpoint.sources for position in source.positions]
     steps = [
-        offset_of(one.planned_offset) - offset_of(one.offset) for one in positions if one.planned_offset is not None
+        offset_of(position.planned_offset) - offset_of(position.offset)
+        for position in positions
+        if position.planned_offset is not None
     ]
     return None if not steps or min(steps) < 0 else sum(steps)
 
@@ -246,30 +252,30 @@ def _state_stores(answers: Answers, migration: str, name: str, held: sources.Rea
 
 
 def _rows(state: StateRows, at: str) -> None:
-    failed = [one for one in state.stores if one.problem is not None]
-    total = sum(one.total or 0 for one in state.stores)
+    failed = [store for store in state.stores if store.problem is not None]
+    total = sum(store.total or 0 for store in state.stores)
     least = "at least " if failed else ""
     said = f"{least}{many(total, 'row')} in {many(len(state.stores), 'state store')} after batch {number(state.batch)}"
     if len(failed) == len(state.stores):
         said = f"No state store could be counted after batch {number(state.batch)}"
     st.markdown(f"**{said}** · {state.kind}, counted by Spark {markdown(state.spark)} at {at}")
     table.show(_ROWS, state.stores, alt=said)
-    for one in failed:
+    for store_rows in failed:
         st.markdown(
-            f":orange-badge[? not counted] operator {number(one.operator)}, store {markdown(one.store)}: "
-            f"{markdown(one.problem or '')}"
+            f":orange-badge[? not counted] operator {number(store_rows.operator)}, store {markdown(store_rows.store)}: "
+            f"{markdown(store_rows.problem or '')}"
         )
-    typed = [one for one in state.stores if one.columns]
+    typed = [store for store in state.stores if store.columns]
     if typed:
         with st.expander("Types of keys and values"):
-            for one in typed:
-                st.markdown(f"operator {number(one.operator)}, store {markdown(one.store)}")
-                st.code(plain(one.columns), language=None, wrap_lines=True)
+            for store_rows in typed:
+                st.markdown(f"operator {number(store_rows.operator)}, store {markdown(store_rows.store)}")
+                st.code(plain(store_rows.columns), language=None, wrap_lines=True)
     rows = [
-        (one, partition, dict(one.rows).get(partition, 0))
-        for one in state.stores
-        if one.problem is None
-        for partition in range(one.partitions)
+        (store, partition, dict(store.rows).get(partition, 0))
+        for store in state.stores
+        if store.problem is None
+        for partition in range(store.partitions)
     ]
     if rows:
         with st.expander("Rows by partition"):

@@ -31,16 +31,16 @@ def draw(answers: Answers, migration: Offered, name: str, shown: Checkpoint, *, 
     """
     blocks.section(decided.TITLE)
     with guard.block("transactions"):
-        held = shown.details.transactions
-        if not held and not shown.details.transactional_id_prefixes:
+        transactions = shown.details.transactions
+        if not transactions and not shown.details.transactional_id_prefixes:
             blocks.empty("No transaction is open in it.", "Only an exactly-once Kafka sink keeps transactions here.")
             return
         _held(shown, operators)
-        found = blocks.asked(answers, Question.of(Reader.sink_transactions, migration.name, name, ()), decided.OFFER)
-        if found is not None:
-            decided.draw(found, recorded=migration.recorded)
+        result = blocks.asked(answers, Question.of(Reader.sink_transactions, migration.name, name, ()), decided.OFFER)
+        if result is not None:
+            decided.draw(result, recorded=migration.recorded)
             subject = Subject(kind=SubjectKind.CHECKPOINT, name=name)
-            if found.value.open and subject in dict(migration.sinks):
+            if result.value.open and subject in dict(migration.sinks):
                 query = {**migration.address(subject), **settling.ADDRESS}
                 blocks.lead_on("Draft a plan that ends them", DRAFT_PAGE, query, icon=":material/edit_note:")
 
@@ -60,12 +60,12 @@ def _held(shown: Checkpoint, operators: Mapping[str, str]) -> None:
 
 def _columns(operators: Mapping[str, str]) -> Columns[Transaction]:
     return (
-        Column("transactional id", lambda one: one.transactional_id),
-        Column("state", lambda one: one.state),
-        Column("producer id", lambda one: one.producer_id),
-        Column("epoch", lambda one: one.epoch),
-        Column("of checkpoint", lambda one: one.checkpoint_id),
-        Column("schema", lambda one: one.schema or "?"),
-        Column("strategy", lambda one: one.strategy or "?"),
-        Column("operator", lambda one: operators.get(one.operator, one.operator)),
+        Column("transactional id", lambda transaction: transaction.transactional_id),
+        Column("state", lambda transaction: transaction.state),
+        Column("producer id", lambda transaction: transaction.producer_id),
+        Column("epoch", lambda transaction: transaction.epoch),
+        Column("of checkpoint", lambda transaction: transaction.checkpoint_id),
+        Column("schema", lambda transaction: transaction.schema or "?"),
+        Column("strategy", lambda transaction: transaction.strategy or "?"),
+        Column("operator", lambda transaction: operators.get(transaction.operator, transaction.operator)),
     )

@@ -116,20 +116,20 @@ def _permissions(answers: Answers, migration: str, side: Cluster) -> None:
             f"**{user} can write.** Reading never needs it. Take these operations away, so that a leaked secret "
             "harms nothing:",
         )
-    elif any(each.error for each in shown.granted):
+    elif any(granted.error for granted in shown.granted):
         blocks.box(Tone.UNKNOWN, f"**{user} could not be examined whole.**")
     else:
         blocks.box(Tone.RIGHT, f"**{user} can only read**, as far as was asked.")
     if shown.authorizer is not False:
-        _lines([f"{_named(each)}: {', '.join(each.writing)}{_commit(each)}" for each in writable])
-    lacking = [each for each in shown.granted if each.missing]
+        _lines([f"{_named(granted)}: {', '.join(granted.writing)}{_commit(granted)}" for granted in writable])
+    lacking = [granted for granted in shown.granted if granted.missing]
     if lacking:
         st.markdown("**Missing for reading:**")
-        _lines([f"{_named(each)}: {', '.join(each.missing)}" for each in lacking])
-    unread = [each for each in shown.granted if each.error]
+        _lines([f"{_named(granted)}: {', '.join(granted.missing)}" for granted in lacking])
+    unread = [granted for granted in shown.granted if granted.error]
     if unread:
         st.markdown("**Not answered:**")
-        _lines([f"{_named(each)}: {markdown(each.error or '')}" for each in unread])
+        _lines([f"{_named(granted)}: {markdown(granted.error or '')}" for granted in unread])
     st.markdown(
         f":gray[asked {clock(held.at)} about the cluster, "
         f"{many(_count(shown, Resource.TOPIC), 'topic')} and {many(_count(shown, Resource.GROUP), 'group')}. "
@@ -138,7 +138,7 @@ def _permissions(answers: Answers, migration: str, side: Cluster) -> None:
 
 
 def _count(permissions: Permissions, resource: Resource) -> int:
-    return sum(1 for each in permissions.granted if each.resource is resource)
+    return sum(1 for granted in permissions.granted if granted.resource is resource)
 
 
 def _named(granted: Granted) -> str:
@@ -180,7 +180,7 @@ def _commands(acls: MinimumAcls) -> None:
         st.markdown("? No topic is known: the migration names no checkpoint that could be read, and maps no topic.")
     if not acls.commands:
         st.markdown("There is no command: this service has no ACLs. Its page in the documentation lists the rights.")
-    for each in acls.commands:
-        optional = ":gray-badge[optional] " if each.optional else ""
-        st.markdown(f"{optional}{each.purpose}")
-        st.code(each.command, language=None, wrap_lines=True)
+    for command in acls.commands:
+        optional = ":gray-badge[optional] " if command.optional else ""
+        st.markdown(f"{optional}{command.purpose}")
+        st.code(command.command, language=None, wrap_lines=True)

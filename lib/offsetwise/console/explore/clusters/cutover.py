@@ -85,8 +85,8 @@ def _card(answers: Answers, migration: Offered, running: bool) -> None:
 def _controls(answers: Answers, migration: Offered, watched: WatchedCutover | None) -> None:
     if watched is not None and watched.running:
         with st.container(horizontal=True, vertical_alignment="center"):
-            told = f":gray[Watched since {clock(watched.started_at)}. Nothing is written.]"
-            st.markdown(told, width="stretch")
+            message = f":gray[Watched since {clock(watched.started_at)}. Nothing is written.]"
+            st.markdown(message, width="stretch")
             st.button(
                 "Stop watching",
                 icon=":material/stop_circle:",

@@ -156,19 +156,19 @@ def groups(view: View) -> None:
             alt=f"{many(len(view.groups), 'group')} with state and number of committed partitions on both clusters.",
         )
         chosen = selectors.choice("Offsets of", view.groups, "group", width=420)
-        made = commits(view, chosen)
-        if not made:
+        results = commits(view, chosen)
+        if not results:
             st.markdown("It has committed nothing on either cluster, as far as was read.")
             return
-        if len(made) > table.PAGE_ROWS:
-            st.markdown(f":gray[The first {table.PAGE_ROWS} of {many(len(made), 'partition')}.]")
+        if len(results) > table.PAGE_ROWS:
+            st.markdown(f":gray[The first {table.PAGE_ROWS} of {many(len(results), 'partition')}.]")
         table.show(
             COMMITTED,
-            made[: table.PAGE_ROWS],
-            alt=f"What the group committed in {many(len(made), 'partition')}, beside MirrorMaker's answer.",
+            results[: table.PAGE_ROWS],
+            alt=f"What the group committed in {many(len(results), 'partition')}, beside MirrorMaker's answer.",
             missing="none" if None not in view.ids else "?",
         )
-        evidence.notes("What the hints say", [("", one.hint) for one in made])
+        evidence.notes("What the hints say", [("", one.hint) for one in results])
 
 
 def _groups(view: View) -> Columns[str]:
@@ -189,13 +189,13 @@ def commits(view: View, group: str) -> list[Committed]:
     back = {new_name: name for name, new_name in names.items()}
     old, new = (_offsets(view.group_states(side).get(group)) for side in ("old", "new"))
     mm2 = _mirror_answers(view, group)
-    made = []
+    results = []
     for at in sorted({TopicPartition(names.get(topic, topic), number) for topic, number in old} | set(new) | set(mm2)):
         old_topic, said = back.get(at.topic, at.topic), mm2.get(at)
         of_old, of_new = old.get(TopicPartition(old_topic, at.partition)), new.get(at)
         hint = "? new cluster not read" if view.new is None else _hint(of_old, of_new, said)
-        made.append(Committed(old_topic=old_topic, at=at, old=of_old, new=of_new, mirror_maker=said, hint=hint))
-    return made
+        results.append(Committed(old_topic=old_topic, at=at, old=of_old, new=of_new, mirror_maker=said, hint=hint))
+    return results
 
 
 def _state(group: object) -> str:
@@ -217,10 +217,10 @@ def _mirror_answers(view: View, group: str) -> dict[TopicPartition, int]:
     if view.new is None:
         return {}
     return {
-        each.topic_partition: each.downstream
+        checkpoint.topic_partition: checkpoint.downstream
         for _, checkpoints in view.new.snapshot.mirror.checkpoints
-        for each in checkpoints
-        if each.group == group
+        for checkpoint in checkpoints
+        if checkpoint.group == group
     }
 
 

@@ -181,20 +181,23 @@ def _dress(figure: go.Figure, lanes: Sequence[Lane], colours: Palette) -> None:
 def partitions(pair: TopicPair) -> list[tuple[int, PartitionState | None, PartitionState | None]]:
     """Return the partitions of both topics of a pair, by number."""
     sides = [
-        {} if topic is None else {each.partition: each for each in topic.partitions} for topic in (pair.old, pair.new)
+        {} if topic is None else {partition.partition: partition for partition in topic.partitions}
+        for topic in (pair.old, pair.new)
     ]
     return [(number, sides[0].get(number), sides[1].get(number)) for number in sorted({*sides[0], *sides[1]})]
 
 
 def _remark(pair: TopicPair, old: PartitionState | None, new: PartitionState | None) -> str:
-    told = [f"{side}: {each.error}" for side, each in (("old", old), ("new", new)) if each is not None and each.error]
-    if pair.old is not None and old is None:
-        told.append("! not on old")
-    if pair.new is not None and new is None:
-        told.append("! not on new")
-    told += [
-        f"▲ open transaction on {side}"
-        for side, each in (("old", old), ("new", new))
-        if each is not None and each.lso is not None and each.hw is not None and each.lso < each.hw
+    sentences = [
+        f"{side}: {state.error}" for side, state in (("old", old), ("new", new)) if state is not None and state.error
     ]
-    return "; ".join(told)
+    if pair.old is not None and old is None:
+        sentences.append("! not on old")
+    if pair.new is not None and new is None:
+        sentences.append("! not on new")
+    sentences += [
+        f"▲ open transaction on {side}"
+        for side, state in (("old", old), ("new", new))
+        if state is not None and state.lso is not None and state.hw is not None and state.lso < state.hw
+    ]
+    return "; ".join(sentences)

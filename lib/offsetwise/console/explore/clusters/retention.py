@@ -62,17 +62,23 @@ def _of_cluster(answers: Answers, migration: Offered, side: Cluster, read: HeldC
             terms.said("No position is known here: no group of the migration committed anything on this cluster.")
         )
         return
-    made = _deadlines(migration.name, side, read, known)
+    deadlines = _deadlines(migration.name, side, read, known)
     table.show(
         DEADLINES,
-        made[: table.PAGE_ROWS],
-        alt=f"When retention reaches {many(len(made), 'position')}, soonest first, and how that is known.",
+        deadlines[: table.PAGE_ROWS],
+        alt=f"When retention reaches {many(len(deadlines), 'position')}, soonest first, and how that is known.",
     )
     # What has no limit says so itself.
-    named = ["" if each.method is RetentionMethod.NEVER else each.method.value for each in made]
-    evidence.notes("How that is known", [(name, each.why) for name, each in zip(named, made, strict=True)])
-    if len(made) > table.PAGE_ROWS:
-        st.markdown(f":gray[The soonest {table.PAGE_ROWS} of {many(len(made), 'position')}.]")
+    named = [
+        "" if retention_deadline.method is RetentionMethod.NEVER else retention_deadline.method.value
+        for retention_deadline in deadlines
+    ]
+    evidence.notes(
+        "How that is known",
+        [(name, retention_deadline.why) for name, retention_deadline in zip(named, deadlines, strict=True)],
+    )
+    if len(deadlines) > table.PAGE_ROWS:
+        st.markdown(f":gray[The soonest {table.PAGE_ROWS} of {many(len(deadlines), 'position')}.]")
 
 
 @cached(16)
@@ -82,7 +88,7 @@ def _deadlines(
     """Return when retention reaches the positions that were asked about, else those that groups committed."""
     snapshot = read.value.snapshot
     topics, logs = {topic.name: topic for topic in snapshot.topics}, snapshot.partitions()
-    made = [
+    deadlines = [
         deadline(
             each,
             topics.get(each.partition.topic),
@@ -91,7 +97,7 @@ def _deadlines(
         )
         for each in (_committed(read) if known is None else known.value)
     ]
-    return sorted(made, key=_soonest)
+    return sorted(deadlines, key=_soonest)
 
 
 def _soonest(each: RetentionDeadline) -> tuple[bool, int, str]:
@@ -102,12 +108,12 @@ def _committed(read: HeldCluster) -> tuple[Standing, ...]:
     return tuple(
         Standing(
             of=f"group {group.name}",
-            partition=each.topic_partition,
-            offset=each.offset,
+            partition=offset.topic_partition,
+            offset=offset.offset,
             record_ms=None,
         )
         for group in read.value.snapshot.groups
-        for each in group.offsets
+        for offset in group.offsets
     )
 
 
@@ -126,8 +132,8 @@ def remember(migration: str, side: Cluster, held: HeldCluster) -> None:
 def starts(migration: str, side: Cluster, partition: TopicPartition) -> tuple[Moment, ...]:
     """Return the log starts read of a partition, ascending in time; only the newest if the log began again."""
     with _lock:
-        found = [each[partition] for _, each in _seen.get((migration, side), []) if partition in each]
-    return tuple(found[-1:] if len(found) > 1 and found[-1].offset < found[0].offset else found)
+        moments = [each[partition] for _, each in _seen.get((migration, side), []) if partition in each]
+    return tuple(moments[-1:] if len(moments) > 1 and moments[-1].offset < moments[0].offset else moments)
 
 
 def forget() -> None:
@@ -153,12 +159,12 @@ def _reached(deadline: RetentionDeadline) -> str:
 
 
 DEADLINES: Final[Columns[RetentionDeadline]] = (
-    Column("position of", lambda each: each.standing.of, 150),
-    Column("topic", lambda each: each.standing.partition.topic, 110),
-    table.partition(lambda each: each.standing.partition.partition),
-    Column("offset", lambda each: each.standing.offset),
+    Column("position of", lambda retention_deadline: retention_deadline.standing.of, 150),
+    Column("topic", lambda retention_deadline: retention_deadline.standing.partition.topic, 110),
+    table.partition(lambda retention_deadline: retention_deadline.standing.partition.partition),
+    Column("offset", lambda retention_deadline: retention_deadline.standing.offset),
     Column("reached from (UTC)", _reached, 180),
-    Column("record time (UTC)", lambda each: wording.moment(each.standing.record_ms), 180),
-    Column("method", lambda each: each.method.value, 90),
-    Column("why", lambda each: each.why, 700),
+    Column("record time (UTC)", lambda retention_deadline: wording.moment(retention_deadline.standing.record_ms), 180),
+    Column("method", lambda retention_deadline: retention_deadline.method.value, 90),
+    Column("why", lambda retention_deadline: retention_deadline.why, 700),
 )

@@ -71,8 +71,8 @@ def _caption(migration: Offered, shown: View) -> str:
         "not read yet" if read is None else markdown(read_at(read.snapshot.taken_at, datetime.now(UTC)))
         for read in (shown.old, shown.new)
     ]
-    told = ages[0] if ages[0] == ages[1] else f"old {ages[0]}, new {ages[1]}"
-    return f"{blocks.clusters(migration.old, migration.new)} · {told}"
+    message = ages[0] if ages[0] == ages[1] else f"old {ages[0]}, new {ages[1]}"
+    return f"{blocks.clusters(migration.old, migration.new)} · {message}"
 
 
 def _cards(answers: Answers, migration: Offered) -> dict[Cluster, HeldCluster | None]:
@@ -97,12 +97,12 @@ def _cards(answers: Answers, migration: Offered) -> dict[Cluster, HeldCluster | 
                 on_click=_read_all,
                 args=(answers, tuple(questions.values())),
             )
-    made: dict[Cluster, HeldCluster | None] = {}
+    results: dict[Cluster, HeldCluster | None] = {}
     columns = st.columns(2, border=True)
     for column, (side, question) in zip(columns, questions.items(), strict=True):
         with column:
-            made[side] = _card(answers, migration, side, question)
-    return made
+            results[side] = _card(answers, migration, side, question)
+    return results
 
 
 def _read_all(answers: Answers, questions: tuple[Question[ReadCluster], ...]) -> None:

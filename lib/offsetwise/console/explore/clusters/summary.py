@@ -46,7 +46,7 @@ class View:
     @cached_property
     def differing(self) -> int:
         """How many pairs differ."""
-        return sum(1 for found in self.differences.values() if found)
+        return sum(1 for difference in self.differences.values() if difference)
 
     def group_states(self, side: str) -> dict[str, GroupState]:
         """Return the groups of one side, by name."""
@@ -104,8 +104,8 @@ def answer(view: View) -> tuple[Tone, str]:
     """Describe in one sentence how the two clusters compare. Markdown, names escaped."""
     if view.old is None or view.new is None:
         missing = "old" if view.old is None else "new"
-        told = f"**The {missing} cluster was not read.** What the other one says is shown below."
-        return Tone.UNKNOWN, terms.said(told)
+        message = f"**The {missing} cluster was not read.** What the other one says is shown below."
+        return Tone.UNKNOWN, terms.said(message)
     absent = [pair for pair in view.pairs if pair.new is None]
     if absent:
         names = ", ".join(escaping.markdown(pair.name) for pair in absent[:3])
@@ -124,8 +124,8 @@ def answer(view: View) -> tuple[Tone, str]:
             ),
         )
     if not view.pairs:
-        told = "**No topic to show.** Neither cluster shows one of this migration to the user."
-        return Tone.UNKNOWN, terms.said(told)
+        message = "**No topic to show.** Neither cluster shows one of this migration to the user."
+        return Tone.UNKNOWN, terms.said(message)
     which = "The topic agrees" if len(view.pairs) == 1 else f"All {len(view.pairs):,} topics agree"
     return Tone.RIGHT, terms.said(f"**{which}** in partitions and configuration. {_NOT_RECORDS}")
 

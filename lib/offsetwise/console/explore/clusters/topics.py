@@ -145,8 +145,8 @@ def snapshot_file(snapshot: Snapshot) -> bytes:
 
 def _differences(view: View, pairs: tuple[TopicPair, ...]) -> None:
     blocks.section("Differences in configuration")
-    made = [(pair, each) for pair in pairs for each in view.differences[pair.key]]
-    if not made:
+    results = [(pair, difference) for pair in pairs for difference in view.differences[pair.key]]
+    if not results:
         unread = sum(1 for pair in pairs if summary.verdict(pair, view.differences[pair.key]).icon == "?")
         if unread:
             st.markdown(f"? Nothing differs as far as is known; {many(unread, 'topic')} cannot be compared.")
@@ -155,12 +155,12 @@ def _differences(view: View, pairs: tuple[TopicPair, ...]) -> None:
         return
     table.paged(
         DIFFERENCES,
-        made,
+        results,
         "differing",
-        alt=f"{many(len(made), 'difference')} between the two clusters, and what each means.",
+        alt=f"{many(len(results), 'difference')} between the two clusters, and what each means.",
     )
     with st.expander("What the differences mean"):
-        for what, meaning in dict.fromkeys((each.what, each.meaning) for _, each in made):
+        for what, meaning in dict.fromkeys((difference.what, difference.meaning) for _, difference in results):
             st.markdown(f"- **{markdown(terms.said(what))}**: {markdown(terms.said(meaning))}")
 
 
@@ -226,7 +226,7 @@ def _count(topic: TopicState | None) -> int | None:
 def _held(topic: TopicState | None) -> int | None:
     if topic is None or not topic.partitions:
         return None
-    spans = [summary.held(each) for each in topic.partitions]
+    spans = [summary.held(partition) for partition in topic.partitions]
     known = [span for span in spans if span is not None]
     return sum(known) if len(known) == len(spans) else None
 

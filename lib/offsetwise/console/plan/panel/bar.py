@@ -87,11 +87,11 @@ def in_words(facts: Facts) -> str:
 
 
 def _open(checks: Sequence[GateCheck]) -> str:
-    left = [each for each in checks if each.outcome is not Outcome.PASSED]
-    if not left:
+    gate_checks = [check for check in checks if check.outcome is not Outcome.PASSED]
+    if not gate_checks:
         return ":green-badge[✓ no open check]"
-    tone = Tone.WRONG if any(each.outcome is Outcome.FAILED for each in left) else Tone.CAREFUL
-    return f":{tone.colour}-badge[{tone.icon} {many(len(left), 'open check')}]"
+    tone = Tone.WRONG if any(check.outcome is Outcome.FAILED for check in gate_checks) else Tone.CAREFUL
+    return f":{tone.colour}-badge[{tone.icon} {many(len(gate_checks), 'open check')}]"
 
 
 def go_on(label: str, page: str, plan: int, *, icon: str, key: str) -> None:
@@ -124,8 +124,8 @@ def follow() -> None:
 
 def to_open() -> str | None:
     """Return the number of the plan that the page before opened here, once."""
-    found: str | None = st.session_state.pop(_OPEN, None)
-    return found
+    result: str | None = st.session_state.pop(_OPEN, None)
+    return result
 
 
 def _switch(page: str) -> None:

@@ -58,8 +58,8 @@ class Told:
 
 def told(plan: int) -> Told | None:
     """Return what was answered last, if it is about this plan."""
-    found: Told | None = st.session_state.get(_TOLD)
-    return found if found is not None and found.plan == plan else None
+    result: Told | None = st.session_state.get(_TOLD)
+    return result if result is not None and result.plan == plan else None
 
 
 def ask(plan: int, question: Callable[[Board, Person | None], Answer], *, remarked: bool = False) -> Told | None:
@@ -79,20 +79,20 @@ def ask(plan: int, question: Callable[[Board, Person | None], Answer], *, remark
         answer = question(asked, board.person())
     except Exception as error:  # noqa: BLE001 - carried to the page, which shows it
         answer = error
-    found = Told(plan=plan, answer=answer, remarked=remarked)
-    st.session_state[_TOLD] = found
+    result = Told(plan=plan, answer=answer, remarked=remarked)
+    st.session_state[_TOLD] = result
     st.session_state[_NEW] = True
-    return found
+    return result
 
 
 def message(plan: int) -> Message | None:
     """Return what the bar says of the last answer; while it is new, say it in the corner of the window too."""
-    found = told(plan)
-    if found is None:
+    result = told(plan)
+    if result is None:
         return None
     if st.session_state.pop(_NEW, False):
-        blocks.toast(Tone.RIGHT if found.done else Tone.WRONG, _in_short(found.answer))
-    return _message(found)
+        blocks.toast(Tone.RIGHT if result.done else Tone.WRONG, _in_short(result.answer))
+    return _message(result)
 
 
 def _in_short(answer: Answer | Exception) -> str:
@@ -142,7 +142,7 @@ def _message(told: Told) -> Message:
 
 def drifts_in_words(found: tuple[Drift, ...]) -> str:
     """Return what changed on the clusters, a line each. Markdown."""
-    lines = [f"- {markdown(each.told)}" for each in found[:_NAMED]]
+    lines = [f"- {markdown(drift.told)}" for drift in found[:_NAMED]]
     more = len(found) - _NAMED
     return "\n".join([*lines, *([f"- and {many(more, 'more thing')}"] if more > 0 else [])])
 

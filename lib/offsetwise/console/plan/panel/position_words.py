@@ -33,7 +33,7 @@ def mark(one: PlannedPosition) -> Verdict:
 @cached(8)
 def in_one_line(digest: str, _plan: Plan) -> str:  # noqa: ARG001 - the key
     """Return which positions of a plan change most, from the old to the new one, and how many change. Markdown."""
-    moved = [one for one in _plan.positions if moves(one)]
+    moved = [position for position in _plan.positions if moves(position)]
     counts = wording.changing(len(moved), len(_plan.positions) - len(moved))
     largest = [f":gray[{counts}]", *map(_from_old_to_new, nsmallest(_LARGEST, moved, key=_largest_first))]
     return " · ".join(largest)
@@ -44,9 +44,9 @@ def _largest_first(one: PlannedPosition) -> tuple[int, str, int]:
 
 
 def _from_old_to_new(one: PlannedPosition) -> str:
-    found = mark(one)
+    verdict = mark(one)
     numbers = f"{markdown(wording.brief(one.old_offset))} → {new_in_bold(one.old_offset, one.new_offset)}"
-    return f"**{markdown(str(one.topic_partition))}** {numbers} :{found.tone.colour}[{found}]"
+    return f"**{markdown(str(one.topic_partition))}** {numbers} :{verdict.tone.colour}[{verdict}]"
 
 
 def at_most(one: PlannedPosition, count: int | None) -> str:
