@@ -59,7 +59,7 @@ def read_checkpoint(
     """
     engine, folder, entries = _at(uri, roots)
     if uids and not engine.has_uids:
-        expected = " or ".join(each.what for each in engines() if each.has_uids)
+        expected = " or ".join(checkpoint_engine.what for checkpoint_engine in engines() if checkpoint_engine.has_uids)
         raise CheckpointError(
             f"{uri}: expected {expected}, since uids of operators were named, found {engine.what}. Nothing was read.",
             fix=f"Leave the uids away for a {engine.label} checkpoint.",
@@ -113,7 +113,7 @@ def parts_of(uri: str, *, roots: Sequence[str] | None = None) -> tuple[str, ...]
 
 def recognised(entries: Sequence[Entry]) -> tuple[CheckpointEngine, ...]:
     """Return the engines that take a folder with these names for one of their checkpoints."""
-    return tuple(each for each in engines() if each.recognises(entries))
+    return tuple(engine for engine in engines() if engine.recognises(entries))
 
 
 def newest_checkpoint(uri: str, *, roots: Sequence[str] | None = None) -> str:
@@ -131,14 +131,14 @@ def newest_checkpoint(uri: str, *, roots: Sequence[str] | None = None) -> str:
         return uri  # the reader says so
     if recognised(entries):
         return uri
-    retained = (found for each in engines() for found in each.retained(folder, entries))
-    return next((one.uri for one in retained), uri)
+    retained = (checkpoint for engine in engines() for checkpoint in engine.retained(folder, entries))
+    return next((checkpoint.uri for checkpoint in retained), uri)
 
 
 def _at(uri: str, roots: Sequence[str] | None) -> tuple[CheckpointEngine, Tree | None, tuple[Entry, ...] | None]:
     """Return the engine whose checkpoint a URI names; the folder where it is a path, and its entries if listed."""
     scheme = uri.partition("://")[0].lower() if "://" in uri else ""
-    live = next((each for each in engines() if scheme in each.schemes), None)
+    live = next((checkpoint_engine for checkpoint_engine in engines() if scheme in checkpoint_engine.schemes), None)
     if live is None and roots is not None and "#" in uri:  # bound to roots, no folder has such a name
         live = _of_file(uri, roots)
     if live is not None:
@@ -158,7 +158,7 @@ def _at(uri: str, roots: Sequence[str] | None) -> tuple[CheckpointEngine, Tree |
 
 def _by_name(uri: str) -> CheckpointEngine | None:
     name = uri.rstrip("/").rpartition("/")[2]
-    return next((each for each in engines() if each.file == name), None)
+    return next((engine for engine in engines() if engine.file == name), None)
 
 
 def _of_file(uri: str, roots: Sequence[str] | None) -> CheckpointEngine | None:
@@ -180,18 +180,20 @@ def _of_file(uri: str, roots: Sequence[str] | None) -> CheckpointEngine | None:
 
 def _committer(uri: str, engine: CheckpointEngine, committer: str, roots: Sequence[str] | None) -> Table:
     if not engine.has_committer:
-        expected = " or ".join(each.what for each in engines() if each.has_committer)
+        expected = " or ".join(
+            checkpoint_engine.what for checkpoint_engine in engines() if checkpoint_engine.has_committer
+        )
         raise CheckpointError(
             f"{uri}: expected {expected}, since a committer's table was named, found {engine.what}. Nothing was read.",
             fix=f"Leave the table away for a {engine.label} checkpoint.",
         )
-    found = tables_at(committer, roots=roots)
-    if len(found) != 1:
+    tables = tables_at(committer, roots=roots)
+    if len(tables) != 1:
         raise CheckpointError(
-            f"{committer}: expected the one table of the committer, found {len(found):,}. No position was read.",
+            f"{committer}: expected the one table of the committer, found {len(tables):,}. No position was read.",
             fix="Give a dump of that table alone.",
         )
-    return found[0]
+    return tables[0]
 
 
 def _entries(folder: Tree) -> tuple[Entry, ...]:
@@ -203,23 +205,23 @@ def _entries(folder: Tree) -> tuple[Entry, ...]:
 
 def _engine(folder: Tree, entries: tuple[Entry, ...]) -> CheckpointEngine:
     """Return the one engine whose checkpoint a folder is."""
-    found = recognised(entries)
-    if len(found) == 1:
-        return found[0]
+    checkpoint_engines = recognised(entries)
+    if len(checkpoint_engines) == 1:
+        return checkpoint_engines[0]
     names = sorted(entry.name for entry in entries if not entry.name.startswith("."))
     shown = ", ".join(map(repr, names[:SHOWN])) + (", …" if len(names) > SHOWN else "")
-    if found:
-        both = " and ".join(each.what for each in found)
+    if checkpoint_engines:
+        both = " and ".join(engine.what for engine in checkpoint_engines)
         raise _not(folder, f"what is {both} at once ({shown})", fix="Leave in it the files of one engine only.")
     if not names and not entries:
         raise _not(folder, "an empty folder", fix="Check the path: a job writes its checkpoint when it first starts.")
-    told = next((said for each in engines() if (said := each.instead(folder, entries)) is not None), None)
-    what, fix = told or (f"another folder ({shown})", f"Give the folder that holds {_holds()}.")
+    sentences = next((said for engine in engines() if (said := engine.instead(folder, entries)) is not None), None)
+    what, fix = sentences or (f"another folder ({shown})", f"Give the folder that holds {_holds()}.")
     raise _not(folder, what, fix=fix)
 
 
 def _holds() -> str:
-    return "; or ".join(f"{each.holds} ({each.label})" for each in engines())
+    return "; or ".join(f"{engine.holds} ({engine.label})" for engine in engines())
 
 
 def _not(folder: FolderReader, found: str, *, fix: str) -> NotACheckpointError:

@@ -59,8 +59,8 @@ def find_checkpoints(root: str, *, roots: Sequence[str] | None = None) -> Discov
         return Discovered(uris=(without_sign_on(root),), folders=0, complete=True)
     tree = open_tree(root, roots=roots)
     base = root.rstrip("/")
-    found: list[str] = []
-    of_engine: dict[CheckpointEngine, list[str]] = {each: [] for each in engines()}
+    results: list[str] = []
+    of_engine: dict[CheckpointEngine, list[str]] = {checkpoint_engine: [] for checkpoint_engine in engines()}
     looked_into, complete = 0, True
     level = [""]
     with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
@@ -72,21 +72,21 @@ def find_checkpoints(root: str, *, roots: Sequence[str] | None = None) -> Discov
                     if not folder:
                         raise entries
                     if not isinstance(entries, MissingError):
-                        found.append(f"{base}/{folder}")
+                        results.append(f"{base}/{folder}")
                 elif known := recognised(entries):
                     of_engine[known[0]].append(f"{base}/{folder}" if folder else root)
                 elif depth < MAX_DEPTH:
                     below += [f"{folder}/{name}".lstrip("/") for name in _folders(entries)]
             level = below[: MAX_FOLDERS - looked_into]
             complete = complete and len(level) == len(below)
-            if len(found) + sum(map(len, of_engine.values())) >= MAX_CHECKPOINTS or not level:
+            if len(results) + sum(map(len, of_engine.values())) >= MAX_CHECKPOINTS or not level:
                 break
     for engine, uris in of_engine.items():
-        found += engine.newest(uris)
+        results += engine.newest(uris)
     return Discovered(
-        uris=tuple(sorted(found)[:MAX_CHECKPOINTS]),
+        uris=tuple(sorted(results)[:MAX_CHECKPOINTS]),
         folders=looked_into,
-        complete=complete and not level and len(found) <= MAX_CHECKPOINTS,
+        complete=complete and not level and len(results) <= MAX_CHECKPOINTS,
     )
 
 

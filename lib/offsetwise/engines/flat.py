@@ -52,10 +52,10 @@ class FlatSource:
             index=self.index,
             id=self.id,
             kind=self.kind,
-            positions=tuple(each for each in self.positions if isinstance(each, SourcePosition)),
+            positions=tuple(position for position in self.positions if isinstance(position, SourcePosition)),
             raw=self.raw,
             marked=self.marked,
-            shards=tuple(each for each in self.positions if isinstance(each, ShardPosition)),
+            shards=tuple(position for position in self.positions if isinstance(position, ShardPosition)),
             ranges=self.ranges,
         )
 
@@ -86,7 +86,7 @@ def whole(flat: Any) -> Checkpoint:
     if lacking is not None:
         raise ValueError(f"it lacks {lacking!r}, which every checkpoint of {flat.engine} has")
     common = {each: getattr(flat, NAMES.get(each, each)) for each in _common()}
-    common["sources"] = tuple(each.whole() for each in flat.sources)
+    common["sources"] = tuple(source.whole() for source in flat.sources)
     return Checkpoint(details=kind(**details), **common)
 
 
@@ -101,23 +101,23 @@ def _nullable(kind: type) -> frozenset[str]:
 
 @cache
 def _made(known: tuple[CheckpointEngine, ...]) -> type:
-    made: dict[str, tuple[str, Any, Any]] = {}
+    results: dict[str, tuple[str, Any, Any]] = {}
     hints = get_type_hints(Checkpoint, include_extras=True) | {"sources": tuple[FlatSource, ...]}
     for each in fields(Checkpoint):
         if each.name != "details":
             name = NAMES.get(each.name, each.name)
-            made[name] = (name, hints[each.name], field(default=each.default))
+            results[name] = (name, hints[each.name], field(default=each.default))
     for engine in known:
         hints = get_type_hints(engine.details, include_extras=True)
         for each in fields(engine.details):
             needed = each.default is MISSING and each.name not in ALWAYS
             hint, default = (hints[each.name] | None, None) if needed else (hints[each.name], each.default)
             entry = (each.name, hint, field(default=default))
-            if made.setdefault(each.name, entry)[1] != hint:
+            if results.setdefault(each.name, entry)[1] != hint:
                 raise ValueError(f"{engine.name} has a field {each.name!r}, and so has another engine or every one")
     return make_dataclass(
         "Checkpoint",
-        made.values(),
+        results.values(),
         namespace={"__doc__": Checkpoint.__doc__, "__module__": __name__},
         frozen=True,
         slots=True,

@@ -43,7 +43,7 @@ def _installed() -> Mapping[str, Engine]:
 
 def engines() -> tuple[CheckpointEngine, ...]:
     """Return those that keep checkpoints, in that order."""
-    return tuple(each for each in registered() if isinstance(each, CheckpointEngine))
+    return tuple(engine for engine in registered() if isinstance(engine, CheckpointEngine))
 
 
 def keeper_of(name: str) -> Engine:
@@ -66,10 +66,10 @@ def engine_of(name: str) -> CheckpointEngine:
     Raises:
         VersionError: This release has none of that name.
     """
-    found = keeper_of(name)
-    if not isinstance(found, CheckpointEngine):
+    engine = keeper_of(name)
+    if not isinstance(engine, CheckpointEngine):
         raise _unknown(name)
-    return found
+    return engine
 
 
 def _unknown(name: str) -> VersionError:
@@ -85,7 +85,7 @@ def labels(word: str = "or") -> str:
     >>> labels()
     'Spark, Flink, KCL, positions file or Kafka Connect'
     """
-    *first, last = (each.label for each in engines())
+    *first, last = (engine.label for engine in engines())
     return f"{', '.join(first)} {word} {last}" if first else last
 
 

@@ -85,9 +85,9 @@ def encode(value: Checkpoint | FailedCheckpoint) -> bytes:
         batches = []
         for batch in value.details.batches:
             for source in batch.sources:
-                for one in source.offsets:
-                    offsets.extend(one.offsets)
-            shape = tuple((each.id, each.raw, _named(each)) for each in batch.sources)
+                for offset in source.offsets:
+                    offsets.extend(offset.offsets)
+            shape = tuple((batch_source.id, batch_source.raw, _named(batch_source)) for batch_source in batch.sources)
             numbers = (batch.id, batch.committed, batch.timestamp_ms, batch.watermark_ms)
             batches.append((*numbers, shapes.setdefault(shape, len(shapes))))
         body = {"checkpoint": replace(flatten(value), batches=()), "batches": batches, "shapes": list(shapes)}
@@ -97,7 +97,7 @@ def encode(value: Checkpoint | FailedCheckpoint) -> bytes:
 
 
 def _named(source: BatchSource) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    return tuple((one.topic, one.partitions) for one in source.offsets)
+    return tuple((offset.topic, offset.partitions) for offset in source.offsets)
 
 
 def _packed(offsets: list[int]) -> bytes:
@@ -105,13 +105,13 @@ def _packed(offsets: list[int]) -> bytes:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    made = {name: getattr(value, name) for name in value.__slots__}
+    results = {name: getattr(value, name) for name in value.__slots__}
     for name in _decimal(value.__class__):
-        made[name] = made[name] if made[name] is None else str(made[name])
-    return made
+        results[name] = results[name] if results[name] is None else str(results[name])
+    return results
 
 
 @cache
 def _decimal(kind: type) -> tuple[str, ...]:
     """Name the fields that files carry as decimal strings."""
-    return tuple(each.name for each in fields(kind) if str(each.type).partition(" ")[0] in _DECIMAL)
+    return tuple(field.name for field in fields(kind) if str(field.type).partition(" ")[0] in _DECIMAL)

@@ -80,7 +80,7 @@ class Granted:
     @property
     def writing(self) -> tuple[str, ...]:
         """Those operations that change the cluster."""
-        return tuple(each for each in self.operations if each in WRITING[self.resource])
+        return tuple(operation for operation in self.operations if operation in WRITING[self.resource])
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -102,7 +102,7 @@ class Permissions:
     @property
     def writable(self) -> tuple[Granted, ...]:
         """Where the user could write."""
-        return tuple(each for each in self.granted if each.writing)
+        return tuple(granted for granted in self.granted if granted.writing)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -273,8 +273,8 @@ def _outcome(question: _Question, report: Progress) -> _Outcome:
         return _Outcome(error=error)
     except Exception as error:  # noqa: BLE001 - raised again where the question came from
         if _is_librarys(error):
-            found = f"one of which it makes {type(error).__name__}: {masked(str(error)[:200])}"
-            return _Outcome(error=question.unanswered(found))
+            result = f"one of which it makes {type(error).__name__}: {masked(str(error)[:200])}"
+            return _Outcome(error=question.unanswered(result))
         error.add_note(f"In the process that asked the cluster:\n{traceback.format_exc()}")
         return _Outcome(error=error)
 

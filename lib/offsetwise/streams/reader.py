@@ -133,8 +133,8 @@ def read_again(migration: Migration, cluster: Cluster, wanted: Sequence[Stretch]
 
 def reader_of(config: ClusterConfig) -> ClusterReader:
     """Return what reads a cluster."""
-    made: ClusterReader = STREAMS.load(config.stream, "reader")
-    return made
+    reader: ClusterReader = STREAMS.load(config.stream, "reader")
+    return reader
 
 
 def reads_at_positions(config: ClusterConfig) -> ReadsAtPositions | None:
@@ -244,6 +244,6 @@ def read_whole(
     """Read one cluster of a migration, once for all jobs that want a part of it; see `read_cluster`."""
     config = migration.cluster(cluster)
     progress(f"read the {cluster} cluster", 0, 1)
-    taken = reader_of(config).read_whole(cluster, config, topics=topics, groups=groups, mirror=mirror)
+    whole_reading = reader_of(config).read_whole(cluster, config, topics=topics, groups=groups, mirror=mirror)
     progress(f"read the {cluster} cluster", 1, 1)
-    return taken
+    return whole_reading

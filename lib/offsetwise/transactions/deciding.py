@@ -85,20 +85,20 @@ def _place(row: SinkTransaction) -> tuple[str, int]:
 
 def _all_held(held: HeldTransactions, look: TransactionLook, search: LogSearch | None) -> Iterator[SinkTransaction]:
     seen = set()
-    for each in held.transactions:
-        key = each.transactional_id, each.producer_id, each.epoch
+    for transaction in held.transactions:
+        key = transaction.transactional_id, transaction.producer_id, transaction.epoch
         if key not in seen:
             seen.add(key)
-            answer = look.answers.get(each.transactional_id, Missing.UNAVAILABLE)
-            verdict = decide_pending(each, answer, held, look, search)
+            answer = look.answers.get(transaction.transactional_id, Missing.UNAVAILABLE)
+            verdict = decide_pending(transaction, answer, held, look, search)
             yield SinkTransaction(
-                transactional_id=each.transactional_id,
-                producer_id=each.producer_id,
-                epoch=each.epoch,
+                transactional_id=transaction.transactional_id,
+                producer_id=transaction.producer_id,
+                epoch=transaction.epoch,
                 held=True,
-                held_state=each.state,
+                held_state=transaction.state,
                 broker_state=answer.state if isinstance(answer, Described) else None,
-                left_ms=left_ms(answer, look.taken_ms) if _is_now(each, answer) else None,
+                left_ms=left_ms(answer, look.taken_ms) if _is_now(transaction, answer) else None,
                 decision=verdict.decision,
                 reason=verdict.reason + (_when(answer, look) if verdict.decision is Decision.COMMIT else ""),
                 partitions=verdict.partitions,
@@ -117,7 +117,7 @@ def _all_others(held: HeldTransactions, look: TransactionLook) -> Iterator[SinkT
         name, holding = parse(transactional_id), of_id.get(transactional_id, [])
         own = name is not None and name.prefix in strategies
         if isinstance(answer, Described):
-            if any(each.producer_id is None or _is_of(each, answer, held) for each in holding):
+            if any(transaction.producer_id is None or _is_of(transaction, answer, held) for transaction in holding):
                 continue
         elif holding or listed is None:
             continue  # the held one says why there is no answer
@@ -128,8 +128,8 @@ def _all_others(held: HeldTransactions, look: TransactionLook) -> Iterator[SinkT
                 )
             continue
         if holding and isinstance(answer, Described) and _is_foreign(holding, answer):
-            told = "The checkpoint holds this id with another producer: see there."
-            yield _row(transactional_id, listed, answer, look, (Decision.FOREIGN, told))
+            message = "The checkpoint holds this id with another producer: see there."
+            yield _row(transactional_id, listed, answer, look, (Decision.FOREIGN, message))
             continue
         number = None if name is None or strategies.get(name.prefix) is NamingStrategy.POOLING else name.number
         decided = _other(listed, answer, number, held)
@@ -149,7 +149,7 @@ def _superseded(held: HeldTransactions, look: TransactionLook) -> frozenset[str]
     if held.searched or held.newer is not None:
         return frozenset()
     strategies = held.strategies()
-    now = {each.transactional_id: each for each in held.transactions}
+    now = {transaction.transactional_id: transaction for transaction in held.transactions}
     of: dict[tuple[str, int], list[tuple[int, str]]] = {}
     for name, listed in look.listed.items():
         parts, answer = parse(name), look.answers.get(name)
@@ -161,12 +161,12 @@ def _superseded(held: HeldTransactions, look: TransactionLook) -> frozenset[str]
         if pooled and name in now and answer is not None and _is_now(now[name], answer):
             continue
         of.setdefault((parts.prefix, parts.subtask), []).append((0 if pooled else parts.number, name))
-    made: set[str] = set()
+    results: set[str] = set()
     for (prefix, _), names in of.items():
         last = max(names)[0]
         pooled = strategies[prefix] is NamingStrategy.POOLING
-        made |= {name for number, name in names if (len(names) > 1 if pooled else number < last)}
-    return frozenset(made)
+        results |= {name for number, name in names if (len(names) > 1 if pooled else number < last)}
+    return frozenset(results)
 
 
 def _other(listed: Listed | None, answer: Answer | None, number: int | None, held: HeldTransactions) -> Decided | None:
@@ -222,10 +222,12 @@ def _other_job(
     transactional_id: str, prefixes: tuple[str, ...], strategies: Mapping[str, NamingStrategy | None]
 ) -> Decided:
     prefix = max((each for each in prefixes if transactional_id.startswith(each)), key=len)
-    told = f"It is another job's, whose prefix begins with this job's prefix {prefix!r}. It is never touched."
+    message = f"It is another job's, whose prefix begins with this job's prefix {prefix!r}. It is never touched."
     if strategies[prefix] is NamingStrategy.POOLING:
-        told += " But this job, which pools its names, aborts it when it starts: give the jobs prefixes of their own."
-    return Decision.OTHER_JOB, told
+        message += (
+            " But this job, which pools its names, aborts it when it starts: give the jobs prefixes of their own."
+        )
+    return Decision.OTHER_JOB, message
 
 
 def _row(
@@ -249,26 +251,26 @@ def _row(
 
 
 def _hanging(found: OpenWrite, *, sees_all: bool | None, held: bool) -> SinkTransaction:
-    told = f"The leader of {found.partition} has it open from offset {found.start_offset:,}, and "
+    message = f"The leader of {found.partition} has it open from offset {found.start_offset:,}, and "
     match sees_all:
         case True if held:
             decision = Decision.UNKNOWN
-            told += (
+            message += (
                 "no coordinator knows it, but the checkpoint holds its producer and epoch: an abort would lose records "
                 "that the checkpoint counts as written. Start from a checkpoint that does not hold it, to abort it."
             )
         case True:
             decision = Decision.HANGING
-            told += "no coordinator knows it: nothing ends it, and read_committed readers stop there."
+            message += "no coordinator knows it: nothing ends it, and read_committed readers stop there."
         case False:
             decision = Decision.DENIED
-            told += (
+            message += (
                 "no coordinator that this user may see knows it. It may be another job's, whose transactional ids the "
                 "user may not describe: grant DESCRIBE on TransactionalId '*' to know whether it hangs."
             )
         case None:
             decision = Decision.UNKNOWN
-            told += (
+            message += (
                 "no coordinator that this user may see knows it. Whether the user sees all of them, no coordinator "
                 "said. Ask again."
             )
@@ -283,7 +285,7 @@ def _hanging(found: OpenWrite, *, sees_all: bool | None, held: bool) -> SinkTran
         partitions=(OpenPartition(**found.partition._asdict(), start_offset=found.start_offset),),
         coordinator_epoch=found.coordinator_epoch,
         decision=decision,
-        reason=told,
+        reason=message,
     )
 
 
@@ -304,8 +306,9 @@ def _is_of(each: Transaction, answer: Described, held: HeldTransactions) -> bool
 
 def _is_foreign(holding: list[Transaction], answer: Described) -> bool:
     return any(
-        each.producer_id != answer.producer_id or (each.epoch is not None and each.epoch > answer.epoch)
-        for each in holding
+        transaction.producer_id != answer.producer_id
+        or (transaction.epoch is not None and transaction.epoch > answer.epoch)
+        for transaction in holding
     )
 
 

@@ -107,11 +107,11 @@ def judge(
         return Turnout.DIFFERENT, f"{name}: expected it to be {done}, found {its.state}."
     unknown: list[str] = []
     for place in places_of(planned):
-        turnout, told = _shown(planned, place, logs.get(place))
+        turnout, message = _shown(planned, place, logs.get(place))
         if turnout is Turnout.DIFFERENT:
-            return turnout, f"{name}: FAILED: {told}"
+            return turnout, f"{name}: FAILED: {message}"
         if turnout is Turnout.UNKNOWN:
-            unknown.append(told)
+            unknown.append(message)
     if is_ending(planned, answer):
         unknown.append("the broker is still ending it")
     if answer in (Missing.DENIED, Missing.UNAVAILABLE):
@@ -140,8 +140,8 @@ def _shown(planned: PlannedTransaction, place: TransactionPlace, shown: ShownTra
     if shown.last_stable_offset <= place.start_offset and shown.held_open is False:
         return Turnout.UNKNOWN, f"{at}: another transaction, which began before, still holds readers up"
     if shown.last_stable_offset <= place.start_offset:
-        told = f"{at}: read_committed readers still stop there, at {shown.last_stable_offset:,}."
-        return Turnout.DIFFERENT, told
+        message = f"{at}: read_committed readers still stop there, at {shown.last_stable_offset:,}."
+        return Turnout.DIFFERENT, message
     if shown.visible is None:
         return Turnout.UNKNOWN, f"{at}: {shown.problem}"
     if shown.visible != (planned.decision is Settlement.COMMIT):

@@ -12,23 +12,25 @@ def hanging(first: TransactionLook, second: TransactionLook) -> tuple[OpenWrite,
     or ended meanwhile is none. A coordinator that has its producer open and does not name the partition does not end
     it there.
     """
-    before = {(each.partition, each.producer_id, each.epoch, each.start_offset) for each in first.writes}
+    before = {(write.partition, write.producer_id, write.epoch, write.start_offset) for write in first.writes}
     return tuple(
-        each for each in unknown(second) if (each.partition, each.producer_id, each.epoch, each.start_offset) in before
+        write
+        for write in unknown(second)
+        if (write.partition, write.producer_id, write.epoch, write.start_offset) in before
     )
 
 
 def unknown(look: TransactionLook) -> tuple[OpenWrite, ...]:
     """Return the open transactions of partitions that no coordinator which the user may see has open there."""
-    ids = {each.producer_id: name for name, each in look.listed.items()}
-    made = []
-    for each in look.writes:
-        name = ids.get(each.producer_id)
+    ids = {listed.producer_id: name for name, listed in look.listed.items()}
+    writes = []
+    for write in look.writes:
+        name = ids.get(write.producer_id)
         known = name is not None and look.listed[name].state in OPEN
         answer = look.answers.get(name) if name is not None else None
-        if known and isinstance(answer, Described) and answer.partitions and answer.producer_id == each.producer_id:
+        if known and isinstance(answer, Described) and answer.partitions and answer.producer_id == write.producer_id:
             # None of them may be seen without READ on their topics.
-            known = each.partition in answer.partitions
+            known = write.partition in answer.partitions
         if not known:
-            made.append(each)
-    return tuple(made)
+            writes.append(write)
+    return tuple(writes)

@@ -30,22 +30,22 @@ def movement(held: HeldTransactions, first: TransactionLook, second: Transaction
         None where nothing moved between the looks. A job between two checkpoints that reads nothing does not move.
     """
     own = held.own(second.listed)
-    told = [why for name in own if (why := _moved(name, first, second)) is not None]
-    if told:
-        return min(told)
+    sentences = [why for name in own if (why := _moved(name, first, second)) is not None]
+    if sentences:
+        return min(sentences)
     if not second.writes:
         return None
     producers = {second.listed[name].producer_id: name for name in own}
-    before = {(each.partition, each.producer_id): each for each in first.writes}
-    for each in second.writes:
-        if each.producer_id not in producers:
+    before = {(write.partition, write.producer_id): write for write in first.writes}
+    for open_write in second.writes:
+        if open_write.producer_id not in producers:
             continue
-        earlier = before.get((each.partition, each.producer_id))
-        unseen = earlier is None and each.partition not in first.silent
-        wrote = unseen or (earlier is not None and earlier.last_sequence != each.last_sequence)
+        earlier = before.get((open_write.partition, open_write.producer_id))
+        unseen = earlier is None and open_write.partition not in first.silent
+        wrote = unseen or (earlier is not None and earlier.last_sequence != open_write.last_sequence)
         # Dated ahead of both looks it says nothing: the time is whatever the producer set.
-        if wrote or first.taken_ms < each.last_timestamp_ms <= second.taken_ms:
-            return f"{producers[each.producer_id]} wrote to {each.partition} between two looks"
+        if wrote or first.taken_ms < open_write.last_timestamp_ms <= second.taken_ms:
+            return f"{producers[open_write.producer_id]} wrote to {open_write.partition} between two looks"
     return None
 
 

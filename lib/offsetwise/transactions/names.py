@@ -36,8 +36,8 @@ def parse(transactional_id: str) -> SinkName | None:
     prefix, dash, subtask = rest.rpartition("-")
     if not dash or not _is_number(subtask, _INT_DIGITS) or not _is_number(number, _LONG_DIGITS):
         return None
-    made = SinkName(prefix, int(subtask), int(number))
-    return made if made.subtask < 2**31 and made.number < 2**63 else None
+    name = SinkName(prefix, int(subtask), int(number))
+    return name if name.subtask < 2**31 and name.number < 2**63 else None
 
 
 def _is_number(text: str, most: int) -> bool:

@@ -172,12 +172,12 @@ class HeldTransactions:
 
     def strategies(self) -> Mapping[str, NamingStrategy | None]:
         """Return the strategy of each prefix; None where the checkpoint does not say."""
-        made: dict[str, NamingStrategy | None] = dict.fromkeys(self.prefixes)
-        for each in self.transactions:
-            name = parse(each.transactional_id)
-            if name is not None and each.strategy is not None:
-                made[name.prefix] = each.strategy
-        return made | dict.fromkeys(self.pooled, NamingStrategy.POOLING)
+        results: dict[str, NamingStrategy | None] = dict.fromkeys(self.prefixes)
+        for transaction in self.transactions:
+            name = parse(transaction.transactional_id)
+            if name is not None and transaction.strategy is not None:
+                results[name.prefix] = transaction.strategy
+        return results | dict.fromkeys(self.pooled, NamingStrategy.POOLING)
 
     def written_before(self, at_ms: int | None) -> bool:
         """Return whether the checkpoint was written before a time; False where one of both is not known."""
@@ -185,7 +185,7 @@ class HeldTransactions:
 
     def own(self, names: Iterable[str]) -> list[str]:
         """Give, of some transactional ids, those held and those that a sink of this job makes."""
-        held, prefixes = {each.transactional_id for each in self.transactions}, set(self.prefixes)
+        held, prefixes = {transaction.transactional_id for transaction in self.transactions}, set(self.prefixes)
         return [
             name for name in names if name in held or ((parts := parse(name)) is not None and parts.prefix in prefixes)
         ]
@@ -193,14 +193,14 @@ class HeldTransactions:
 
 def together(many: Iterable[HeldTransactions]) -> HeldTransactions:
     """Return what several checkpoints hold as one, so that one look answers for all of them."""
-    each = tuple(many)
-    times = [one.written_ms for one in each]
+    transactionses = tuple(many)
+    times = [transactions.written_ms for transactions in transactionses]
     return HeldTransactions(
-        checkpoint_id=max(one.checkpoint_id for one in each),
+        checkpoint_id=max(transactions.checkpoint_id for transactions in transactionses),
         written_ms=None if None in times else min(times),  # type: ignore[type-var] # no None is left
-        prefixes=tuple(dict.fromkeys(prefix for one in each for prefix in one.prefixes)),
-        transactions=tuple(held for one in each for held in one.transactions),
-        pooled=tuple(dict.fromkeys(prefix for one in each for prefix in one.pooled)),
+        prefixes=tuple(dict.fromkeys(prefix for transactions in transactionses for prefix in transactions.prefixes)),
+        transactions=tuple(transaction for transactions in transactionses for transaction in transactions.transactions),
+        pooled=tuple(dict.fromkeys(prefix for transactions in transactionses for prefix in transactions.pooled)),
     )
 
 
@@ -221,9 +221,11 @@ def is_past(each: Transaction, answer: Answer | None) -> bool:
 def to_search(held: HeldTransactions, answers: Mapping[str, Answer]) -> frozenset[tuple[int, int]]:
     """Return producer id and epoch of each transaction whose end is looked for in the logs."""
     return frozenset(
-        (each.producer_id, each.epoch)
-        for each in held.transactions
-        if each.producer_id is not None and each.epoch is not None and is_past(each, answers.get(each.transactional_id))
+        (transaction.producer_id, transaction.epoch)
+        for transaction in held.transactions
+        if transaction.producer_id is not None
+        and transaction.epoch is not None
+        and is_past(transaction, answers.get(transaction.transactional_id))
     )
 
 
@@ -233,7 +235,7 @@ def to_describe(held: HeldTransactions, listed: Mapping[str, Listed]) -> frozens
     What is over is decided by the list alone where names are used once, so that a job's many old ids cost nothing.
     """
     strategies = held.strategies()
-    wanted = {each.transactional_id for each in held.transactions}
+    wanted = {transaction.transactional_id for transaction in held.transactions}
     for transactional_id, each in listed.items():
         name = parse(transactional_id)
         if name is None or name.prefix not in strategies:

@@ -106,11 +106,11 @@ def _by_logs(
         return TransactionVerdict(
             Decision.UNKNOWN, _open_in_log(answer, unended[0].topic_partition, unended[0].start_offset), partitions
         )
-    told = records_told(partitions, whole=search is not None and not search.unread)
+    message = records_told(partitions, whole=search is not None and not search.unread)
     if ends == {False}:
-        return TransactionVerdict(Decision.LOST, f"It was aborted, as the log says, {ABORTED} {told}", partitions)
+        return TransactionVerdict(Decision.LOST, f"It was aborted, as the log says, {ABORTED} {message}", partitions)
     alarm = FALSE_ALARM.format(epoch=answer.epoch)
-    return TransactionVerdict(Decision.SETTLED, f"It is committed, as the log says. {told}{alarm}", partitions)
+    return TransactionVerdict(Decision.SETTLED, f"It is committed, as the log says. {message}{alarm}", partitions)
 
 
 def _partitions(shown: Collection[LoggedTransaction]) -> tuple[OpenPartition, ...]:

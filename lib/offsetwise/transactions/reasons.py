@@ -60,8 +60,8 @@ def records_told(partitions: Sequence[OpenPartition], *, whole: bool) -> str:
     count = sum(at.records or 0 for at in partitions)
     names = list(dict.fromkeys(str(at.topic_partition) for at in partitions))
     more = f" and {many(len(names) - _SHOWN, 'more partition')}" if len(names) > _SHOWN else ""
-    told = f"{many(count, 'record')} of it {'is' if count == 1 else 'are'} in {', '.join(names[:_SHOWN])}{more}."
-    return told if whole else f"At least {told}"
+    message = f"{many(count, 'record')} of it {'is' if count == 1 else 'are'} in {', '.join(names[:_SHOWN])}{more}."
+    return message if whole else f"At least {message}"
 
 
 def not_in_logs(search: LogSearch | None) -> str:

@@ -79,13 +79,13 @@ class SinkTransactions:
     @property
     def open(self) -> tuple[SinkTransaction, ...]:
         """Those that somebody or something must still end, or that speak against a start."""
-        return tuple(each for each in self.transactions if each.decision not in CLOSED)
+        return tuple(transaction for transaction in self.transactions if transaction.decision not in CLOSED)
 
     @property
     def counts(self) -> Mapping[Decision, int]:
         """How many of each decision, most pressing first as the decisions are defined."""
-        found = [each.decision for each in self.transactions]
-        return {each: found.count(each) for each in Decision if each in found}
+        decisions = [transaction.decision for transaction in self.transactions]
+        return {decision: decisions.count(decision) for decision in Decision if decision in decisions}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +99,7 @@ class SinkAnswer:
 
 def report(held: HeldTransactions, looks: Looks, *, elsewhere: str | None = None) -> SinkTransactions:
     """Decide about all transactions of a checkpoint's sinks; see `decide`."""
-    starts = {(each.partition, each.producer_id): each.start_offset for each in looks.second.writes}
+    starts = {(write.partition, write.producer_id): write.start_offset for write in looks.second.writes}
     rows = tuple(
         _open(row, looks.second, starts)
         for row in decide(held, looks.first, looks.second, search=looks.search, elsewhere=elsewhere)

@@ -51,15 +51,16 @@ class SinkSnapshot:
         topics = {at.topic for each in described if isinstance(each, Described) for at in each.partitions}
         topics |= set(self.topics)
         first, second = (
-            replace(look, writes=tuple(each for each in look.writes if each.partition.topic in topics)) for look in both
+            replace(look, writes=tuple(write for write in look.writes if write.partition.topic in topics))
+            for look in both
         )
-        ends = tuple(each for each in self.looks.partitions if each.topic in topics)
+        ends = tuple(partition for partition in self.looks.partitions if partition.topic in topics)
         return replace(self.looks, first=first, second=second, partitions=ends)
 
     def facts_of(self, name: str) -> TransactionFacts:
         """Return what a cluster is set to, by what the migration file calls it."""
-        return next((each for each in self.facts if each.name == name), TransactionFacts(name=name, brokers=()))
+        return next((fact for fact in self.facts if fact.name == name), TransactionFacts(name=name, brokers=()))
 
     def counts(self) -> Mapping[TransactionPlace, int | None]:
         """Return how many records transactions hold, by where they begin."""
-        return {each.place: each.records for each in self.records}
+        return {record.place: record.records for record in self.records}

@@ -45,7 +45,7 @@ class Timeout:
 
 def seen_timeout_ms(answers: Iterable[Answer]) -> int | None:
     """Return the longest time-out of some transactions, as their coordinators have it; None where none has one."""
-    known = (each.timeout_ms for each in answers if isinstance(each, Described))
+    known = (answer.timeout_ms for answer in answers if isinstance(answer, Described))
     return max((each for each in known if each != NO_TIMEOUT_MS), default=None)
 
 

@@ -109,11 +109,11 @@ def judge(
     prefixes = checkpoint.details.transactional_id_prefixes
     every = (sink,) if after == sink else (sink, after)
     steps = (
-        _check("1. brokers with KIP-939", [_brokers(each) for each in every]),
-        _check("2. the right to two-phase commit", [_rights(each, prefixes) for each in every]),
+        _check("1. brokers with KIP-939", [_brokers(facts) for facts in every]),
+        _check("2. the right to two-phase commit", [_rights(facts, prefixes) for facts in every]),
         _check("3. savepoint, job stopped", [_savepoint(checkpoint, damage, live=live)]),
         _check("4. connector with FLIP-319", [_connector(checkpoint)]),
-        _check("5. start while no broker is being upgraded", [_releases(each) for each in every]),
+        _check("5. start while no broker is being upgraded", [_releases(facts) for facts in every]),
     )
     return Upgrade(
         steps=steps,
@@ -172,9 +172,9 @@ def _brokers(facts: TransactionFacts) -> tuple[Outcome, str]:
         return Outcome.FAILED, f"{of}: {TWO_PHASE} is false at {_some(off, facts)}."
     unread = [broker for broker in facts.brokers if not {TWO_PHASE, UNSTABLE} <= broker.config.keys()]
     if unread or facts.silent or not facts.brokers:
-        told = "gave no answer" if facts.silent or not facts.brokers else "did not tell their settings"
+        message = "gave no answer" if facts.silent or not facts.brokers else "did not tell their settings"
         which = facts.silent or tuple(broker.id for broker in unread)
-        return Outcome.UNKNOWN, f"{of}: {_ids(which)} {told}: DESCRIBE_CONFIGS on the cluster is needed for that."
+        return Outcome.UNKNOWN, f"{of}: {_ids(which)} {message}: DESCRIBE_CONFIGS on the cluster is needed for that."
     return Outcome.PASSED, f"{of}: every broker takes it, and allows it."
 
 
@@ -200,12 +200,12 @@ def _allowed(grants: Sequence[AclGrant], name: str) -> set[str]:
     """Return the users that may write and prepare ids that begin with a name."""
     of: dict[str, set[int]] = {}
     denied: set[str] = set()
-    for each in grants:
-        covers = each.name == "*" if each.pattern == _LITERAL else name.startswith(each.name)
-        if covers and not each.allowed and each.operation in (_ALL, _WRITE, _TWO_PHASE_COMMIT):
-            denied.add(each.principal)
-        elif covers and each.allowed:
-            of.setdefault(each.principal, set()).add(each.operation)
+    for grant in grants:
+        covers = grant.name == "*" if grant.pattern == _LITERAL else name.startswith(grant.name)
+        if covers and not grant.allowed and grant.operation in (_ALL, _WRITE, _TWO_PHASE_COMMIT):
+            denied.add(grant.principal)
+        elif covers and grant.allowed:
+            of.setdefault(grant.principal, set()).add(grant.operation)
     both = {_WRITE, _TWO_PHASE_COMMIT}
     return {user for user, may in of.items() if _ALL in may or both <= may} - denied
 
@@ -225,7 +225,7 @@ def _savepoint(checkpoint: Checkpoint, damage: str | None, *, live: bool) -> tup
 
 
 def _connector(checkpoint: Checkpoint) -> tuple[Outcome, str]:
-    schemas = {each.schema for each in checkpoint.details.transactions} - {None}
+    schemas = {transaction.schema for transaction in checkpoint.details.transactions} - {None}
     if PREPARED in schemas:
         return Outcome.PASSED, (
             "Its committables are those of FLIP-319, which a connector from a proposal wrote: none is released, so "
@@ -248,24 +248,24 @@ def _timeouts(checkpoint: Checkpoint, every: Sequence[TransactionFacts], timeout
     """Yield how long an outage may last, and what the clusters allow."""
     wanted = timeout.ms
     details = checkpoint.details
-    times = {each.id: each.written_ms for each in details.retained}
+    times = {retained_checkpoint.id: retained_checkpoint.written_ms for retained_checkpoint in details.retained}
     if details.checkpoint_id is not None:
         times[details.checkpoint_id] = details.written_ms
     longest = max(intervals_ms(times), default=None)
-    told = f"transaction.timeout.ms is {duration(wanted)} ({timeout.source}). "
+    message = f"transaction.timeout.ms is {duration(wanted)} ({timeout.source}). "
     if longest is None:
-        told += (
+        message += (
             "It has to be longer than the longest time from checkpoint to checkpoint, with the longest outage; the "
             "retained checkpoints do not tell that time."
         )
     elif longest >= wanted:
-        told += f"Retained checkpoints are up to {duration(longest)} apart: it runs out between two of them."
+        message += f"Retained checkpoints are up to {duration(longest)} apart: it runs out between two of them."
     else:
-        told += (
+        message += (
             f"Retained checkpoints are up to {duration(longest)} apart, so that an outage may last "
             f"{duration(wanted - longest)} before records of a completed checkpoint are lost."
         )
-    yield told
+    yield message
     for facts in every:
         most = facts.max_timeout_ms
         if most is None:

@@ -74,7 +74,7 @@ def connector_group(case: MigrationCase) -> Iterator[str]:
             "reads and commits."
         )
     here = {row.topic_partition: row.old_offset for row in case.rows if row.old_offset is not None}
-    there: Mapping[TopicPartition, AnyPosition] = {each.topic_partition: each.offset for each in group.offsets}
+    there: Mapping[TopicPartition, AnyPosition] = {offset.topic_partition: offset.offset for offset in group.offsets}
     apart = [at for at in sorted(here) if there.get(at) != here[at]]
     if apart:
         rows = [

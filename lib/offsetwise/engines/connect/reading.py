@@ -211,9 +211,9 @@ def _restart(connector: Connector) -> str:
 
 def _digest(connector: Connector) -> str:
     """Return the fingerprint of what decides where the connector goes on."""
-    kept = (
+    data = (
         request_body(dict(connector.offsets))
         if connector.is_sink
         else json.dumps(connector.entries, sort_keys=True).encode()
     )
-    return hashlib.sha256(kept + connector.not_stopped.encode()).hexdigest()
+    return hashlib.sha256(data + connector.not_stopped.encode()).hexdigest()

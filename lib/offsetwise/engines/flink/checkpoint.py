@@ -199,7 +199,7 @@ def _sources(
     metadata: Metadata, opened: Opened, uids: Sequence[str], written_ms: int | None
 ) -> tuple[tuple[CheckpointSource, ...], list[Problem]]:
     uid_by_hash = dict(zip(map(operator_id, uids), uids, strict=True))
-    made: list[CheckpointSource] = []
+    sources: list[CheckpointSource] = []
     problems: list[Problem] = []
     for entry in metadata.operators:
         names = _state_names(entry)
@@ -210,7 +210,7 @@ def _sources(
             elements, complete = opened.elements(entry, name)
             uid = entry.uid or uid_by_hash.get(entry.id, "")
             kept = Kept(
-                index=len(made),
+                index=len(sources),
                 id=uid if SOURCE_NAME.fullmatch(uid) else entry.id,
                 called=called(entry),
                 state=name,
@@ -221,9 +221,9 @@ def _sources(
             )
             source, found = _shards(kept) or read_source(kept)
             if name in names or source.kind != "other":
-                made.append(source)
+                sources.append(source)
                 problems += found
-    return tuple(made), problems
+    return tuple(sources), problems
 
 
 def _shards(kept: Kept) -> tuple[CheckpointSource, list[Problem]] | None:
@@ -234,14 +234,14 @@ def _shards(kept: Kept) -> tuple[CheckpointSource, list[Problem]] | None:
 
 
 def _sinks(metadata: Metadata, opened: Opened) -> Sinks:
-    found = []
+    elementses = []
     for entry in metadata.operators:
         names = _state_names(entry)
         if names & {WRITER_STATE, COMMITTER_STATE}:
             writer, _ = opened.elements(entry, WRITER_STATE)
             committer, _ = opened.elements(entry, COMMITTER_STATE)
-            found.append(SinkElements(entry.id, called(entry), writer, committer))
-    return read_sinks(found)
+            elementses.append(SinkElements(entry.id, called(entry), writer, committer))
+    return read_sinks(elementses)
 
 
 def _state_names(entry: OperatorEntry) -> set[str]:
@@ -251,11 +251,11 @@ def _state_names(entry: OperatorEntry) -> set[str]:
 def _named(operators: Sequence[Operator], uids: Sequence[str]) -> tuple[Operator, ...]:
     """Return operators the uids that people typed, where the hash proves them."""
     known = {operator_id(uid): uid for uid in uids}
-    return tuple(replace(each, uid=each.uid or known.get(each.id)) for each in operators)
+    return tuple(replace(operator, uid=operator.uid or known.get(operator.id)) for operator in operators)
 
 
 def _require_known(folder: FolderReader, operators: Sequence[OperatorEntry], uids: Sequence[str]) -> None:
-    ids = {each.id for each in operators}
+    ids = {operator.id for operator in operators}
     unknown = [uid for uid in uids if operator_id(uid) not in ids]
     if unknown:
         raise CheckpointError(
@@ -289,7 +289,7 @@ def _restart(saved: Saved, sources: Sequence[CheckpointSource], problems: Sequen
         shown.append(f"and without {many(len(marked) - len(begun), 'partition')} that no reader keeps")
     if shown:
         return f"{what}: the job continues with {', '.join(shown)}."
-    reasons = (one.message for one in problems if one.code in (checkpoint_damaged.code, no_position.code))
+    reasons = (problem.message for problem in problems if problem.code in (checkpoint_damaged.code, no_position.code))
     reason = next(reasons, "it has no source whose positions are read.")
     return f"{what}: where the job continues is unknown: {reason}"
 

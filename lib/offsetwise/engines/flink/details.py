@@ -93,7 +93,7 @@ class FlinkDetails(Details):
 
     def recorded(self, at_ms: int) -> Self:
         """Return these with the time of a recording: its files are dated by whoever copied them."""
-        others = tuple(replace(each, written_ms=None) for each in self.saved.retained)
+        others = tuple(replace(checkpoint, written_ms=None) for checkpoint in self.saved.retained)
         return replace(self, saved=replace(self.saved, written_ms=at_ms, retained=others))
 
     @property
@@ -106,27 +106,31 @@ class FlinkDetails(Details):
         """Its kind and id, then how it is written."""
         saved = self.saved
         notes = (saved.format, None if saved.aligned else "unaligned", "compressed" if saved.compressed else None)
-        return (f"{self.kind} {saved.id}", f"format {saved.format_version}", *(each for each in notes if each))
+        return (f"{self.kind} {saved.id}", f"format {saved.format_version}", *(note for note in notes if note))
 
     @property
     def state_bytes(self) -> int:
         """The size of all states of all operators."""
-        return sum(state.size_bytes for each in self.operators for state in each.states)
+        return sum(state.size_bytes for operator in self.operators for state in operator.states)
 
     @property
     def stateful(self) -> bool | None:
         """Whether an operator has keyed state. Sources and sinks keep none; what else is no keyed state is not told."""
-        return True if any(state.kind == "keyed" for each in self.operators for state in each.states) else None
+        return True if any(state.kind == "keyed" for operator in self.operators for state in operator.states) else None
 
     @property
     def has_watermark(self) -> bool:
         """Whether an operator keeps one, as those of SQL windows do."""
-        return any(state.name == "watermark" for each in self.operators for state in each.states)
+        return any(state.name == "watermark" for operator in self.operators for state in operator.states)
 
     @property
     def transactional_id_prefixes(self) -> tuple[str, ...]:
         """Of its KafkaSinks' writers, sorted."""
-        return tuple(sorted({each.transactional_id_prefix for each in self.operators if each.transactional_id_prefix}))
+        return tuple(
+            sorted(
+                {operator.transactional_id_prefix for operator in self.operators if operator.transactional_id_prefix}
+            )
+        )
 
 
 def flink_details(checkpoint: Checkpoint) -> FlinkDetails:
@@ -147,7 +151,7 @@ def listings(checkpoint: Checkpoint) -> tuple[Listing, ...]:
         Listing(
             columns=("operator", "state", "kind", "parallelism", "elements", "bytes"),
             texts=3,
-            rows=tuple(row for each in read.operators for row in _states(each)),
+            rows=tuple(row for operator in read.operators for row in _states(operator)),
         ),
         Listing(
             columns=("transaction", "state", "schema", "producer", "epoch", "checkpoint"),

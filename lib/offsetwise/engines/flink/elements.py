@@ -42,13 +42,13 @@ def element_bounds(handle: OperatorHandle) -> Mapping[str, tuple[tuple[int, int]
     """
     size = 0 if handle.handle is None else handle.handle.size
     starts = sorted(place for state in handle.states for place in state.offsets)
-    made: dict[str, tuple[tuple[int, int], ...]] = {}
+    results: dict[str, tuple[tuple[int, int], ...]] = {}
     for state in handle.states:
-        if state.name in made:
+        if state.name in results:
             raise DamagedError(handle.at, f"expected each state once, found {state.name!r} twice")
         _check(state, size, handle.at)
-        made[state.name] = tuple((place, _next(starts, place, size)) for place in state.offsets)
-    return made
+        results[state.name] = tuple((place, _next(starts, place, size)) for place in state.offsets)
+    return results
 
 
 def _check(state: NamedState, size: int, at: int) -> None:
@@ -86,19 +86,19 @@ def element_cursors(
         require_named(blob, name, min(start for start, _ in bounds))
     if not compressed:
         return [Cursor(blob.data, blob.at + start, blob.at + end) for start, end in bounds]
-    made: list[Cursor | DamagedError] = []
+    results: list[Cursor | DamagedError] = []
     for start, end in bounds:
         begun = blob.at + start
         try:
             plain = uncompress_stream(blob.data, begun, blob.at + end)
         except DamagedError as error:
-            made.append(error)
+            results.append(error)
         else:
             limit -= len(plain)
             if limit < 0:
                 raise DamagedError(begun, f"expected at most {MAX_PLAIN_BYTES:,} bytes of compressed state, found more")
-            made.append(Cursor(plain, base=begun))
-    return made
+            results.append(Cursor(plain, base=begun))
+    return results
 
 
 def require_named(blob: StateBlob, name: str, first: int) -> None:

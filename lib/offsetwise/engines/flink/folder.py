@@ -33,23 +33,23 @@ def is_flink(entries: Sequence[Entry]) -> bool:
 
 def retained_in(folder: FolderReader, entries: Sequence[Entry]) -> tuple[RetainedCheckpoint, ...]:
     """Return the whole checkpoints in the folder of a job (`chk-N` beside `shared` and `taskowned`), newest first."""
-    found = [(int(matched[1]), entry.name) for entry in entries if (matched := _RETAINED.fullmatch(entry.name))]
-    made = []
-    for number, name in sorted(found, reverse=True)[:LISTED]:
+    results = [(int(matched[1]), entry.name) for entry in entries if (matched := _RETAINED.fullmatch(entry.name))]
+    checkpoints = []
+    for number, name in sorted(results, reverse=True)[:LISTED]:
         try:
             inside = folder.entries(name, details=True)
         except StorageError:
             continue
         written = next((entry for entry in inside if entry.name == METADATA), None)
         if written is not None:
-            made.append(
+            checkpoints.append(
                 RetainedCheckpoint(
                     uri=f"{folder.uri.rstrip('/')}/{name}",
                     id=number,
                     written_ms=None if written.modified_s is None else int(written.modified_s * 1000),
                 )
             )
-    return tuple(made)
+    return tuple(checkpoints)
 
 
 def job_folder(folder: FolderReader, entries: Sequence[Entry]) -> tuple[str, str] | None:
@@ -57,7 +57,7 @@ def job_folder(folder: FolderReader, entries: Sequence[Entry]) -> tuple[str, str
     retained = retained_in(folder, entries)
     if not retained:
         return None
-    names = [one.uri.rpartition("/")[2] for one in retained]
+    names = [checkpoint.uri.rpartition("/")[2] for checkpoint in retained]
     shown = ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
     return (
         f"the folder of a Flink job with {len(names):,} retained ones ({shown})",
@@ -129,7 +129,7 @@ def newer_than(uri: str, number: int, near: Iterable[str]) -> tuple[int | None, 
     for job in dict.fromkeys(jobs):
         entries = _names(job)
         if entries is not None:
-            numbers += [one.id for one in retained_in(open_tree(job or "/"), entries)]
+            numbers += [checkpoint.id for checkpoint in retained_in(open_tree(job or "/"), entries)]
             listed = listed or _JOB.fullmatch(job.rpartition("/")[2]) is not None
     return max(numbers) if max(numbers) > number else None, listed
 
@@ -155,9 +155,11 @@ def in_reach(uri: str, near: Iterable[str]) -> Iterator[str]:
         if is_flink(entries):
             yield place
             continue
-        yield from (each.uri for each in retained_in(open_tree(place), entries)[:1])
+        yield from (checkpoint.uri for checkpoint in retained_in(open_tree(place), entries)[:1])
         if depth < DEPTH:
-            names = (each.name for each in entries if each.is_dir is not False and not _RETAINED.fullmatch(each.name))
+            names = (
+                entry.name for entry in entries if entry.is_dir is not False and not _RETAINED.fullmatch(entry.name)
+            )
             waiting += [(f"{place}/{name}", depth + 1) for name in names if name not in _OF_STATE]
 
 

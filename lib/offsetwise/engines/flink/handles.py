@@ -58,12 +58,12 @@ def _file_handle(cursor: Cursor, tag: int) -> StreamHandle:
     at = cursor.place
     if tag == 2:  # a file anywhere
         size = cursor.int64("the size of a state file")
-        made = StreamHandle("absolute", size, 0, cursor.text("the path of a state file"))
+        result = StreamHandle("absolute", size, 0, cursor.text("the path of a state file"))
     elif tag == 6:  # a file in the folder of the checkpoint
         path = cursor.text("the name of a state file")
         size_at = cursor.place
         size = cursor.int64("the size of a state file")
-        made = StreamHandle("relative", size, 0, path, size_at)
+        result = StreamHandle("relative", size, 0, path, size_at)
     else:
         start, size = cursor.int64("the start of a segment"), cursor.int64("the size of a segment")
         cursor.int32("the scope of a segment")
@@ -71,10 +71,10 @@ def _file_handle(cursor: Cursor, tag: int) -> StreamHandle:
         cursor.skip_text("the id of a merged file")
         if start < 0:
             raise DamagedError(at, f"expected the start of a segment, found {start:,}")
-        made = StreamHandle("segment", size, start, path)
-    if made.size < 0:
-        raise DamagedError(at, f"expected the size of a state file, found {made.size:,}")
-    return made
+        result = StreamHandle("segment", size, start, path)
+    if result.size < 0:
+        raise DamagedError(at, f"expected the size of a state file, found {result.size:,}")
+    return result
 
 
 def _key_groups(cursor: Cursor) -> None:

@@ -148,50 +148,50 @@ def read_enumerator(cursor: Cursor) -> Enumerator:
 
 
 def _assignments(cursor: Cursor) -> list[Split]:
-    made = []
+    results = []
     subtasks = cursor.count("subtasks", least=0)
     version = cursor.int32("the version of a split")
     if version != SPLIT_VERSION or subtasks * 8 > cursor.left:
         raise cursor.damaged("expected the assignments of a KafkaSource, found something else")
     for _ in range(subtasks):
         cursor.int32("a subtask")
-        made += [_sized_split(cursor) for _ in range(cursor.count("assigned splits", least=4))]
+        results += [_sized_split(cursor) for _ in range(cursor.count("assigned splits", least=4))]
     cursor.finished("an enumerator")
-    return made
+    return results
 
 
 def _assigned(cursor: Cursor) -> list[Split]:
-    made = []
+    results = []
     for _ in range(cursor.count("partitions", least=6)):
         place = cursor.place
-        made.append(Split(_topic(cursor), _partition(cursor), NOT_SET, place=place))
+        results.append(Split(_topic(cursor), _partition(cursor), NOT_SET, place=place))
     cursor.finished("an enumerator")
-    return made
+    return results
 
 
 def _with_status(cursor: Cursor) -> list[Split]:
-    made = []
+    results = []
     for _ in range(cursor.count("partitions", least=10)):
         place = cursor.place
-        made.append(
+        results.append(
             Split(_topic(cursor), _partition(cursor), NOT_SET, NO_STOP, _is_assigned(cursor), place=place),
         )
     cursor.flag("whether discovery is finished")
     cursor.finished("an enumerator")
-    return made
+    return results
 
 
 def _full_splits(cursor: Cursor) -> list[Split]:
-    made = []
+    results = []
     number = cursor.count("splits", least=0)
     if cursor.int32("the version of a split") != SPLIT_VERSION or number * 8 > cursor.left:
         raise cursor.damaged("expected the splits of a KafkaSource, found something else")
     for _ in range(number):
         split = _sized_split(cursor)
-        made.append(split if _is_assigned(cursor) else split._replace(assigned=False))
+        results.append(split if _is_assigned(cursor) else split._replace(assigned=False))
     cursor.flag("whether discovery is finished")
     cursor.finished("an enumerator")
-    return made
+    return results
 
 
 def _sized_split(cursor: Cursor) -> Split:

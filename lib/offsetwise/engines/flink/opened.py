@@ -62,25 +62,25 @@ class Opened:
         coordinators = [entry.coordinator for entry in metadata.operators if entry.coordinator is not None]
         names |= {handle.path for handle in coordinators if handle.kind == "relative" and _is_plain(handle.path)}
         read = folder.read_many(dict.fromkeys(sorted(names))) if names else {}
-        made = cls(data=data, files={name: found for name, found in read.items() if isinstance(found, bytes)})
-        made._require_names(metadata)
+        opened = cls(data=data, files={name: found for name, found in read.items() if isinstance(found, bytes)})
+        opened._require_names(metadata)
         for entry, subtask, handle in wanted:
-            found = made._bytes(handle, read, elsewhere)
+            found = opened._bytes(handle, read, elsewhere)
             if isinstance(found, StateBlob):
-                made.blobs[entry.id, subtask.index] = found
+                opened.blobs[entry.id, subtask.index] = found
             else:
-                made.problems.append(
+                opened.problems.append(
                     damaged(
                         f"The state of {called(entry)}, subtask {subtask.index}, cannot be read: {found} "
                         "Its positions are left out."
                     )
                 )
-        return made
+        return opened
 
     def _require_names(self, metadata: Metadata) -> None:
         """Refuse states that are not in the bytes that they should be in: a source could hide behind another name."""
         for entry in metadata.operators:
-            for handle in (one.managed for one in entry.subtasks if one.managed is not None):
+            for handle in (subtask.managed for subtask in entry.subtasks if subtask.managed is not None):
                 if handle.handle is None or handle.handle.kind != "inline":
                     continue
                 blob = StateBlob(METADATA, self.data, handle.handle.at, handle.handle.at + handle.handle.size)
@@ -123,16 +123,16 @@ class Opened:
         handle = entry.coordinator
         if handle is None:
             return None
-        found = self.data if handle.kind == "inline" else self.files.get(handle.path)
-        if found is None:
+        data = self.data if handle.kind == "inline" else self.files.get(handle.path)
+        if data is None:
             return None
-        made = Cursor(found, handle.at, handle.at + handle.size) if handle.kind == "inline" else Cursor(found)
+        cursor = Cursor(data, handle.at, handle.at + handle.size) if handle.kind == "inline" else Cursor(data)
         try:
-            self._afford(made.place, size=made.left)
+            self._afford(cursor.place, size=cursor.left)
         except DamagedError as error:
             self.problems.append(damaged(f"The coordinator of {called(entry)} is not read: {error}."))
             return None
-        return made
+        return cursor
 
     def elements(self, entry: OperatorEntry, name: str) -> tuple[list[Cursor | DamagedError], bool]:
         """Return the elements of one state over all subtasks, and whether every subtask's could be opened.
@@ -155,11 +155,11 @@ class Opened:
                 if name in (COMMITTER_STATE, WRITER_STATE):
                     self._afford(blob.at, size=sum(end - start for start, end in bounds))
                 packed = bool(bounds) and is_compressed(blob)
-                found = element_cursors(blob, name, bounds, limit=MAX_PLAIN_BYTES - self.plain_bytes)
+                results = element_cursors(blob, name, bounds, limit=MAX_PLAIN_BYTES - self.plain_bytes)
                 if packed:
                     self.compressed = True
-                    self.plain_bytes += sum(one.left for one in found if isinstance(one, Cursor))
-                made += found
+                    self.plain_bytes += sum(one.left for one in results if isinstance(one, Cursor))
+                made += results
             except DamagedError as error:
                 complete = False
                 self.problems.append(
@@ -190,18 +190,18 @@ class Opened:
     def digests(self) -> tuple[tuple[str, str], ...]:
         """Return (name, SHA-256) of the state files in the folder that were read."""
         return tuple(
-            (name, hashlib.sha256(found).hexdigest()) for name, found in sorted(self.files.items()) if _is_plain(name)
+            (name, hashlib.sha256(data).hexdigest()) for name, data in sorted(self.files.items()) if _is_plain(name)
         )
 
 
 def _wanted(metadata: Metadata) -> list[tuple[OperatorEntry, Subtask, StreamHandle]]:
-    made = []
+    results = []
     for entry in metadata.operators:
         for subtask in entry.subtasks:
             handle = subtask.managed
             if handle is not None and _keeps(handle):
-                made.append((entry, subtask, handle.handle or StreamHandle("empty", 0, 0)))
-    return made
+                results.append((entry, subtask, handle.handle or StreamHandle("empty", 0, 0)))
+    return results
 
 
 def _keeps(handle: OperatorHandle) -> bool:

@@ -27,7 +27,7 @@ def operators_of(metadata: Metadata, prefixes: Mapping[str, str]) -> tuple[Opera
             uid=entry.uid or None,
             parallelism=entry.parallelism,
             max_parallelism=entry.max_parallelism,
-            finished=entry.finished or (bool(entry.subtasks) and all(one.finished for one in entry.subtasks)),
+            finished=entry.finished or (bool(entry.subtasks) and all(subtask.finished for subtask in entry.subtasks)),
             states=states_of(entry),
             transactional_id_prefix=prefixes.get(entry.id),
         )
@@ -37,20 +37,20 @@ def operators_of(metadata: Metadata, prefixes: Mapping[str, str]) -> tuple[Opera
 
 def states_of(entry: OperatorEntry) -> tuple[OperatorState, ...]:
     """Return the states of one operator, with their sizes over all subtasks."""
-    made = [*_named(entry, raw=False), *_named(entry, raw=True)]
-    keyed = [one for one in entry.subtasks if one.keyed_kinds]
+    states = [*_named(entry, raw=False), *_named(entry, raw=True)]
+    keyed = [subtask for subtask in entry.subtasks if subtask.keyed_kinds]
     if keyed:
-        made.append(
+        states.append(
             OperatorState(
                 name="keyed state",
                 kind="keyed",
                 elements=None,
-                size_bytes=sum(one.keyed_bytes for one in keyed),
-                places=tuple(sorted(frozenset().union(*(one.keyed_kinds for one in keyed)))),
+                size_bytes=sum(subtask.keyed_bytes for subtask in keyed),
+                places=tuple(sorted(frozenset().union(*(subtask.keyed_kinds for subtask in keyed)))),
             )
         )
     if entry.coordinator is not None:
-        made.append(
+        states.append(
             OperatorState(
                 name="coordinator",
                 kind="coordinator",
@@ -59,18 +59,18 @@ def states_of(entry: OperatorEntry) -> tuple[OperatorState, ...]:
                 places=(entry.coordinator.kind,),
             )
         )
-    channels = sum(one.channels for one in entry.subtasks)
+    channels = sum(subtask.channels for subtask in entry.subtasks)
     if channels:
-        made.append(
+        states.append(
             OperatorState(
                 name="records in flight",
                 kind="in-flight",
                 elements=channels,
-                size_bytes=sum(one.channel_bytes for one in entry.subtasks),
+                size_bytes=sum(subtask.channel_bytes for subtask in entry.subtasks),
                 places=(),
             )
         )
-    return tuple(made)
+    return tuple(states)
 
 
 def _named(entry: OperatorEntry, *, raw: bool) -> list[OperatorState]:

@@ -94,7 +94,7 @@ def read_committer(cursor: Cursor) -> tuple[tuple[Committable, ...], int]:
         raise inner.damaged(f"expected a committer's state of version {COLLECTOR_VERSION}, found {version:,}")
     if inner.int32("the magic number of a committer's state") != COLLECTOR_MAGIC:
         raise inner.damaged("expected the magic number b91f252c, found another one")
-    made: list[Committable] = []
+    committables: list[Committable] = []
     others = 0
     for part_version, part in _list(inner, "checkpoints of a committer", versions=(0, 1)):
         checkpoint_id = part.int64("the checkpoint of a committer's state")
@@ -104,14 +104,14 @@ def read_committer(cursor: Cursor) -> tuple[tuple[Committable, ...], int]:
             if subtask_version:
                 subtask.int32("a subtask")
             for _, request in _list(subtask, "committables", versions=(0,)):
-                found = _committable(request, checkpoint_id)
-                made += [] if found is None else [found]
-                others += found is None
+                committable = _committable(request, checkpoint_id)
+                committables += [] if committable is None else [committable]
+                others += committable is None
             subtask.skip(8 if subtask_version == 2 else 12, "numbers of committables")  # one less
             subtask.finished("a subtask of a committer")
         part.finished("a checkpoint of a committer")
     inner.finished("a committer's state")
-    return tuple(made), others
+    return tuple(committables), others
 
 
 def _committable(request: Cursor, checkpoint_id: int) -> Committable | None:
@@ -127,18 +127,18 @@ def _committable(request: Cursor, checkpoint_id: int) -> Committable | None:
     request.finished("a committable")
     for layout in LAYOUTS.get(version, ()):
         try:
-            found = layout(Cursor(request.data, at, at + size, base=request.base))
+            result = layout(Cursor(request.data, at, at + size, base=request.base))
         except DamagedError:
             continue
-        transactional_id, producer_id, epoch, schema = found
+        transactional_id, producer_id, epoch, schema = result
         return Committable(checkpoint_id, transactional_id, producer_id, epoch, schema, STATES[state], state_at)
     return None
 
 
 def _resumed(cursor: Cursor) -> tuple[str, int, int, str]:
-    made = _producer(cursor)
+    result = _producer(cursor)
     cursor.finished("a committable")
-    return *made, RESUMED
+    return *result, RESUMED
 
 
 def _resumed_or_prepared(cursor: Cursor) -> tuple[str, int, int, str]:
@@ -154,11 +154,11 @@ def _resumed_or_prepared(cursor: Cursor) -> tuple[str, int, int, str]:
 def _prepared(cursor: Cursor) -> tuple[str, int, int, str]:
     """Read FLIP-319's words as bytes: the proposal names two fields and fixes no layout."""
     transactional_id = cursor.text("a transactional id")
-    told = _producer_text(cursor)
+    results = _producer_text(cursor)
     cursor.finished("a committable")
     if not transactional_id:
         raise cursor.damaged("expected a transactional id, found none")
-    return transactional_id, *told, PREPARED
+    return transactional_id, *results, PREPARED
 
 
 LAYOUTS: Final = {1: (_resumed,), 2: (_resumed_or_prepared, _prepared)}
@@ -176,10 +176,10 @@ def _producer(cursor: Cursor) -> tuple[str, int, int]:
 
 def _producer_text(cursor: Cursor) -> tuple[int, int]:
     """Read Kafka's `PreparedTxnState`."""
-    told = _PREPARED.fullmatch(cursor.text("a prepared transaction"))
-    if told is None or int(told[1]) >= 2**63 or int(told[2]) >= 2**15:
+    match = _PREPARED.fullmatch(cursor.text("a prepared transaction"))
+    if match is None or int(match[1]) >= 2**63 or int(match[2]) >= 2**15:
         raise cursor.damaged("expected a prepared transaction, found other text")
-    return int(told[1]), int(told[2])
+    return int(match[1]), int(match[2])
 
 
 def _versioned(cursor: Cursor) -> tuple[int, Cursor]:

@@ -126,10 +126,10 @@ def _length(data: bytes, begun: int) -> tuple[int, int]:
 
 @cache
 def _table() -> tuple[int, ...]:
-    made = []
+    results = []
     for byte in range(256):
         crc = byte
         for _ in range(8):
             crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
-        made.append(crc)
-    return tuple(made)
+        results.append(crc)
+    return tuple(results)

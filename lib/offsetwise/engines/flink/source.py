@@ -61,14 +61,14 @@ def read_source(kept: Kept) -> tuple[CheckpointSource, list[Problem]]:
     """Return one source with its positions, and what is wrong with them. What cannot be relied on is left out."""
     splits, failed = read_each(kept.elements, read_legacy if kept.legacy else read_split)
     enumerator = None if kept.legacy else _enumerator(kept.coordinator)
-    made = CheckpointSource(index=kept.index, id=kept.id, kind="other")
+    source = CheckpointSource(index=kept.index, id=kept.id, kind="other")
     if any(split.cluster is not None for split in splits):
         shown = _by_cluster(splits)
         problems = _failed(kept, failed) if failed else []
-        return CheckpointSource(index=made.index, id=made.id, kind="dynamic-kafka", raw=shown), problems
+        return CheckpointSource(index=source.index, id=source.id, kind="dynamic-kafka", raw=shown), problems
     known = enumerator is not None and not isinstance(enumerator, DamagedError) and bool(enumerator.splits)
     if not splits and not known and not kept.legacy:
-        return made, []
+        return source, []
     return _kafka(kept, splits, failed, enumerator)
 
 
@@ -76,7 +76,7 @@ def read_each(
     elements: Sequence[Cursor | DamagedError], read: Callable[[Cursor], T]
 ) -> tuple[list[T], list[DamagedError]]:
     """Read the elements of a state, each from its beginning: another connector's reader may try them again."""
-    found: list[T] = []
+    results: list[T] = []
     failed: list[DamagedError] = []
     for element in elements:
         if isinstance(element, DamagedError):
@@ -84,12 +84,12 @@ def read_each(
             continue
         begun = element.at
         try:
-            found.append(read(element))
+            results.append(read(element))
         except DamagedError as error:
             failed.append(error)
         finally:
             element.at = begun
-    return found, failed
+    return results, failed
 
 
 def _enumerator(coordinator: Cursor | None) -> Enumerator | DamagedError | None:
@@ -131,14 +131,14 @@ def _kafka(
         problems.append(_marked(kept, marked))
     if stops := [split for split in of_splits if split.stop != NO_STOP]:
         problems.append(_stops(kept, stops))
-    made = CheckpointSource(
+    source = CheckpointSource(
         index=kept.index,
         id=kept.id,
         kind="kafka",
         positions=tuple(positions),
         marked=(*marked, *(MarkedPosition(**key._asdict(), starts_at=NOWHERE) for key in unread)),
     )
-    return made, problems
+    return source, problems
 
 
 def _once(
@@ -213,8 +213,8 @@ def _twice(kept: Kept, twice: dict[TopicPartition, tuple[Split, Split]]) -> Prob
 
 
 def _marked(kept: Kept, marked: Sequence[MarkedPosition]) -> Problem:
-    keys = [one.topic_partition for one in marked]
-    words = sorted({one.starts_at for one in marked})
+    keys = [position.topic_partition for position in marked]
+    words = sorted({position.starts_at for position in marked})
     return no_position.problem(
         f"{kept.called} has no offset for {_several(keys)} ({', '.join(words)}): where it begins is chosen when the "
         "job starts, and is not translated.",
@@ -224,7 +224,7 @@ def _marked(kept: Kept, marked: Sequence[MarkedPosition]) -> Problem:
 def _stops(kept: Kept, stops: Sequence[Split]) -> Problem:
     end = stops[0].stop if stops[0].stop >= 0 else MARKERS[stops[0].stop]
     return no_position.problem(
-        f"{kept.called} is bounded: {_several([one.topic_partition for one in stops])} ends at {end}, an end on "
+        f"{kept.called} is bounded: {_several([stop.topic_partition for stop in stops])} ends at {end}, an end on "
         "the old cluster, which is not translated.",
         fix="Let the bounded job finish on the old cluster.",
     )
@@ -232,11 +232,11 @@ def _stops(kept: Kept, stops: Sequence[Split]) -> Problem:
 
 def _by_cluster(splits: Sequence[Split]) -> str:
     """Return a DynamicKafkaSource's positions as text: cluster, topic, partition."""
-    made: dict[str, dict[str, dict[str, str]]] = {}
+    results: dict[str, dict[str, dict[str, str]]] = {}
     for split in splits:
         start = str(split.start) if split.start >= 0 else MARKERS[split.start]
-        made.setdefault(split.cluster or "", {}).setdefault(split.topic, {})[str(split.partition)] = start
-    return json.dumps(made, sort_keys=True)
+        results.setdefault(split.cluster or "", {}).setdefault(split.topic, {})[str(split.partition)] = start
+    return json.dumps(results, sort_keys=True)
 
 
 def _several(keys: Sequence[TopicPartition]) -> str:

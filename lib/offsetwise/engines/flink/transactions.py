@@ -43,34 +43,36 @@ class Sinks:
 
 def read_sinks(operators: Sequence[SinkElements]) -> Sinks:
     """Read the states of all sinks; those of other sinks than Kafka's are passed over."""
-    made: list[Transaction] = []
+    transactions: list[Transaction] = []
     prefixes: dict[str, str] = {}
     problems: list[Problem] = []
-    writers = {each.operator: _writers(each, problems) for each in operators}
+    writers = {elements.operator: _writers(elements, problems) for elements in operators}
     strategies = _strategies(state for states in writers.values() for state in states)
-    for each in operators:
-        committables, others = _committables(each, problems)
-        made += [_committed(each.operator, one, strategies) for one in committables]
+    for sink_elements in operators:
+        committables, others = _committables(sink_elements, problems)
+        transactions += [_committed(sink_elements.operator, committable, strategies) for committable in committables]
         if others and any(writers.values()):
             problems.append(
-                damaged(f"{others:,} committables of {each.called} are not a KafkaSink's, or damaged: not listed.")
+                damaged(
+                    f"{others:,} committables of {sink_elements.called} are not a KafkaSink's, or damaged: not listed."
+                )
             )
-    known = {one.transactional_id for one in made}
+    known = {transaction.transactional_id for transaction in transactions}
     for operator, states in writers.items():
         for state in states:
             prefixes[operator] = state.prefix
-            made += [
+            transactions += [
                 _precommitted(operator, name, checkpoint_id, state.strategy)
                 for name, checkpoint_id in state.precommitted
                 if name not in known
             ]
     problems += _overlaps(strategies)
-    open_ = [one for one in made if one.state not in ("failed", "committed")]
+    open_ = [transaction for transaction in transactions if transaction.state not in ("failed", "committed")]
     if open_:
         problems += _pending(open_)
     pooling = (state for states in writers.values() for state in states if state.strategy is NamingStrategy.POOLING)
     return Sinks(
-        transactions=tuple(made),
+        transactions=tuple(transactions),
         prefixes=prefixes,
         pooled=tuple(sorted({state.prefix for state in pooling})),
         problems=tuple(problems),
@@ -78,19 +80,19 @@ def read_sinks(operators: Sequence[SinkElements]) -> Sinks:
 
 
 def _writers(sink: SinkElements, problems: list[Problem]) -> list[WriterState]:
-    made: list[WriterState] = []
+    states: list[WriterState] = []
     failed: list[DamagedError] = []
     for element in sink.writer:
         try:
             if isinstance(element, DamagedError):
                 raise element
-            made.append(read_writer(element))
+            states.append(read_writer(element))
         except DamagedError as error:
             failed.append(error)
     # Every sink's writer keeps its state under this name: one that is nowhere Kafka's is another sink's.
-    if made and failed:
+    if states and failed:
         problems.append(damaged(f"The writer's state of {sink.called} cannot be read whole: {failed[0]}."))
-    return made
+    return states
 
 
 def _committables(sink: SinkElements, problems: list[Problem]) -> tuple[list[Committable], int]:
@@ -101,11 +103,11 @@ def _committables(sink: SinkElements, problems: list[Problem]) -> tuple[list[Com
         try:
             if isinstance(element, DamagedError):
                 raise element
-            found, more = read_committer(element)
+            committables, more = read_committer(element)
         except DamagedError as error:
             failed.append(error)
         else:
-            made += found
+            made += committables
             others += more
     if failed:
         problems.append(
@@ -159,28 +161,28 @@ def _precommitted(operator: str, name: str, checkpoint_id: int, strategy: Naming
 
 
 def _pending(open_: Sequence[Transaction]) -> Iterator[Problem]:
-    names = ", ".join(dict.fromkeys(one.transactional_id for one in open_[:SHOWN]))
+    names = ", ".join(dict.fromkeys(transaction.transactional_id for transaction in open_[:SHOWN]))
     more = f" and {len(open_) - SHOWN:,} more" if len(open_) > SHOWN else ""
     return transaction_pending(f"{names}{more}", _meaning(open_), open_[0].transactional_id)
 
 
 def _meaning(open_: Sequence[Transaction]) -> str:
     """Describe what a restore does with them, by the schemas that they are kept in."""
-    schemas = {one.schema for one in open_}
-    told = []
+    schemas = {transaction.schema for transaction in open_}
+    sentences = []
     if RESUMED in schemas:
-        told.append(
+        sentences.append(
             f"Schema {RESUMED}: a restore resumes their producers by id and epoch and commits; the broker aborts them "
             "after transaction.timeout.ms, and their records are lost."
         )
     if PREPARED in schemas:
-        told.append(
+        sentences.append(
             f"Schema {PREPARED}: what the broker has prepared (KIP-939) it keeps without a time-out, and a restore "
             "asks it to complete those of the checkpoint and to abort later ones."
         )
     if None in schemas:
-        told.append(
+        sentences.append(
             "Of some only the writer's state tells: a restore aborts those that no committer lists, and the broker "
             "after transaction.timeout.ms."
         )
-    return " ".join(told)
+    return " ".join(sentences)

@@ -54,12 +54,12 @@ def listings(checkpoint: Checkpoint) -> tuple[Listing, ...]:
         raise TypeError(f"{checkpoint.uri} is a checkpoint of {checkpoint.engine}")
     rows = tuple(
         (
-            each.key,
-            " → ".join(name for name in (each.next_owner and each.owner, each.next_owner or each.owner) if name),
-            each.pending or "",
-            ", ".join(each.parents),
-            "" if each.counter is None else f"{each.counter:,}",
+            lease.key,
+            " → ".join(name for name in (lease.next_owner and lease.owner, lease.next_owner or lease.owner) if name),
+            lease.pending or "",
+            ", ".join(lease.parents),
+            "" if lease.counter is None else f"{lease.counter:,}",
         )
-        for each in checkpoint.details.leases
+        for lease in checkpoint.details.leases
     )
     return (Listing(columns=("lease", "owner", "prepared", "parents", "counter"), texts=4, rows=rows),)

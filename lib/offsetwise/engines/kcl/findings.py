@@ -152,8 +152,8 @@ def _apart(here: AnyPosition | None, there: AnyPosition) -> str:
         evidence_of(at.sequence) if isinstance(at, ShardPlace) and at.sequence is not None else None
         for at in (here, there)
     )
-    told = f"at {there} there and {here} here"
+    message = f"at {there} there and {here} here"
     if mine is None or its is None:
-        return told
+        return message
     seconds = its.arrived_s - mine.arrived_s
-    return f"{told}, {many(abs(seconds), 'second')} {'behind' if seconds < 0 else 'ahead'}"
+    return f"{message}, {many(abs(seconds), 'second')} {'behind' if seconds < 0 else 'ahead'}"

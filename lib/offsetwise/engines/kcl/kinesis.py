@@ -87,7 +87,7 @@ def parts_of(uri: str, *, roots: Sequence[str] | None = None) -> tuple[str, ...]
         StorageError: The dump cannot be read.
     """
     tables = () if is_live(uri) or "#" in uri else tables_at(uri, roots=roots)
-    leases = [each.name for each in tables if _has_leases(each)]
+    leases = [table.name for table in tables if _has_leases(table)]
     return tuple(f"{uri}#{name}" for name in leases) if len(tables) > 1 and leases else (uri,)
 
 
@@ -135,15 +135,15 @@ def checkpoint_of(uri: str, table: Table, others: Sequence[Table]) -> Checkpoint
     """Return what a lease table holds, given the other tables of its application that are known."""
     problems: list[Problem] = []
     if others:
-        problems += not_leases("tables", sorted(each.name for each in others))
+        problems += not_leases("tables", sorted(other.name for other in others))
     items = sorted(table.items, key=lambda item: json.dumps(item.get(KEY), sort_keys=True, default=repr))
     rows, found = _rows(table.name, items)
     problems += found
-    for each in (table, *(one for one in others if one.name == f"{table.name}-CoordinatorState")):
+    for each in (table, *(other for other in others if other.name == f"{table.name}-CoordinatorState")):
         problems += _migrates(each)
     kind = _kind(rows)
     shards = [each.shard for each in rows]
-    if not rows and not any(each.code == checkpoint_damaged.code for each in problems):
+    if not rows and not any(problem.code == checkpoint_damaged.code for problem in problems):
         effect = "Workers begin as the initial position in their code says."
         problems += state_empty(f"Lease table {table.name}", effect)
     newest_s = _newest_s(rows)
@@ -151,8 +151,8 @@ def checkpoint_of(uri: str, table: Table, others: Sequence[Table]) -> Checkpoint
         problems += _of_lease(row, newest_s)
     if kind == "kinesis":
         problems += (*_shared(table.name, rows), *_unknown_rest(table, shards))
-        for stream in sorted({each.stream or "" for each in shards}):
-            problems += problems_of([each for each in shards if (each.stream or "") == stream], knows_children=True)
+        for stream in sorted({shard.stream or "" for shard in shards}):
+            problems += problems_of([shard for shard in shards if (shard.stream or "") == stream], knows_children=True)
     return Checkpoint(
         uri=uri,
         engine=NAME,
@@ -163,7 +163,7 @@ def checkpoint_of(uri: str, table: Table, others: Sequence[Table]) -> Checkpoint
                 index=0,
                 id=table.name,
                 kind=kind,
-                shards=tuple(each.row for each in shards),
+                shards=tuple(shard.row for shard in shards),
                 ranges=ranges_of(shards),
             ),
         ),
@@ -253,13 +253,13 @@ def _names(item: Item, key: str) -> tuple[str | None, str]:
     stream, shard = text_of(item, "streamName"), text_of(item, "shardId")
     if stream is None and shard is None and _SHARD.fullmatch(key):
         return None, key
-    found = _MULTI.fullmatch(key)
-    if found is None or stream not in (None, found[1]) or shard not in (None, found[2]):
+    match = _MULTI.fullmatch(key)
+    if match is None or stream not in (None, match[1]) or shard not in (None, match[2]):
         raise ValueError(
             "expected the id of a shard as leaseKey, or account:stream:epoch:shard as streamName and shardId say, "
             f"found {key[:200]!r} with {stream!r} and {shard!r}"
         )
-    return found[1], found[2]
+    return match[1], match[2]
 
 
 def _place(item: Item, name: str, sub_name: str) -> ShardPlace | None:
@@ -302,15 +302,15 @@ def _hash(item: Item, name: str) -> int | None:
 
 def _kind(rows: Sequence[_Row]) -> str:
     """Describe DynamoDB Streams, which its adapter reads with the same library, by what it calls its shards."""
-    of_table = bool(rows) and all(_SHARD_OF_A_TABLE.fullmatch(each.shard.id) for each in rows)
+    of_table = bool(rows) and all(_SHARD_OF_A_TABLE.fullmatch(row.shard.id) for row in rows)
     return "dynamodb-streams" if of_table else "kinesis"
 
 
 def _newest_s(rows: Sequence[_Row]) -> int | None:
     """Return when the newest record arrived that the application has processed, as the numbers tell."""
     numbers = (row.shard.position.sequence for row in rows if row.shard.position.place is Place.AFTER)
-    found = (evidence_of(number) for number in numbers if number is not None)
-    return max((each.arrived_s for each in found if each is not None), default=None)
+    evidences = (evidence_of(number) for number in numbers if number is not None)
+    return max((evidence.arrived_s for evidence in evidences if evidence is not None), default=None)
 
 
 def _of_lease(row: _Row, newest_s: int | None) -> Iterator[Problem]:
@@ -337,13 +337,15 @@ def _shared(table: str, rows: Sequence[_Row]) -> Iterator[Problem]:
 
     A lease without parents is of a first shard where the KCL wrote it, which counts its renewals and names parents.
     """
-    shards = [each.shard for each in rows]
-    firsts = {each.shard.id for each in rows if each.lease.counter is not None and not each.lease.parents}
+    shards = [row.shard for row in rows]
+    firsts = {row.shard.id for row in rows if row.lease.counter is not None and not row.lease.parents}
     if len({each.stream is None for each in shards}) > 1:
         yield from table_shared(f"Table {table} has leases of one stream beside leases that name theirs.")
     known = {each.id: each for each in shards if each.stream is None}
     births = sorted(
-        (found.born_s, each.id) for each in known.values() if each.id in firsts and (found := each.evidence) is not None
+        (evidence.born_s, each.id)
+        for each in known.values()
+        if each.id in firsts and (evidence := each.evidence) is not None
     )
     if births and births[-1][0] - births[0][0] > SAME_BIRTH_S:
         yield from table_shared(
@@ -363,14 +365,14 @@ def _shared(table: str, rows: Sequence[_Row]) -> Iterator[Problem]:
 
 def _unknown_rest(table: Table, shards: Sequence[Shard]) -> Iterator[Problem]:
     """Report that nothing tells whether a file has all leases, where it may lack some and they name no hash keys."""
-    if not table.is_whole and any(each.low is None and each.position != SHARD_END for each in shards):
+    if not table.is_whole and any(shard.low is None and shard.position != SHARD_END for shard in shards):
         yield from leases_in_part(table.name)
 
 
 def _restart(table: str, shards: Sequence[Shard], problems: Sequence[Problem]) -> str:
     """Describe in one sentence where the workers begin."""
-    left = [each for each in shards if each.position != SHARD_END]
-    shown = [f"{each.id} at {each.position}" for each in left[:SHOWN_SHARDS]]
+    left = [shard for shard in shards if shard.position != SHARD_END]
+    shown = [f"{shard.id} at {shard.position}" for shard in left[:SHOWN_SHARDS]]
     if len(left) > len(shown):
         shown.append(f"and {many(len(left) - len(shown), 'more shard')}")
     ended = len(shards) - len(left)
@@ -378,5 +380,5 @@ def _restart(table: str, shards: Sequence[Shard], problems: Sequence[Problem]) -
         shown.append(f"{many(ended, 'shard')} {'is' if ended == 1 else 'are'} read to the end")
     if shown:
         return f"Application {table}: its workers begin with {', '.join(shown)}."
-    reason = next((each.message for each in problems), "it has no lease.")
+    reason = next((problem.message for problem in problems), "it has no lease.")
     return f"Application {table}: where its workers begin is unknown: {reason}"

@@ -49,14 +49,14 @@ def no_lease_table(uri: str, key: str, tables: Sequence[Table]) -> NotACheckpoin
         key: The key of a lease table.
         tables: What there is in its place.
     """
-    found = ", ".join(f"{each.name} keyed by {keys_of(each)}" for each in tables)
-    expected = f"{uri}: expected a lease table of the KCL, keyed by {key}, found {found}"
-    if any(each.key_names >= _COMMITTER for each in tables):
+    result = ", ".join(f"{table.name} keyed by {keys_of(table)}" for table in tables)
+    expected = f"{uri}: expected a lease table of the KCL, keyed by {key}, found {result}"
+    if any(table.key_names >= _COMMITTER for table in tables):
         return NotACheckpointError(
             f"{expected}. That is {_COMMITTERS}. No position was read.",
             fix="Name the checkpoint of that query, and this table with --committer-table.",
         )
-    client = next((client for each in tables if (client := _client_of(each)) is not None), None)
+    client = next((client for table in tables if (client := _client_of(table)) is not None), None)
     if client is not None:
         return NotACheckpointError(
             f"{expected}. That is a table of {client.name}, whose positions are not read.",

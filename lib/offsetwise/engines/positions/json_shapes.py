@@ -169,14 +169,14 @@ def _pinot(data: bytes, word: str) -> Iterator[Row]:
         )
     newest: dict[int, tuple[int, int]] = {}
     for name, metadata in _segments(body):
-        found = _SEGMENT.fullmatch(name)
+        match = _SEGMENT.fullmatch(name)
         status = metadata.get("segment.realtime.status") if isinstance(metadata, dict) else None
-        if found is None or status not in ("DONE", "IN_PROGRESS"):
+        if match is None or status not in ("DONE", "IN_PROGRESS"):
             raise ValueError(
                 f"expected segments TABLE__PARTITION__SEQUENCE__TIME that are DONE or IN_PROGRESS, found {name[:60]!r} "
                 f"{status!r}"
             )
-        partition, sequence = int(found[1]), int(found[2])
+        partition, sequence = int(match[1]), int(match[2])
         if partition >= _GROUPS_OF_A_STREAM:
             raise ValueError(f"expected a table of one topic, found partition group {partition} of another one")
         key = f"segment.realtime.{'endOffset' if status == 'DONE' else 'startOffset'}"

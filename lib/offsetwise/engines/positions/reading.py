@@ -83,9 +83,9 @@ def _shape(uri: str, file: str, name: str, data: bytes) -> Shape:
             fix=f"Name the one that it is: {file}#{names[0]}, or --shape {names[0]} with compare.",
         )
     if not matches:
-        found = "an empty file" if not data.strip() else "a file that looks like none of them"
+        result = "an empty file" if not data.strip() else "a file that looks like none of them"
         raise NotACheckpointError(
-            f"{uri}: expected one of the shapes {known}, found {found}. {_NOTHING}",
+            f"{uri}: expected one of the shapes {known}, found {result}. {_NOTHING}",
             fix="Write the positions in one of the shapes; docs/positions.md shows each.",
         )
     return matches[0]

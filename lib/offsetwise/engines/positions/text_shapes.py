@@ -131,11 +131,11 @@ def _flink(data: bytes, word: str) -> Iterator[Row]:
     (name,), (listed,) = topics, offsets
     topic = topic_name(name)
     for part in listed.removesuffix(";").split(";"):
-        found = _SPECIFIC.fullmatch(part)
-        if found is None:
+        match = _SPECIFIC.fullmatch(part)
+        if match is None:
             raise ValueError(f"expected partition:PARTITION,offset:OFFSET, found {part[:60]!r}")
-        at = number(found[1], f"a partition of {topic}", MAX_PARTITION)
-        yield Row("", topic, at, number(found[2], f"the offset of {topic}-{found[1]}"))
+        at = number(match[1], f"a partition of {topic}", MAX_PARTITION)
+        yield Row("", topic, at, number(match[2], f"the offset of {topic}-{match[1]}"))
 
 
 def _print_flink(rows: Sequence[Row]) -> str:
@@ -156,17 +156,17 @@ def _checkpoints(data: bytes, word: str) -> Iterator[Row]:
     for line_number, line in enumerate(data.decode().splitlines(), start=1):
         if not line.strip():
             continue
-        found = _CHECKPOINT.fullmatch(line.strip())
+        match = _CHECKPOINT.fullmatch(line.strip())
         try:
-            if found is None or not found[2].startswith(word):
+            if match is None or not match[2].startswith(word):
                 raise ValueError(
                     f"expected Checkpoint{{consumerGroupId=…, topicPartition={word}…, upstreamOffset=…, "
                     f"downstreamOffset=…, metadata=…}}, found {line.strip()[:80]!r}"
                 )
-            topic = topic_name(found[2].removeprefix(word))
-            at = number(found[3], f"a partition of {topic}", MAX_PARTITION)
-            offset = number(found[4], f"the upstreamOffset of {topic}-{at}")
-            newest[group_name(found[1]), topic, at] = offset
+            topic = topic_name(match[2].removeprefix(word))
+            at = number(match[3], f"a partition of {topic}", MAX_PARTITION)
+            offset = number(match[4], f"the upstreamOffset of {topic}-{at}")
+            newest[group_name(match[1]), topic, at] = offset
         except ValueError as error:
             raise ValueError(f"line {line_number:,}: {error}") from error
     for (group, topic, at), offset in newest.items():

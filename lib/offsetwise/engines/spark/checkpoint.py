@@ -200,9 +200,9 @@ def _read_logs(folder: FolderReader, root: Sequence[Entry], listing: _Listing, *
     files: dict[int, OffsetFile] = {}
     for batch in wanted:
         decides, is_repaired = batch in deciding, batch == restart.reruns
-        found = _parsed(f"offsets/{batch}", read, parse_offsets, problems, deciding=decides, mended=is_repaired)
-        if found is not None:
-            files[batch] = found
+        file = _parsed(f"offsets/{batch}", read, parse_offsets, problems, deciding=decides, mended=is_repaired)
+        if file is not None:
+            files[batch] = file
     version = None
     if restart.last_committed is not None:
         version = _parsed(f"commits/{restart.last_committed}", read, parse_commit, problems, deciding=True)
@@ -234,8 +234,8 @@ def _parsed(
 ) -> _T | None:
     data = read.get(path)
     if data is None:
-        told = f"{path} is missing: Spark would start as a new query with a new id."
-        problems.append(checkpoint_damaged.problem(told, fix=_REPAIRS[_METADATA]))
+        message = f"{path} is missing: Spark would start as a new query with a new id."
+        problems.append(checkpoint_damaged.problem(message, fix=_REPAIRS[_METADATA]))
         return None
     effect = "Spark fails on restart." if deciding else "The restart does not use it."
     if isinstance(data, StorageError):
@@ -302,11 +302,11 @@ def _sharded(
     folder: FolderReader, sources: Sequence[CheckpointSource], logs: _Logs, committer: Table | None
 ) -> dict[int, Found]:
     """Return the sources whose stream has shards instead of partitions, by their index."""
-    if not any('"streamName"' in (one.raw or "") for file in logs.files.values() for one in file.sources):
+    if not any('"streamName"' in (source.raw or "") for file in logs.files.values() for source in file.sources):
         return {}
     from offsetwise.engines.spark.kinesis import read_source  # noqa: PLC0415 - most queries read Kafka alone
 
-    read = ((each.index, read_source(folder, each, logs.restart, logs.files, committer)) for each in sources)
+    read = ((source.index, read_source(folder, source, logs.restart, logs.files, committer)) for source in sources)
     return {index: found for index, found in read if found is not None}
 
 
@@ -319,12 +319,14 @@ def _with_shards(resolved: Resolved, sharded: Mapping[int, Found]) -> Resolved:
         if resolved.runs_again or problem.code != pending_batch.code
     )
     # Whoever reads such a source alone says itself what of a pending batch is known.
-    alone = bool(sharded) and not any(each.positions for each in resolved.sources)
-    kept = (each for each in resolved.problems if not (alone and each.code == pending_batch.code))
+    alone = bool(sharded) and not any(source.positions for source in resolved.sources)
+    problems = (problem for problem in resolved.problems if not (alone and problem.code == pending_batch.code))
     return replace(
         resolved,
-        sources=tuple(sharded[each.index].source if each.index in sharded else each for each in resolved.sources),
-        problems=(*kept, *own),
+        sources=tuple(
+            sharded[source.index].source if source.index in sharded else source for source in resolved.sources
+        ),
+        problems=(*problems, *own),
     )
 
 
@@ -340,7 +342,7 @@ def _batch(batch: int, found: OffsetFile | None, *, committed: bool) -> Batch:
     return Batch(
         id=batch,
         committed=committed,
-        sources=tuple(BatchSource(id=one.id, offsets=one.offsets, raw=one.raw) for one in sources),
+        sources=tuple(BatchSource(id=source.id, offsets=source.offsets, raw=source.raw) for source in sources),
         timestamp_ms=found.timestamp_ms if found else None,
         watermark_ms=found.watermark_ms if found else None,
     )
@@ -375,13 +377,13 @@ def _odd_name(log: str, batch: int, name: str, known: Sequence[int]) -> Problem:
             fix=f"{delete}: no batch is lost with it.",
         )
     zeros = "a sign" if name[0] in "+-" else "leading zeros"
-    told = f"{log}/{name} is a number spelled with {zeros}: Spark lists it as batch {batch}, and opens {log}/{batch}"
+    message = f"{log}/{name} is a number spelled with {zeros}: Spark lists it as batch {batch}, and opens {log}/{batch}"
     if batch in known:
         return checkpoint_damaged.problem(
-            f"{told}, which is there as well.", fix=f"{delete} if {log}/{batch} is right."
+            f"{message}, which is there as well.", fix=f"{delete} if {log}/{batch} is right."
         )
     return checkpoint_damaged.problem(
-        f'{told}, which is not there: it fails with "batch {batch} doesn\'t exist".',
+        f'{message}, which is not there: it fails with "batch {batch} doesn\'t exist".',
         fix=f"Rename it to {log}/{batch} in a copy of the folder, and .{name}.crc to .{batch}.crc where there is one.",
     )
 

@@ -37,7 +37,7 @@ class SparkDetails(Details):
     @property
     def written_ms(self) -> int | None:
         """When the newest batch was planned."""
-        return next((each.timestamp_ms for each in self.batches if each.id == self.last_planned_batch), None)
+        return next((batch.timestamp_ms for batch in self.batches if batch.id == self.last_planned_batch), None)
 
     @property
     def last_written(self) -> str:
@@ -47,7 +47,7 @@ class SparkDetails(Details):
     @property
     def state_bytes(self) -> int:
         """The size of all files in `state/`."""
-        return sum(each.size_bytes for each in self.state)
+        return sum(store.size_bytes for store in self.state)
 
     @property
     def stateful(self) -> bool | None:
@@ -57,7 +57,7 @@ class SparkDetails(Details):
     @property
     def has_watermark(self) -> bool:
         """Whether a retained batch had one; 0 is what the log says without."""
-        return any(each.watermark_ms for each in self.batches)
+        return any(batch.watermark_ms for batch in self.batches)
 
     def without_pending(self) -> SparkDetails:
         """Return what holds of a query that is taken back to an earlier batch: none runs again."""

@@ -37,8 +37,8 @@ def require_checkpoint(folder: FolderReader, entries: tuple[Entry, ...] | None =
         raise _not(folder, "an empty folder", fix="Check the path: a query writes its checkpoint when it first starts.")
     shown = sorted(name for name in names if not name.startswith("."))
     other = ", ".join(map(repr, shown[:SHOWN])) + (", …" if len(shown) > SHOWN else "")
-    found, fix = instead(folder, entries) or (f"another folder ({other})", GIVE)
-    raise _not(folder, found, fix=fix)
+    result, fix = instead(folder, entries) or (f"another folder ({other})", GIVE)
+    raise _not(folder, result, fix=fix)
 
 
 def is_checkpoint(entries: Sequence[Entry]) -> bool:

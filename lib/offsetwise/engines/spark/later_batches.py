@@ -41,8 +41,8 @@ class Logs:
                 entries = folder.entries(log)
             except MissingError:
                 entries = ()
-            batches[log] = tuple(sorted(int(one.name) for one in entries if BATCH.fullmatch(one.name)))
-            names |= {f"{log}/{one.name}" for one in entries}
+            batches[log] = tuple(sorted(int(entry.name) for entry in entries if BATCH.fullmatch(entry.name)))
+            names |= {f"{log}/{entry.name}" for entry in entries}
         return cls(planned=batches["offsets"], committed=batches["commits"], names=frozenset(names))
 
     def with_checksum(self, path: str) -> tuple[str, ...]:

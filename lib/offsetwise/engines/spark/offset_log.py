@@ -84,7 +84,7 @@ class OffsetFile:
 
     def by_id(self) -> dict[str, SourceOffset]:
         """Return the lines by source."""
-        return {one.id: one for one in self.sources}
+        return {source.id: source for source in self.sources}
 
 
 def parse_offsets(data: bytes) -> OffsetFile:
@@ -193,12 +193,12 @@ def parse_source(source_id: str, text: str) -> SourceOffset:
     if stripped == VOID:
         return SourceOffset(id=source_id, kind=None)
     try:
-        found = _kafka(_offsets_json(stripped))
+        result = _kafka(_offsets_json(stripped))
     except GarbledError as error:
         return SourceOffset(id=source_id, kind="other", damage=str(error))
-    if found is None:
+    if result is None:
         return SourceOffset(id=source_id, kind="other", raw=text)
-    offsets, negative = found
+    offsets, negative = result
     return SourceOffset(id=source_id, kind="kafka", offsets=offsets, negative=negative)
 
 
@@ -210,7 +210,7 @@ def _kafka(value: Any) -> _Found | None:
         return None
     if not any(isinstance(inner, dict) and any(map(_DIGITS.fullmatch, inner)) for inner in value.values()):
         return ((), ()) if all(inner == {} for inner in value.values()) else None
-    made: list[TopicOffsets] = []
+    offsetses: list[TopicOffsets] = []
     negative: list[tuple[str, int, int]] = []
     for topic, inner in value.items():
         if not _TOPIC.fullmatch(topic):
@@ -233,8 +233,8 @@ def _kafka(value: Any) -> _Found | None:
             partitions = tuple(partition for partition, offset in pairs if offset >= 0)
             offsets = tuple(offset for offset in offsets if offset >= 0)
         if offsets:
-            made.append(TopicOffsets(topic=topic, partitions=partitions, offsets=offsets))
-    return tuple(made), tuple(negative)
+            offsetses.append(TopicOffsets(topic=topic, partitions=partitions, offsets=offsets))
+    return tuple(offsetses), tuple(negative)
 
 
 _PARTITIONS: Final = {str(number): number for number in range(4096)}
@@ -256,18 +256,18 @@ def _partition(topic: str, name: str) -> int:
 
 
 def _named_sources(lines: list[str]) -> tuple[SourceOffset, ...]:
-    made: dict[str, SourceOffset] = {}
+    results: dict[str, SourceOffset] = {}
     for line in lines:
         source_id, colon, text = line.partition(":")
         source_id = source_id.strip()
         if not colon or not _SOURCE_ID.fullmatch(source_id):
             raise GarbledError(f"expected 'id:offset' in a v2 offset log, found {line[:60]!r}")
-        if source_id in made:
+        if source_id in results:
             raise GarbledError(f"expected each source once, found {source_id!r} twice")
-        made[source_id] = parse_source(source_id, text)
-    if all(source_id.isdigit() for source_id in made):
-        return tuple(made[source_id] for source_id in sorted(made, key=int))
-    return tuple(made.values())
+        results[source_id] = parse_source(source_id, text)
+    if all(source_id.isdigit() for source_id in results):
+        return tuple(results[source_id] for source_id in sorted(results, key=int))
+    return tuple(results.values())
 
 
 def _text(data: bytes) -> str:
@@ -384,10 +384,10 @@ def _check_size(text: str) -> None:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
+    results = dict(pairs)
+    if len(results) != len(pairs):
         raise GarbledError("expected each key once, found one twice in a JSON object")
-    return made
+    return results
 
 
 def _no_constant(text: str) -> Any:

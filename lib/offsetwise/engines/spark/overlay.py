@@ -44,10 +44,10 @@ class Overlay:
     def read_many(self, files: Mapping[str, int | None]) -> dict[str, bytes | StorageError]:
         """Read whole files, with their other bytes."""
         below = {path: size for path, size in files.items() if path not in self.replaced and path not in self.dropped}
-        gone = MissingError("expected a file, found it dropped.", fix="")
-        made: dict[str, bytes | StorageError] = dict.fromkeys(files, gone)
-        made |= self.folder.read_many(below)
-        return made | {path: data for path, data in self.replaced.items() if path in files}
+        missing_error = MissingError("expected a file, found it dropped.", fix="")
+        results: dict[str, bytes | StorageError] = dict.fromkeys(files, missing_error)
+        results |= self.folder.read_many(below)
+        return results | {path: data for path, data in self.replaced.items() if path in files}
 
     def walk(self, folder: str) -> Iterator[tuple[str, int]]:
         """Yield the files below without those that are dropped."""

@@ -24,16 +24,16 @@ def partitions_left(
         start: Where a batch that runs again begins: where the one before ended, or the initial offsets.
     """
     last = restart.last_planned
-    kept = None if last is None else _offsets(files, last, source)
-    if last is None or kept is None or restart.missing:
+    offsetses = None if last is None else _offsets(files, last, source)
+    if last is None or offsetses is None or restart.missing:
         return
     if restart.reruns is not None:
-        gone = () if start is None else _gone(start.offsets, kept)
+        gone = () if start is None else _gone(start.offsets, offsetses)
         if gone:
             yield from topic_dropped(last, *_named(gone))
         return
-    for batch in sorted((each for each in files if each < last), reverse=True):
-        gone = _gone(_offsets(files, batch, source), kept)
+    for batch in sorted((file for file in files if file < last), reverse=True):
+        gone = _gone(_offsets(files, batch, source), offsetses)
         if gone:
             yield from topic_left(last, batch, *_named(gone))
             return

@@ -54,8 +54,8 @@ def resolve_positions(
     problems = _shape_problems(last, start, initial)
     usable = not problems and restart.known and (restart.from_initial or start is not None)
     before = files.get(restart.previous) if restart.previous is not None else None
-    starts, ends, earlier = ({} if one is None else one.by_id() for one in (start, planned, before))
-    kafka = {*initial.offsets, *(one.id for file in files.values() for one in file.sources if one.is_kafka)}
+    starts, ends, earlier = ({} if file is None else file.by_id() for file in (start, planned, before))
+    kafka = {*initial.offsets, *(source.id for file in files.values() for source in file.sources if source.is_kafka)}
     sources: list[CheckpointSource] = []
     used: list[str] = []
     begun: list[tuple[TopicPartition, int]] = []
@@ -68,17 +68,17 @@ def resolve_positions(
             kafka=line.id in kafka,
         )
         problems += _line_problems(lines, restart)
-        made, from_initial, more, without_start = _source(lines, index, initial, usable=usable)
+        checkpoint_source, from_initial, more, without_start = _source(lines, index, initial, usable=usable)
         problems += more
         begun += without_start
         used += [f"sources/{line.id}/0"] if from_initial else []
-        backwards = _backwards(made, earlier.get(line.id), restart)
+        backwards = _backwards(checkpoint_source, earlier.get(line.id), restart)
         problems += backwards
-        sources.append(made)
+        sources.append(checkpoint_source)
         problems += partitions_left(line.id, files, restart, lines.begin)
     runs_again = startable and usable and planned is not None and _is_whole(problems, initial)
-    told = {problem.code for problem in problems}
-    may_commit = runs_again and told.isdisjoint({checkpoint_polluted.code, topic_dropped.code})
+    sentences = {problem.code for problem in problems}
+    may_commit = runs_again and sentences.isdisjoint({checkpoint_polluted.code, topic_dropped.code})
     problems += [_new_partition(at, end, may_commit=may_commit) for at, end in begun]
     if may_commit and restart.reruns is not None:
         problems.append(_pending(restart.reruns, tuple(sources)))
@@ -102,16 +102,16 @@ def _not_void(line: SourceOffset | None, batch: int | None, files: Mapping[int, 
     had = [
         number
         for number, file in files.items()
-        if number < batch and any(one.id == line.id and one.kind is not None for one in file.sources)
+        if number < batch and any(source.id == line.id and source.kind is not None for source in file.sources)
     ]
-    told = f"no offset stands there, though offsets/{max(had, default=batch)} has one of this source"
-    return replace(line, kind="other", damage=told) if had else line
+    message = f"no offset stands there, though offsets/{max(had, default=batch)} has one of this source"
+    return replace(line, kind="other", damage=message) if had else line
 
 
 def _is_whole(problems: Sequence[Problem], initial: InitialOffsets) -> bool:
     """Return whether nothing is damaged but checksums, which Spark does not look at."""
     sums = [stale_checksum(f"sources/{name}/0", f"sources/{name}/.0.crc") for name in initial.stale]
-    return not any(each.code == checkpoint_damaged.code and each not in sums for each in problems)
+    return not any(problem.code == checkpoint_damaged.code and problem not in sums for problem in problems)
 
 
 def restart_sentence(restart: Restart, resolved: Resolved, problems: Sequence[Problem]) -> str:
@@ -119,7 +119,8 @@ def restart_sentence(restart: Restart, resolved: Resolved, problems: Sequence[Pr
     places, unread = _places(resolved.sources), _unread(resolved.sources)
     if not restart.known or not (places or unread):
         reason = next(
-            (one.message for one in problems if one.code == checkpoint_damaged.code), "no position is recorded."
+            (problem.message for problem in problems if problem.code == checkpoint_damaged.code),
+            "no position is recorded.",
         )
         return f"Where the job restarts is unknown: {reason}"
     if restart.last_planned is None:
@@ -132,7 +133,7 @@ def restart_sentence(restart: Restart, resolved: Resolved, problems: Sequence[Pr
         said = f"Batch {restart.last_planned} is committed: {following}"
     else:
         first = " from the initial offsets" if restart.from_initial else ""
-        lacks = any(one.code == topic_dropped.code for one in problems)
+        lacks = any(problem.code == topic_dropped.code for problem in problems)
         then = " and lacks partitions: Spark does not run it" if lacks else ": it runs again"
         if resolved.unplanned:
             then = ", and its file is damaged: Spark does not start"
@@ -170,16 +171,16 @@ class _Made(NamedTuple):
 
 
 def _source(lines: _Lines, index: int, initial: InitialOffsets, *, usable: bool) -> _Made:
-    made = CheckpointSource(index=index, id=lines.id, kind="kafka" if lines.kafka else "other")
+    source = CheckpointSource(index=index, id=lines.id, kind="kafka" if lines.kafka else "other")
     if not usable:
-        return _Made(made)
+        return _Made(source)
     begin = lines.begin
     from_initial = begin is not None and begin is lines.initial
     problems = _initial_problems(lines, initial) if begin is lines.initial else []
     if begin is None or begin.damage is not None:
-        return _Made(made, from_initial, problems)
+        return _Made(source, from_initial, problems)
     if not lines.kafka:
-        return _Made(replace(made, raw=begin.raw), from_initial, problems)
+        return _Made(replace(source, raw=begin.raw), from_initial, problems)
     ends = {} if lines.planned is None else lines.planned.by_partition()
     positions = tuple(
         SourcePosition(topic=at.topic, partition=at.partition, offset=offset, planned_offset=ends.pop(at, None))
@@ -187,14 +188,14 @@ def _source(lines: _Lines, index: int, initial: InitialOffsets, *, usable: bool)
     )
     for topic, partition, _ in begin.negative:
         ends.pop(TopicPartition(topic, partition), None)
-    return _Made(replace(made, positions=positions), from_initial, problems, sorted(ends.items()))
+    return _Made(replace(source, positions=positions), from_initial, problems, sorted(ends.items()))
 
 
 def _shape_problems(last: OffsetFile | None, start: OffsetFile | None, initial: InitialOffsets) -> list[Problem]:
     """Find what makes it unclear which line belongs to which source."""
     problems: list[Problem] = []
     if last is not None and start is not None and last is not start:
-        ids, before = [one.id for one in last.sources], [one.id for one in start.sources]
+        ids, before = [source.id for source in last.sources], [source.id for source in start.sources]
         if (last.version == 1 or last.version != start.version) and ids != before:
             problems.append(
                 damaged(
@@ -254,23 +255,27 @@ def _initial_problems(lines: _Lines, initial: InitialOffsets) -> list[Problem]:
 def _backwards(source: CheckpointSource, before: SourceOffset | None, restart: Restart) -> list[Problem]:
     """Find a step back: numbers of one log followed by numbers of another one."""
     if restart.reruns is not None:
-        steps = [(one, one.offset, one.planned_offset) for one in source.positions if one.planned_offset is not None]
+        steps = [
+            (position, position.offset, position.planned_offset)
+            for position in source.positions
+            if position.planned_offset is not None
+        ]
         batch, state = restart.reruns, "which is planned and not committed"
     elif before is not None and restart.last_planned is not None:
         earlier = before.by_partition()
-        pairs = ((one, earlier.get(one.topic_partition)) for one in source.positions)
-        steps = [(one, start, one.offset) for one, start in pairs if start is not None]
+        pairs = ((position, earlier.get(position.topic_partition)) for position in source.positions)
+        steps = [(position, start, position.offset) for position, start in pairs if start is not None]
         batch, state = restart.last_planned, "which is committed"
     else:
         return []
-    back = [(one, start, end) for one, start, end in steps if end < start]
+    back = [(position, start, end) for position, start, end in steps if end < start]
     if not back:
         return []
-    one, start, end = back[0]
+    source_position, start, end = back[0]
     more = f" (and {many(len(back) - 1, 'more partition')})" if len(back) > 1 else ""
     return [
         checkpoint_polluted.problem(
-            f"{one.topic_partition} goes back from {start:,} to {end:,} in batch {batch}, {state}{more}: "
+            f"{source_position.topic_partition} goes back from {start:,} to {end:,} in batch {batch}, {state}{more}: "
             "the query was started against another log, such as the new cluster's.",
             fix=f"If batch {batch} is not meant, drop offsets/{batch} in a copy before anything else."
             if restart.reruns is not None
@@ -284,10 +289,10 @@ def _from_initial_alone(initial: InitialOffsets) -> Resolved:
     problems: list[Problem] = []
     used: list[str] = []
     for index, source_id in enumerate(initial.folders):
-        found = initial.offsets.get(source_id)
-        lines = _Lines(id=source_id, start=None, planned=None, initial=found, kafka=found is not None)
-        made, from_initial, more, _ = _source(lines, index, initial, usable=True)
-        sources.append(made)
+        offset = initial.offsets.get(source_id)
+        lines = _Lines(id=source_id, start=None, planned=None, initial=offset, kafka=offset is not None)
+        checkpoint_source, from_initial, more, _ = _source(lines, index, initial, usable=True)
+        sources.append(checkpoint_source)
         problems += more
         used += [f"sources/{source_id}/0"] if from_initial else []
     if not any(source.positions for source in sources):
@@ -316,7 +321,7 @@ def _places(sources: Sequence[CheckpointSource]) -> str:
 
 def _unread(sources: Sequence[CheckpointSource]) -> str:
     """Describe sources of other kinds, whose lines do not tell where they start."""
-    named = [one.id for one in sources if one.raw is not None]
+    named = [source.id for source in sources if source.raw is not None]
     if not named:
         return ""
     what = f"source {named[0]} starts" if len(named) == 1 else f"the sources {', '.join(named)} start"

@@ -22,28 +22,30 @@ def reading(folder: FolderReader, checkpoint: Checkpoint) -> CheckpointReading:
         checkpoint=checkpoint,
         read_at_ms=int(time.time() * 1000),
         initial=_initial(folder),
-        newest=max(times, key=lambda one: one.modified_ms, default=None),
-        newest_plan=next((one for one in times if one.path == planned), None),
+        newest=max(times, key=lambda written: written.modified_ms, default=None),
+        newest_plan=next((written for written in times if written.path == planned), None),
     )
 
 
 def _times(folder: FolderReader) -> list[Written]:
-    found = []
+    writtens = []
     for log in LOGS:
         try:
             entries = folder.entries(log, details=True)
         except StorageError:
             continue
-        found += [
+        writtens += [
             Written(path=f"{log}/{entry.name}", modified_ms=int(entry.modified_s * 1000))
             for entry in entries
             if entry.modified_s is not None and entry.name.isdigit()
         ]
-    return found
+    return writtens
 
 
 def _initial(folder: FolderReader) -> tuple[BatchSource, ...]:
-    found = read_initial_offsets(folder, present=True, checksums=False)
+    offsets = read_initial_offsets(folder, present=True, checksums=False)
     return tuple(
-        BatchSource(id=source_id, offsets=one.offsets) for source_id, one in found.offsets.items() if one.offsets
+        BatchSource(id=source_id, offsets=offset.offsets)
+        for source_id, offset in offsets.offsets.items()
+        if offset.offsets
     )

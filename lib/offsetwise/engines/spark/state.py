@@ -38,8 +38,8 @@ def _stores(folder: FolderReader) -> tuple[StateStore, ...]:
         if _NUMBER.fullmatch(operator) and rest and not _is_leftover(rest[-1]):
             files[int(operator)].append((tuple(rest), size))
     newest: dict[int, dict[tuple[str, ...], tuple[int, str | None]]] = {}
-    for operator_id, found in files.items():
-        newest[operator_id] = _newest_versions(operator_id, found)
+    for operator_id, results in files.items():
+        newest[operator_id] = _newest_versions(operator_id, results)
     zips = [path for stores in newest.values() for _, path in stores.values() if path is not None]
     read = folder.read_many(dict.fromkeys(zips))
     keys = {path: _num_keys(data) for path, data in read.items()}

@@ -57,12 +57,12 @@ class RequestCounter:
 
     def take(self, statistics: str) -> None:
         """Take over one statistics message (cumulative numbers)."""
-        made: dict[str, int] = {}
+        results: dict[str, int] = {}
         for broker in json.loads(statistics)["brokers"].values():
             for name, count in broker["req"].items():
                 if count:
-                    made[name] = made.get(name, 0) + count
-        self.by_type = made
+                    results[name] = results.get(name, 0) + count
+        self.by_type = results
 
 
 class Deadline:
@@ -235,10 +235,10 @@ class Client:
         return sum("connection closed by peer" in line for line in self.log.lines) >= _HANG_UPS
 
     def _configuration(self) -> dict[str, Any]:
-        made: dict[str, Any] = {"client.id": "offsetwise", **self.properties, "error_cb": self.errors.append}
+        results: dict[str, Any] = {"client.id": "offsetwise", **self.properties, "error_cb": self.errors.append}
         if self._counter is not None:
-            made |= {"statistics.interval.ms": 100, "stats_cb": self._take}
-        return made
+            results |= {"statistics.interval.ms": 100, "stats_cb": self._take}
+        return results
 
     def _take(self, statistics: str) -> None:
         assert self._counter is not None  # noqa: S101 - set together with the callback
@@ -250,7 +250,7 @@ def _require_partitions(config: AddressedCluster, topics: Mapping[str, Any]) -> 
     """Refuse numbers that librdkafka takes for indexes of as many partitions as were listed, without looking."""
     for name, topic in topics.items():
         count = len(topic.partitions)
-        wrong = sorted(each for each in topic.partitions if not 0 <= each < min(count, MAX_PARTITIONS))
+        wrong = sorted(partition for partition in topic.partitions if not 0 <= partition < min(count, MAX_PARTITIONS))
         if wrong:
             expected = f"partitions numbered from 0 on, and at most {MAX_PARTITIONS:,} of a topic"
             raise wrong_answer(config, expected, f"number {wrong[-1]:,} in topic {name[:249]!r}, which lists {count:,}")
@@ -337,10 +337,10 @@ def diagnose(config: AddressedCluster, errors: list[KafkaError], timeout_s: floa
     protocol = config.properties.get("security.protocol", "plaintext").lower()
     refusals = [error for error in errors if _is_refusal(error)]
     if not refusals:
-        told = [_said(error) for error in errors if error.code() != KafkaError._ALL_BROKERS_DOWN]
-        found = told[-1] if told else f"no answer within {timeout_s:g} s"
+        sentences = [_said(error) for error in errors if error.code() != KafkaError._ALL_BROKERS_DOWN]
+        result = sentences[-1] if sentences else f"no answer within {timeout_s:g} s"
         return ClusterUnreachableError(
-            f"{subject}: expected a Kafka broker, found none: {found}. Nothing was read from it.",
+            f"{subject}: expected a Kafka broker, found none: {result}. Nothing was read from it.",
             fix="Check that the broker runs, the address in bootstrap.servers, and that no firewall is between.",
         )
     error, said = refusals[0], _said(refusals[0])

@@ -72,19 +72,19 @@ def try_connection(
         ConfigError: Properties that cannot be used, a secret that is not there.
     """
     trial = _Trial(config, topic, groups, timeout_s)
-    made: list[Step] = []
+    steps: list[Step] = []
     because = ""
     for name in StepName:
         if because:
-            made.append(Step(name=name, state=StepResult.SKIPPED, said=because))
+            steps.append(Step(name=name, state=StepResult.SKIPPED, said=because))
             continue
         progress(name, 0, 1)
         step = _taken(name, trial)
         progress(name, 1, 1)
-        made.append(step)
+        steps.append(step)
         if step.state is StepResult.FAILED:
             because = f"Not tried, because the step “{name}” failed."
-    return tuple(made)
+    return tuple(steps)
 
 
 def _taken(name: StepName, trial: _Trial) -> Step:
@@ -130,28 +130,30 @@ class _Trial:
         return min(_STEP_LIMIT_S, self.deadline.left_s())
 
     def _resolve(self) -> _StepAnswer:
-        found, wrong = resolve(self.properties, self._limit_s())
+        addresses, wrong = resolve(self.properties, self._limit_s())
         fix = "Correct the host in bootstrap.servers, or make the name known to this machine (DNS, /etc/hosts)."
-        if not found:
+        if not addresses:
             raise _FailedError(_all(wrong), fix)
-        self.addresses = found
-        return _StepAnswer(_both([f"{each.server} is {each.ip}" for each in found], wrong), fix if wrong else "")
+        self.addresses = addresses
+        return _StepAnswer(
+            _both([f"{address.server} is {address.ip}" for address in addresses], wrong), fix if wrong else ""
+        )
 
     def _connect(self) -> _StepAnswer:
         opened, wrong, fix = connect(self.addresses, self._limit_s())
         if not opened:
             raise _FailedError(_all(wrong), fix)
         self.addresses = opened
-        said = [f"{each} accepts connections" for each in opened]
+        said = [f"{address} accepts connections" for address in opened]
         return _StepAnswer(_both(said, wrong), fix if wrong else "")
 
     def _tls(self) -> _StepAnswer:
         if self.protocol not in ("ssl", "sasl_ssl"):
             raise _SkippedError(f"security.protocol is {self.protocol}: the connection is not encrypted.")
-        found, wrong, fixes = handshake(self.addresses, self.properties, self._limit_s())
-        if not found:
+        results, wrong, fixes = handshake(self.addresses, self.properties, self._limit_s())
+        if not results:
             raise _FailedError(_all(wrong), fixes[0])
-        return _StepAnswer(_both(list(found), wrong), fixes[0] if fixes else "")
+        return _StepAnswer(_both(list(results), wrong), fixes[0] if fixes else "")
 
     def _authenticate(self) -> _StepAnswer:
         if not self.protocol.startswith("sasl_"):
@@ -177,8 +179,8 @@ class _Trial:
         found = self.metadata
         topics = [name for name in found.topics if not name.startswith("__")]
         brokers = tuple(
-            BrokerAddress(server=f"{each.host}:{each.port}", ip=each.host, port=each.port)
-            for each in found.brokers.values()
+            BrokerAddress(server=f"{broker.host}:{broker.port}", ip=broker.host, port=broker.port)
+            for broker in found.brokers.values()
         )
         _, wrong, _ = connect(brokers, self._limit_s())
         said = f"Cluster id {found.cluster_id}, {many(len(brokers), 'broker')}, {many(len(topics), 'topic')}."
@@ -218,10 +220,12 @@ class _Trial:
         assert self.client is not None  # noqa: S101 - the step before made it
         read, problems = read_groups(self.client, self.groups)
         if problems:
-            raise _FailedError(" ".join(each.message for _, each in problems), problems[0][1].fix)
+            raise _FailedError(" ".join(problem.message for _, problem in problems), problems[0][1].fix)
         if self.groups:
-            told = ", ".join(f"{group.name!r} is {group.state}" for group in read)
-            return _StepAnswer(f"{told}; {many(sum(len(group.offsets) for group in read), 'committed offset')} read.")
+            message = ", ".join(f"{group.name!r} is {group.state}" for group in read)
+            return _StepAnswer(
+                f"{message}; {many(sum(len(group.offsets) for group in read), 'committed offset')} read."
+            )
         try:
             listed = self.client.admin.list_consumer_groups(request_timeout=self.deadline.left_s()).result(
                 timeout=self.deadline.grace_s()
@@ -242,15 +246,17 @@ class _Trial:
 
     def _not_contacted(self, error: ClusterError, waited_s: float) -> _FailedError:
         assert self.client is not None  # noqa: S101 - it failed
-        if isinstance(error, ClusterAuthError) or any(is_authorisation(each) for each in self.client.errors):
+        if isinstance(error, ClusterAuthError) or any(
+            is_authorisation(kafka_error) for kafka_error in self.client.errors
+        ):
             return _FailedError(error.problem, error.fix)
-        told = {each.code() for each in self.client.errors} - {KafkaError._ALL_BROKERS_DOWN}
-        if KafkaError._BAD_MSG in told:
+        results = {kafka_error.code() for kafka_error in self.client.errors} - {KafkaError._ALL_BROKERS_DOWN}
+        if KafkaError._BAD_MSG in results:
             return _FailedError(
                 f"Something answered, but not as a Kafka broker that speaks {self.protocol}.",
                 "Check the port in bootstrap.servers, and security.protocol: web servers and TLS listeners answer so.",
             )
-        if told:
+        if results:
             return _FailedError(error.problem, error.fix)
         return _FailedError(
             f"The broker accepted the connection and did not answer within {waited_s:.0f} s ({self.protocol}).",

@@ -48,7 +48,7 @@ def _settings(node: int) -> Any:
 
 
 def _broker(node: int, apis: Any, settings: Any) -> Broker:
-    offered = frozenset((each.api_key, each.min_version, each.max_version) for each in apis.api_keys)
+    offered = frozenset((key.api_key, key.min_version, key.max_version) for key in apis.api_keys)
     return Broker(
         id=node,
         apis=offered,
@@ -60,11 +60,11 @@ def _broker(node: int, apis: Any, settings: Any) -> Broker:
 def _config(settings: Any) -> Mapping[str, str]:
     results = () if settings is None else settings.results
     return {
-        each.name: each.value
+        config.name: config.value
         for result in results
         if result.error_code == 0
-        for each in result.configs
-        if each.value is not None
+        for config in result.configs
+        if config.value is not None
     }
 
 
@@ -92,13 +92,13 @@ def _grants(wire: Wire, nodes: tuple[int, ...]) -> tuple[bool | None, tuple[AclG
             return None, ()
         return True, tuple(
             AclGrant(
-                principal=each.principal,
+                principal=acl.principal,
                 name=resource.resource_name,
                 pattern=resource.pattern_type,
-                operation=each.operation,
-                allowed=each.permission_type == _ALLOW,
+                operation=acl.operation,
+                allowed=acl.permission_type == _ALLOW,
             )
             for resource in response.resources
-            for each in resource.acls
+            for acl in resource.acls
         )
     return None, ()

@@ -61,7 +61,7 @@ def read_groups(
     listed = _list(client)
     asked = [] if names is None else _offsets(client, sorted(set(names)))
     states, unlisted = _states(client, listed)
-    problems: list[tuple[str | None, Problem]] = [(None, each) for each in unlisted]
+    problems: list[tuple[str | None, Problem]] = [(None, problem) for problem in unlisted]
     if names is None:
         asked = _offsets(client, sorted(states))
     answers = {name: _answer(client, future) for name, future in sorted(asked, key=itemgetter(0))}
@@ -81,7 +81,7 @@ def read_groups(
             GroupState(name=name, state=state, type=kind, offsets=offsets, error=None if error is None else error.why)
         )
         if error:
-            problems += [(name, each) for each in group_unreadable(name, cluster, error.why, denied=error.denied)]
+            problems += [(name, problem) for problem in group_unreadable(name, cluster, error.why, denied=error.denied)]
     return tuple(groups), problems
 
 
@@ -122,19 +122,19 @@ def _unlisted(client: Client, why: str) -> Problem:
 def _offsets(client: Client, names: list[str]) -> list[tuple[str, Future[Any]]]:
     places = {name: place_of(name, client.coordinators) for name in names}
     names = sorted(names, key=lambda name: str(places[name]))
-    made: list[tuple[str, Future[Any]]] = []
+    results: list[tuple[str, Future[Any]]] = []
     for first in range(0, len(names), _ASKED_AT_ONCE):
         share = names[first : first + _ASKED_AT_ONCE]
         speakers = {places[name]: name for name in share}
         ready = {} if client.deadline.passed else _coordinated(client, list(speakers.values()))
         # The newest of the share before: it is most likely answered last, and each wait costs a switch between threads,
         # which takes long on a busy machine.
-        for _, future in reversed(made[max(0, first - _ASKED_AT_ONCE) : first]):
+        for _, future in reversed(results[max(0, first - _ASKED_AT_ONCE) : first]):
             _failure(client, future)
         for name in share:
             speaker = speakers[places[name]]
-            made.append((name, _ask(client, name, ready.get(speaker, _late()), own=speaker == name)))
-    return made
+            results.append((name, _ask(client, name, ready.get(speaker, _late()), own=speaker == name)))
+    return results
 
 
 def place_of(group: str, coordinators: int) -> int | str:
@@ -237,9 +237,9 @@ def _read_with_metadata(client: Client, groups: list[str]) -> Mapping[str, Mappi
         By group and partition. A group is absent where nothing was answered for it, and all are where the client's
         properties are of librdkafka only.
     """
-    made: dict[str, Mapping[TopicPartition, tuple[int, str]]] = {}
+    results: dict[str, Mapping[TopicPartition, tuple[int, str]]] = {}
     if not groups or client.deadline.passed or not ONLY_LIBRDKAFKA.keys().isdisjoint(client.properties):
-        return made
+        return results
     from offsetwise.streams.kafka.wire import Wire  # noqa: PLC0415 - imports a second client, a quarter of a second
 
     try:
@@ -247,10 +247,10 @@ def _read_with_metadata(client: Client, groups: list[str]) -> Mapping[str, Mappi
             for name in groups:
                 committed = None if client.deadline.passed else wire.committed(name)
                 if committed is not None:
-                    made[name] = committed
+                    results[name] = committed
     except OffsetwiseError:
-        return made  # this client does not reach the cluster
-    return made
+        return results  # this client does not reach the cluster
+    return results
 
 
 def _without_metadata(name: str, cluster: str) -> Problem:
@@ -267,13 +267,13 @@ def _offsets_of(
     entries: tuple[Any, ...], committed: Mapping[TopicPartition, tuple[int, str]]
 ) -> tuple[GroupOffset, ...]:
     """Return a group's commits by partition, with what was read of their metadata."""
-    made = []
+    offsets = []
     for entry in entries:
         offset, metadata = committed.get(TopicPartition(entry.topic, entry.partition), (entry.offset, ""))
         epoch = entry.leader_epoch if (entry.leader_epoch or -1) >= 0 and offset == entry.offset else None
-        made.append(
+        offsets.append(
             GroupOffset(
                 topic=entry.topic, partition=entry.partition, offset=offset, leader_epoch=epoch, metadata=metadata
             )
         )
-    return tuple(sorted(made, key=lambda offset: offset.topic_partition))
+    return tuple(sorted(offsets, key=lambda offset: offset.topic_partition))

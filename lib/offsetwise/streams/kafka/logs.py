@@ -102,12 +102,12 @@ def shares(keys: Sequence[Key], calls: int = CALLS) -> list[Sequence[Key]]:
 
 def take_logs(client: Client, asked: Mapping[str, Asked]) -> dict[str, dict[Key, LogAnswer]]:
     """Wait for the answers, until the client's deadline. Every partition asked about has one."""
-    made = {}
+    results = {}
     for kind, calls in asked.items():
-        made[kind] = answers = dict[Key, LogAnswer]()
+        results[kind] = answers = dict[Key, LogAnswer]()
         for keys, future in calls:
             answers |= _answers(client, keys, future)
-    return made
+    return results
 
 
 def offsets_for_times(
@@ -123,8 +123,8 @@ def offsets_for_times(
         ClusterAuthError: TLS, SASL or ACLs said no.
     """
     # A negative time would be Kafka's word for an end of the log.
-    (found,) = _offsets(config, [{partition: max(time, 0) for partition, time in times.items()}], timeout_s)
-    return found
+    (results,) = _offsets(config, [{partition: max(time, 0) for partition, time in times.items()}], timeout_s)
+    return results
 
 
 def log_ranges(

@@ -47,9 +47,9 @@ class _PartitionRead:
     def window(self) -> Window:
         """Return the record as it is compared."""
         return Window(
-            numbers=tuple(each.offset for each in self.records),
-            identities=tuple(each.identity for each in self.records),
-            keys=tuple(each.key for each in self.records),
+            numbers=tuple(record.offset for record in self.records),
+            identities=tuple(record.identity for record in self.records),
+            keys=tuple(record.key for record in self.records),
             oldest_ms=self.records[0].timestamp_ms if self.records else None,
             whole=self.whole,
             at_end=self.at_end,
@@ -70,13 +70,17 @@ class TopicCopies:
 
     def read(self, tasks: Sequence[WantedRecords]) -> list[Window]:
         """Read windows from a time on, or from the log start, all partitions by one consumer; see `Copies`."""
-        parts = {number: each for number, each in enumerate(self._parts(tasks)) if each is not None}
+        parts = {
+            number: partition_read
+            for number, partition_read in enumerate(self._parts(tasks))
+            if partition_read is not None
+        }
         reader = RangeReader(
             consumer_configuration(client_properties(self.config)) | {"isolation.level": self.isolation.value},
             self.record,
         )
         try:
-            left, size = {number: each.start for number, each in parts.items()}, _AT_FIRST
+            left, size = {number: partition_read.start for number, partition_read in parts.items()}, _AT_FIRST
             while left:
                 ranges = [
                     Range(number, parts[number].wanted.topic, parts[number].wanted.partition, start, end)
@@ -113,21 +117,23 @@ class TopicCopies:
 
     def _parts(self, tasks: Sequence[WantedRecords]) -> Iterator[_PartitionRead | None]:
         """Yield what to read of each partition; None of one whose log is not known."""
-        times = {TopicPartition(each.topic, each.partition): each.since_ms for each in tasks}
-        found = offsets_for_times(self.config, {key: time for key, time in times.items() if time is not None})
-        for each in tasks:
-            log = self.logs.get(each.partition)
+        times = {TopicPartition(task.topic, task.partition): task.since_ms for task in tasks}
+        results = offsets_for_times(self.config, {key: time for key, time in times.items() if time is not None})
+        for records in tasks:
+            log = self.logs.get(records.partition)
             first, final = (None, None) if log is None else (log.log_start, log.end(self.isolation))
             if first is None or final is None:
                 yield None
                 continue
             low, high = offset_of(first), offset_of(final)
-            small = high - low <= each.whole_up_to
+            small = high - low <= records.whole_up_to
             # Without such a time, or an answer, it is read from its start.
-            since = found.get(TopicPartition(each.topic, each.partition))
+            since = results.get(TopicPartition(records.topic, records.partition))
             start = low if small or since is None else min(max(low, since), high)
-            end = high if small else min(high, start + each.most_records)
-            yield _PartitionRead(wanted=each, start=start, end=end, whole=start == low, at_end=end == high, records=[])
+            end = high if small else min(high, start + records.most_records)
+            yield _PartitionRead(
+                wanted=records, start=start, end=end, whole=start == low, at_end=end == high, records=[]
+            )
 
     def record(self, message: Any) -> _MatchedRecord:
         """Take from a message what is compared."""
@@ -168,22 +174,24 @@ def read_again(
 
     Where nothing says with which record one begins, it begins `EDGE` offsets below the place.
     """
-    found = log_ranges(config, {each.topic_partition for each in wanted})
+    results = log_ranges(config, {stretch.topic_partition for stretch in wanted})
     committed = isolation is IsolationLevel.READ_COMMITTED
-    seen = (found[each.topic_partition] for each in wanted)
+    seen = (results[stretch.topic_partition] for stretch in wanted)
     logs = [LogRange(log_start=log.log_start, lso=None, hw=log.lso if committed else log.hw) for log in seen]
     copies = TopicCopies(config=config, isolation=isolation, logs={}, own_times=False, identified=identified)
     reader = RangeReader(
         consumer_configuration(client_properties(config)) | {"isolation.level": isolation.value}, copies.record
     )
     try:
-        ranges = [_range(number, each, logs[number]) for number, each in enumerate(wanted)]
+        ranges = [_range(number, stretch, logs[number]) for number, stretch in enumerate(wanted)]
         reader.begin(ranges)
         given = reader.finish()
         _refuse(config.name, reader.unread.values())
     finally:
         reader.close()
-    return [_read_stretch(each, ranges[number], given[number], logs[number]) for number, each in enumerate(wanted)]
+    return [
+        _read_stretch(stretch, ranges[number], given[number], logs[number]) for number, stretch in enumerate(wanted)
+    ]
 
 
 def _range(number: int, wanted: Stretch, log: LogRange) -> Range:
@@ -200,14 +208,14 @@ def _range(number: int, wanted: Stretch, log: LogRange) -> Range:
 
 def _read_stretch(wanted: Stretch, read: Range, given: Sequence[_MatchedRecord], log: LogRange) -> ReadStretch:
     place, final = offset_or_none(wanted.place), offset_or_none(wanted.final)
-    ends = {each for each in (wanted.first, wanted.final) if isinstance(each, int)}
+    ends = {position for position in (wanted.first, wanted.final) if isinstance(position, int)}
     enough = final is None or read.end > final or read.end == log.hw
     return ReadStretch(
         below=tuple((each.offset, each.identity) for each in given if place is None or each.offset < place),
         above=tuple((each.offset, each.identity) for each in given if place is not None and each.offset >= place),
         whole_below=enough,
         whole_above=enough,
-        gone=frozenset(each for each in ends if log.log_start is not None and each < log.log_start),
+        gone=frozenset(end for end in ends if log.log_start is not None and end < log.log_start),
     )
 
 
@@ -222,7 +230,7 @@ def copies_of(
     return TopicCopies(
         config=scene.migration.target,
         isolation=scene.migration.isolation_level,
-        logs={each.partition: each.log for each in topic.partitions},
+        logs={partition.partition: partition.log for partition in topic.partitions},
         own_times=dict(topic.config).get("message.timestamp.type") == "LogAppendTime",
         identified=identified,
     )

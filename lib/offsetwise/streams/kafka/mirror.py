@@ -55,11 +55,11 @@ def _bounds(
         "end": list_offsets(client, dict.fromkeys(first, LATEST)),
     }
     answers = take_logs(client, asked)
-    made = {name: _MirrorReading(0, 0, done=True, error=NO_LEADER) for name in named if name not in led}
+    results = {name: _MirrorReading(0, 0, done=True, error=NO_LEADER) for name in named if name not in led}
     for name in led:
         start, end = answers["start"][name, 0], answers["end"][name, 0]
         if start.offset is None or end.offset is None:
-            made[name] = _MirrorReading(0, 0, done=True, error=start.error or end.error)
+            results[name] = _MirrorReading(0, 0, done=True, error=start.error or end.error)
             continue
         heartbeats = named[name].kind is MirrorKind.HEARTBEATS
         limit = _MAX_HEARTBEATS if heartbeats else MAX_RECORDS
@@ -67,8 +67,8 @@ def _bounds(
         error = None
         if begin > start.offset and not heartbeats:
             error = Failure(f"it holds more than {limit} records, only the newest {limit} were read")
-        made[name] = _MirrorReading(begin, end.offset, done=begin >= end.offset, error=error)
-    return made
+        results[name] = _MirrorReading(begin, end.offset, done=begin >= end.offset, error=error)
+    return results
 
 
 def _read(client: Client, readings: dict[str, _MirrorReading]) -> None:

@@ -75,15 +75,15 @@ def recognise(topic: str) -> MirrorTopicName | None:
 
 def decode(kind: MirrorKind, records: Iterable[Raw]) -> DecodedTopic:
     """Decode the records of one topic. Records without a value are skipped, undecodable ones counted."""
-    decoder, made, undecodable = _DECODERS[kind], [], 0
+    decoder, results, undecodable = _DECODERS[kind], [], 0
     for key, value in records:
         if value is None:
             continue
         try:
-            made.append(decoder(key or b"", value))
+            results.append(decoder(key or b"", value))
         except (struct.error, UnicodeDecodeError, ValueError):
             undecodable += 1
-    return DecodedTopic(records=tuple(made), undecodable=undecodable)
+    return DecodedTopic(records=tuple(results), undecodable=undecodable)
 
 
 def decode_sync(key: bytes, value: bytes) -> OffsetSync:

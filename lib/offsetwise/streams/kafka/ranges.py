@@ -196,8 +196,8 @@ class RangeReader(Generic[Made]):
                 self._leave(partition, Unread(_failures()[refused.code()], refused.str()))
             else:
                 said = f"; {self._told[-1].str()}" if self._told else ""
-                told = f"nothing of {partition} came within {self._patience_s:.0f} s{said}"
-                self._leave(partition, Unread(RangeFailure.SILENT, told))
+                message = f"nothing of {partition} came within {self._patience_s:.0f} s{said}"
+                self._leave(partition, Unread(RangeFailure.SILENT, message))
         if silent:
             self._patience_s = min(STALL_S, _STALL_AGAIN_S)
 

@@ -33,9 +33,9 @@ def timestamps_at(
         ClusterAuthError: TLS, SASL or ACLs said no.
     """
     wanted = sorted(set(places))
-    found: dict[Place, int | None] = dict.fromkeys(wanted)
+    results: dict[Place, int | None] = dict.fromkeys(wanted)
     if not wanted:
-        return found
+        return results
     Client(config, timeout_s=timeout_s).contact()
     deadline = Deadline(timeout_s)
     properties = client_properties(config)
@@ -50,11 +50,11 @@ def timestamps_at(
             # Several positions may stand in one partition, and a consumer reads it at one place at a time.
             first = dict(reversed([(place[0], place) for place in left]))
             some = list(first.values())[-_AT_ONCE:]
-            _read(consumer, some, found, deadline)
+            _read(consumer, some, results, deadline)
             left = sorted(set(left) - set(some))
     finally:
         consumer.close()
-    return found
+    return results
 
 
 def _read(consumer: Consumer, places: list[Place], found: dict[Place, int | None], deadline: Deadline) -> None:

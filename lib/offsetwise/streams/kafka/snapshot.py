@@ -106,7 +106,7 @@ class ClusterReading:
             raise self._not_authorised(topics)
         states = tuple(self.topics[name] for name in wanted)
         missing = {state.name for state in states if _is_missing(state, failures[state.name])}
-        told = {name: why for name, why in failures.items() if not (name in missing and name in if_there)}
+        results = {name: why for name, why in failures.items() if not (name in missing and name in if_there)}
         name = self.config.name
         return Snapshot(
             cluster=self.cluster,
@@ -118,7 +118,7 @@ class ClusterReading:
             groups=tuple(group for group in self.groups if groups is None or group.name in groups),
             mirror=self.mirror,
             problems=(
-                *_topic_problems(name, told, missing, asked_for_all=topics is None),
+                *_topic_problems(name, results, missing, asked_for_all=topics is None),
                 *_partition_problems(name, states),
                 *_config_problems(name, {each: self.config_failures.get(each) for each in wanted}),
                 *self._problems_of(groups),

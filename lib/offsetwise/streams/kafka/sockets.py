@@ -61,13 +61,13 @@ def resolve(properties: Mapping[str, str], limit_s: float) -> tuple[tuple[Broker
 
     def addresses(server: str) -> list[BrokerAddress]:
         host, port = host_and_port(server)
-        found = socket.getaddrinfo(host, port, family=family, type=socket.SOCK_STREAM)
+        results = socket.getaddrinfo(host, port, family=family, type=socket.SOCK_STREAM)
         return [
-            BrokerAddress(server=server, ip=ip, port=port) for ip in dict.fromkeys(str(each[4][0]) for each in found)
+            BrokerAddress(server=server, ip=ip, port=port) for ip in dict.fromkeys(str(each[4][0]) for each in results)
         ]
 
     found, wrong = _each(servers, addresses, limit_s, _words_of_resolving)
-    return tuple(address for each in found for address in each)[:_MOST_ADDRESSES], wrong
+    return tuple(address for broker_addresses in found for address in broker_addresses)[:_MOST_ADDRESSES], wrong
 
 
 def connect(
@@ -93,10 +93,10 @@ def connect(
             return f"{address} did not answer in time"
         return f"{address} cannot be reached ({_said(error)})"
 
-    found, wrong = _each(list(addresses)[:_MOST_ADDRESSES], opened, limit_s, words)
+    broker_addresses, wrong = _each(list(addresses)[:_MOST_ADDRESSES], opened, limit_s, words)
     if refused:
-        return found, wrong, "Start the broker, or correct the port in bootstrap.servers."
-    return found, wrong, "Check that the broker runs, and that no firewall is between."
+        return broker_addresses, wrong, "Start the broker, or correct the port in bootstrap.servers."
+    return broker_addresses, wrong, "Check that the broker runs, and that no firewall is between."
 
 
 def handshake(
@@ -119,10 +119,10 @@ def handshake(
 
     def agreed(address: BrokerAddress) -> str:
         with _open(address, limit_s) as raw, context.wrap_socket(raw, server_hostname=address.host) as secured:
-            told, fix = _agreed(secured, address)
+            message, fix = _agreed(secured, address)
             if fix:
                 fixes.append(fix)
-            return told
+            return message
 
     def words(address: BrokerAddress, error: Exception) -> str:
         problem, fix = _words_of_tls(error)
@@ -131,8 +131,8 @@ def handshake(
             problem += _shown(address, limit_s)
         return f"{address}: {problem}"
 
-    found, wrong = _each(list(addresses), agreed, limit_s, words)
-    return found, wrong, tuple(fixes)
+    results, wrong = _each(list(addresses), agreed, limit_s, words)
+    return results, wrong, tuple(fixes)
 
 
 def _each(
@@ -202,13 +202,15 @@ def _agreed(secured: ssl.SSLSocket, address: BrokerAddress) -> tuple[str, str]:
         return f"{address} speaks {secured.version()}; its certificate was not verified", ""
     until = datetime.fromtimestamp(ssl.cert_time_to_seconds(str(certificate["notAfter"])), tz=UTC)
     left = (until - datetime.now(UTC)).days
-    told = f"{address} speaks {secured.version()}, certificate of {_names(certificate)}, valid until {until:%Y-%m-%d}"
+    message = (
+        f"{address} speaks {secured.version()}, certificate of {_names(certificate)}, valid until {until:%Y-%m-%d}"
+    )
     if left < _EXPIRES_SOON_DAYS:
         return (
-            f"{told}, {many(left, 'day')} from now",
+            f"{message}, {many(left, 'day')} from now",
             "Renew the broker's certificate before it expires.",
         )
-    return told, ""
+    return message, ""
 
 
 def _names(certificate: Mapping[str, Any]) -> str:

@@ -71,7 +71,9 @@ def read_ends(
     with Wire(config, client.properties, client.deadline) as wire:
         return Ends(
             cluster_id=contacted.cluster_id,
-            answers=wire.describe({each.transactional_id for each in transactions if each.transactional_id}),
+            answers=wire.describe(
+                {transaction.transactional_id for transaction in transactions if transaction.transactional_id}
+            ),
             logs=read_logs(wire, contacted.leaders, transactions, count=count),
         )
 
@@ -91,8 +93,8 @@ def read_logs(
         transactions: The transactions.
         count: Whether to count their records as well.
     """
-    made: dict[TransactionPlace, ShownTransaction] = {}
-    led = {place: leaders.get(place.partition) for one in transactions for place in places_of(one)}
+    results: dict[TransactionPlace, ShownTransaction] = {}
+    led = {place: leaders.get(place.partition) for transaction in transactions for place in places_of(transaction)}
     held_open = _held_open(wire, led)
     for place, leader in led.items():
         fetched = None
@@ -101,8 +103,8 @@ def read_logs(
         shown = replace(_shown(place, fetched), held_open=None if held_open is None else place in held_open)
         if count and leader is not None:
             shown = replace(shown, records=_counted(wire, leader, place))
-        made[place] = shown
-    return made
+        results[place] = shown
+    return results
 
 
 def _held_open(wire: Wire, leaders: Mapping[TransactionPlace, int | None]) -> set[TransactionPlace] | None:
@@ -113,7 +115,9 @@ def _held_open(wire: Wire, leaders: Mapping[TransactionPlace, int | None]) -> se
             by_leader[leader].append(partition)
     writes, silent = wire.producers(by_leader)
     return (
-        None if silent else {TransactionPlace(each.partition, each.producer_id, each.start_offset) for each in writes}
+        None
+        if silent
+        else {TransactionPlace(write.partition, write.producer_id, write.start_offset) for write in writes}
     )
 
 
@@ -132,7 +136,7 @@ def _shown(place: TransactionPlace, fetched: Fetched | None) -> ShownTransaction
     stable = fetched.last_stable_offset
     if stable <= place.start_offset:
         return ShownTransaction(last_stable_offset=stable, visible=False)
-    first = next((each for each in fetched.batches if each.last_offset >= place.start_offset), None)
+    first = next((batch for batch in fetched.batches if batch.last_offset >= place.start_offset), None)
     if first is None or first.base_offset > place.start_offset:
         return ShownTransaction(
             last_stable_offset=stable, problem="the log has been compacted since: its first record is gone"
@@ -218,19 +222,19 @@ def _scans(
         "end": list_offsets(client, dict.fromkeys(led, LATEST)),
     }
     offsets = take_logs(client, asked)
-    found: dict[TopicPartition, _Scan] = {}
+    results: dict[TopicPartition, _Scan] = {}
     for kind in ("since", "start"):
-        if producers <= {key for scan in found.values() for key in scan.ended}:
+        if producers <= {key for scan in results.values() for key in scan.ended}:
             break
         for at in led:
             first, end = offsets[kind][at].offset, offsets["end"][at].offset
             if end is None or (first is None and kind == "start"):
-                found[at] = _Scan(at, unread="its leader did not tell where it begins and ends")
-            elif at not in found or (first is not None and first < found[at].first):
+                results[at] = _Scan(at, unread="its leader did not tell where it begins and ends")
+            elif at not in results or (first is not None and first < results[at].first):
                 # No record is dated so late: the end of the log, from which nothing is read.
-                found[at] = _Scan(at, end if first is None else first)
-                _scan(wire, leaders[at], found[at], end, producers)
-    return [*found.values()]
+                results[at] = _Scan(at, end if first is None else first)
+                _scan(wire, leaders[at], results[at], end, producers)
+    return [*results.values()]
 
 
 def _unread(leaders: Mapping[TopicPartition, int], scans: Sequence[_Scan]) -> Iterator[str]:
@@ -262,7 +266,11 @@ class _Scan:
 
     @property
     def ended(self) -> set[Producer]:
-        return {(one.producer_id, one.epoch) for one in self.transactions if one.committed is not None} - self.cut
+        return {
+            (transaction.producer_id, transaction.epoch)
+            for transaction in self.transactions
+            if transaction.committed is not None
+        } - self.cut
 
     def is_past(self, producers: Set[Producer]) -> bool:
         """Return whether each producer has written with a later epoch since, so that no more of it is to come."""

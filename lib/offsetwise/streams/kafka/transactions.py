@@ -67,7 +67,7 @@ def look_at_transactions(
         search = _search(client, wire, looking, second, timeout_s)
     return Looks(
         cluster_id=contacted.cluster_id,
-        brokers=frozenset(f"{each.host}:{each.port}".lower() for each in contacted.brokers.values()),
+        brokers=frozenset(f"{broker.host}:{broker.port}".lower() for broker in contacted.brokers.values()),
         first=first,
         second=second,
         partitions=_log_ends(client, contacted, looking.sink_topics),
@@ -79,15 +79,17 @@ def look_at_transactions(
 
 def _search(client: Client, wire: Wire, looking: _Looking, look: TransactionLook, timeout_s: float) -> LogSearch | None:
     """Search the sink's logs for what the checkpoint holds and no coordinator describes any more."""
-    held, producers = looking.held, to_search(looking.held, look.answers)
+    transactions, producers = looking.held, to_search(looking.held, look.answers)
     topics = looking.sink_topics & looking.contacted.topics.keys()
     if not producers or not topics:
         return None
     client.begin_anew(timeout_s)
     wire.deadline = client.deadline
-    timeouts = [each.timeout_ms for each in look.answers.values() if isinstance(each, Described)]
+    timeouts = [answer.timeout_ms for answer in look.answers.values() if isinstance(answer, Described)]
     # What was open as the checkpoint was written had not run out, so that it began not longer before.
-    since_ms = None if held.written_ms is None else max(0, held.written_ms - max(timeouts) - CHECKPOINT_MS)
+    since_ms = (
+        None if transactions.written_ms is None else max(0, transactions.written_ms - max(timeouts) - CHECKPOINT_MS)
+    )
     return search_logs(client, wire, looking.contacted, producers=producers, topics=topics, since_ms=since_ms)
 
 
@@ -114,7 +116,7 @@ class _Looking:
         if not whole:
             self.problems.append("A broker did not list the transactions that it coordinates until the deadline.")
         answers = self._answers(set(to_describe(self.held, listed)), exists=bool(listed))
-        described = [each for each in answers.values() if isinstance(each, Described)]
+        described = [answer for answer in answers.values() if isinstance(answer, Described)]
         self.sink_topics |= {at.topic for each in described for at in each.partitions}
         self._require_seen(answers)
         writes, silent = self._open_writes()
@@ -203,22 +205,22 @@ class _Looking:
                     f"The user may not describe transactional ids of the prefix {prefix!r}, so that an empty list does "
                     f"not mean that there are none: grant DESCRIBE on TransactionalId '{prefix}-', prefixed."
                 )
-        if any(each is Missing.UNAVAILABLE for each in answers.values()):
+        if any(answer is Missing.UNAVAILABLE for answer in answers.values()):
             self.problems.append("A transaction coordinator did not answer until the deadline.")
         return answers
 
     def _all_held(self, missing: Missing) -> dict[str, Answer]:
-        return {each.transactional_id: missing for each in self.held.transactions}
+        return {transaction.transactional_id: missing for transaction in self.held.transactions}
 
 
 def _log_ends(client: Client, contacted: Any, topics: set[str]) -> tuple[LogEnds, ...]:
-    told = take_logs(
+    results = take_logs(
         client, ask_logs(client, {name: contacted.topics[name] for name in topics & contacted.topics.keys()})
     )
     return tuple(
         LogEnds(
-            topic=name, partition=number, last_stable_offset=stable.offset, log_end_offset=told["latest"][at].offset
+            topic=name, partition=number, last_stable_offset=stable.offset, log_end_offset=results["latest"][at].offset
         )
-        for at, stable in sorted(told["stable"].items())
+        for at, stable in sorted(results["stable"].items())
         for name, number in (at,)
     )

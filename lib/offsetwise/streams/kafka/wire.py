@@ -61,10 +61,10 @@ class Wire:
     def __init__(self, config: AddressedCluster, properties: ClientProperties, deadline: Deadline) -> None:
         self.deadline = deadline
         self._coordinators: dict[str, int] = {}
-        made = configuration(config, properties)
+        results = configuration(config, properties)
         self._timeout_ms = int(deadline.left_s() * 1000)
         try:
-            self._client = KafkaAdminClient(**made, bootstrap_timeout_ms=self._timeout_ms)
+            self._client = KafkaAdminClient(**results, bootstrap_timeout_ms=self._timeout_ms)
         except errors.KafkaError as error:
             raise ClusterUnreachableError(
                 f"Cluster {config.name!r} at {config.properties.get('bootstrap.servers')}: expected the second "
@@ -88,21 +88,21 @@ class Wire:
         Raises:
             UnsupportedBrokerError: The brokers are older than Kafka 3.0.
         """
-        made: dict[str, Listed] = {}
+        results: dict[str, Listed] = {}
         left = {broker.node_id for broker in self.manager.cluster.brokers()}
         while left:
             for node, response in self._ask({node: ListTransactionsRequest() for node in left}).items():
                 if response is None or response.error_code in AGAIN:
                     continue
                 left.discard(node)
-                for each in response.transaction_states:
-                    made[each.transactional_id] = Listed(
-                        producer_id=each.producer_id, state=str(each.transaction_state)
+                for state in response.transaction_states:
+                    results[state.transactional_id] = Listed(
+                        producer_id=state.producer_id, state=str(state.transaction_state)
                     )
-                    self._coordinators[each.transactional_id] = node
+                    self._coordinators[state.transactional_id] = node
             if left and not self.may_go_on():
-                return made, False
-        return made, True
+                return results, False
+        return results, True
 
     def has_topic(self, name: str) -> bool | None:
         """Return whether a topic exists, without creating it; None where the user may not know, or nobody answered."""
@@ -120,21 +120,21 @@ class Wire:
 
     def describe(self, ids: Iterable[str]) -> dict[str, Answer]:
         """Ask the coordinators about transactional ids. An id that was not listed makes a cluster begin to keep any."""
-        made: dict[str, Answer] = {}
+        results: dict[str, Answer] = {}
         left = set(ids)
         while left:
             refused = self._find(sorted(left - self._coordinators.keys()))
-            made |= refused
+            results |= refused
             left -= refused.keys()
             by_node: dict[int, list[str]] = defaultdict(list)
             for each in sorted(left & self._coordinators.keys()):
                 by_node[self._coordinators[each]].append(each)
             answers = self._described(by_node)
-            made |= answers
+            results |= answers
             left -= answers.keys()
             if left and not self.may_go_on():
                 break
-        return made | dict.fromkeys(left, Missing.UNAVAILABLE)
+        return results | dict.fromkeys(left, Missing.UNAVAILABLE)
 
     def producers(self, led: Mapping[int, Sequence[TopicPartition]]) -> tuple[list[OpenWrite], list[TopicPartition]]:
         """Ask leaders for the transactions that they hold open.
@@ -142,35 +142,35 @@ class Wire:
         Returns:
             Those of all partitions, and the partitions that no leader answered for.
         """
-        silent = dict.fromkeys(each for partitions in led.values() for each in partitions)
-        made = []
+        silent = dict.fromkeys(partition for partitions in led.values() for partition in partitions)
+        writes = []
         for at, part in self._producers(led):
             if part.error_code == 0:
                 silent.pop(at, None)
-            made += [
+            writes += [
                 OpenWrite(
                     partition=at,
-                    producer_id=each.producer_id,
-                    epoch=each.producer_epoch,
-                    start_offset=each.current_txn_start_offset,
-                    last_sequence=each.last_sequence,
-                    last_timestamp_ms=each.last_timestamp,
-                    coordinator_epoch=each.coordinator_epoch,
+                    producer_id=producer.producer_id,
+                    epoch=producer.producer_epoch,
+                    start_offset=producer.current_txn_start_offset,
+                    last_sequence=producer.last_sequence,
+                    last_timestamp_ms=producer.last_timestamp,
+                    coordinator_epoch=producer.coordinator_epoch,
                 )
-                for each in part.active_producers
-                if each.current_txn_start_offset >= 0
+                for producer in part.active_producers
+                if producer.current_txn_start_offset >= 0
             ]
-        return made, list(silent)
+        return writes, list(silent)
 
     def writers(self, led: Mapping[int, Sequence[TopicPartition]]) -> dict[TopicPartition, tuple[LogWriter, ...]]:
         """Ask leaders for the producers that they remember, the last to write first; what is not told is left out."""
         return {
             at: tuple(
                 LogWriter(
-                    producer_id=each.producer_id,
-                    last_timestamp_ms=each.last_timestamp if 0 <= each.last_timestamp <= MAX_TIME_MS else None,
+                    producer_id=producer.producer_id,
+                    last_timestamp_ms=producer.last_timestamp if 0 <= producer.last_timestamp <= MAX_TIME_MS else None,
                 )
-                for each in sorted(part.active_producers, key=attrgetter("last_timestamp"), reverse=True)
+                for producer in sorted(part.active_producers, key=attrgetter("last_timestamp"), reverse=True)
             )
             for at, part in self._producers(led)
             if part.error_code == 0
@@ -178,7 +178,7 @@ class Wire:
 
     def _producers(self, led: Mapping[int, Sequence[TopicPartition]]) -> Iterator[tuple[TopicPartition, Any]]:
         """Ask leaders about producers, and yield what they say of the partitions that they were asked about."""
-        asked = frozenset(each for partitions in led.values() for each in partitions)
+        asked = frozenset(partition for partitions in led.values() for partition in partitions)
         requests = {leader: _producers_request(partitions) for leader, partitions in led.items()}
         for response in self._ask(requests).values():
             for topic in () if response is None else response.topics:
@@ -272,7 +272,7 @@ class Wire:
         return refused
 
     def _described(self, by_node: Mapping[int, Sequence[str]]) -> dict[str, Answer]:
-        made: dict[str, Answer] = {}
+        results: dict[str, Answer] = {}
         longest = max(map(len, by_node.values()), default=0)
         for first in range(0, longest, IDS_PER_REQUEST):
             share = {node: ids[first : first + IDS_PER_REQUEST] for node, ids in by_node.items()}
@@ -292,8 +292,8 @@ class Wire:
                         # It may have moved. Where it is asked about next is looked up anew.
                         self._coordinators.pop(each.transactional_id, None)
                     else:
-                        made[each.transactional_id] = answer
-        return made
+                        results[each.transactional_id] = answer
+        return results
 
     def _ask(self, requests: Mapping[int, Any]) -> dict[int, Any]:
         """Send a request to each of some brokers at once; None for one that gave no answer.
@@ -304,7 +304,7 @@ class Wire:
 
         async def sent() -> dict[int, Any]:
             waiting: dict[int, Any] = {}
-            made: dict[int, Any] = {}
+            results: dict[int, Any] = {}
             timeout_ms = max(int(self.deadline.left_s() * 1000), 1)
             for node, request in requests.items():
                 try:
@@ -312,15 +312,15 @@ class Wire:
                 except errors.UnsupportedVersionError:
                     raise
                 except errors.KafkaError:
-                    made[node] = None
+                    results[node] = None
             for node, future in waiting.items():
                 try:
-                    made[node] = await future
+                    results[node] = await future
                 except errors.UnsupportedVersionError:
                     raise
                 except errors.KafkaError:
-                    made[node] = None
-            return made
+                    results[node] = None
+            return results
 
         try:
             answered: dict[int, Any] = self.manager.run(sent)

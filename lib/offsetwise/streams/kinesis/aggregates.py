@@ -64,14 +64,14 @@ def _indices(message: bytes, start: int, end: int) -> tuple[int, int]:
     Raises:
         ValueError: It is no user record.
     """
-    found = {_HASH_INDEX: -1}
+    results = {_HASH_INDEX: -1}
     for field, at, value in _fields(message, start, end):
-        found[field] = value
+        results[field] = value
         if field == _TAG and _TAG_KEY not in {each for each, _, _ in _fields(message, at, at + value)}:
             raise ValueError("a tag without a key")
-    if not found.keys() >= {_KEY_INDEX, _DATA}:
+    if not results.keys() >= {_KEY_INDEX, _DATA}:
         raise ValueError("a user record without a key or without data")
-    return found[_KEY_INDEX], found[_HASH_INDEX]
+    return results[_KEY_INDEX], results[_HASH_INDEX]
 
 
 def _fields(message: bytes, start: int, end: int) -> Iterator[tuple[Field, int, int]]:

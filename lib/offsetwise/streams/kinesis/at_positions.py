@@ -82,7 +82,9 @@ class _At:
         """
         if not self.is_after or (not records and not to_end):
             return records
-        first = next((each for each in records[:1] if each.get("SequenceNumber") == str(self.place.sequence)), None)
+        first = next(
+            (record for record in records[:1] if record.get("SequenceNumber") == str(self.place.sequence)), None
+        )
         count = None if first is None else user_records(bytes(first["Data"]))
         inside = self.place.sub is not None and count is not None and self.place.sub < count - 1
         exact = self.place if inside else replace(self.place, sub=None)
@@ -158,8 +160,8 @@ class _Shard:
     def _read(self, asked: Asking, iterator: str, *, most: int) -> RecordPage:
         self.reads += 1
         read = asked.records(self.key.topic, shard_id(self.key.partition), iterator, most=most)
-        self.read_bytes += sum(len(each["Data"]) + len(str(each["PartitionKey"])) for each in read.records)
-        self.is_packed = self.is_packed or any(is_packed(bytes(each["Data"])) for each in read.records)
+        self.read_bytes += sum(len(record["Data"]) + len(str(record["PartitionKey"])) for record in read.records)
+        self.is_packed = self.is_packed or any(is_packed(bytes(record["Data"])) for record in read.records)
         return read
 
 
@@ -170,10 +172,10 @@ def read_at(config: ClusterConfig, places: Iterable[AtPlace], snapshot: Snapshot
         ClusterError: The stream refuses to be read.
     """
     listed = {
-        TopicPartition(topic.name, each.partition): each
+        TopicPartition(topic.name, shard_range.partition): shard_range
         for topic in snapshot.topics
         if topic.id is not None
-        for each in topic.shards
+        for shard_range in topic.shards
     }
     shards: dict[TopicPartition, _Shard] = {}
     for key, place in places:
@@ -215,8 +217,8 @@ def _aggregated(snapshot: Snapshot, shards: Sequence[_Shard]) -> Iterator[Proble
 
 def _last_ms(place: ShardPlace) -> int | None:
     """Return when the last processed record arrived, as its number tells."""
-    found = evidence_of(place.sequence) if place.place is Place.AFTER and place.sequence is not None else None
-    return None if found is None else found.arrived_s * 1000
+    evidence = evidence_of(place.sequence) if place.place is Place.AFTER and place.sequence is not None else None
+    return None if evidence is None else evidence.arrived_s * 1000
 
 
 def _quota(shards: Sequence[_Shard]) -> QuotaUse | None:

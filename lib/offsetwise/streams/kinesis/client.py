@@ -112,14 +112,14 @@ class Asking:
 
     def shards(self, name: str) -> Sequence[Mapping[str, Any]]:
         """List all shards of a stream, closed ones too, page by page; a page that fails fails all."""
-        made: list[Mapping[str, Any]] = []
+        results: list[Mapping[str, Any]] = []
         asked: dict[str, str] = {"StreamName": name}
         while True:
             given = dict(asked)
             page = self.ask(f"the shards of stream {name!r}", lambda given=given: self.client.list_shards(**given))  # type: ignore[misc]
-            made += page["Shards"]
+            results += page["Shards"]
             if page.get("NextToken") is None:
-                return made
+                return results
             asked = {"NextToken": page["NextToken"]}
 
     def iterator(self, stream: str, shard: str, place: ShardPlace) -> str:
@@ -169,19 +169,19 @@ class Asking:
     def _refused(self, what: str, error: Any) -> ClusterError:
         body = error.response.get("Error", {})
         code, message = str(body.get("Code")), str(body.get("Message"))[:300]
-        told = f"{self.name!r}: expected to read {what}, but Kinesis says {code}: {message}. Nothing was read."
+        text = f"{self.name!r}: expected to read {what}, but Kinesis says {code}: {message}. Nothing was read."
         if code in _DENIED:
             fix = "Grant kinesis:DescribeStreamSummary, ListShards, GetShardIterator and GetRecords on the stream."
-            return ClusterAuthError(told, fix=fix)
+            return ClusterAuthError(text, fix=fix)
         if code == _MISSING:
             fix = "Check the stream's name, the region and the account: a stream is found in its own region only."
-            return NotThereError(told, fix=fix)
+            return NotThereError(text, fix=fix)
         if code == _REFUSED:
-            return NotOfThisStreamError(told, fix="Find out which stream the position was read from.")
+            return NotOfThisStreamError(text, fix="Find out which stream the position was read from.")
         if code in _THROTTLED:
-            return BusyError(told, fix="Other readers use up the quota of the stream: try again when they do not.")
+            return BusyError(text, fix="Other readers use up the quota of the stream: try again when they do not.")
         return ClusterError(
-            told, fix="Try again; where it stays so, look the answer up in the Kinesis API's reference."
+            text, fix="Try again; where it stays so, look the answer up in the Kinesis API's reference."
         )
 
 
@@ -300,5 +300,5 @@ def cluster_id(properties: Mapping[str, str]) -> str:
     'us-east-1 at http://127.0.0.1:4567'
     """
     at, role, profile = (properties.get(name) for name in ("endpoint", "role_arn", "profile"))
-    told = (properties["region"], at and f"at {at}", role and f"as {role}", profile and f"by profile {profile}")
-    return " ".join(each for each in told if each)
+    sentences = (properties["region"], at and f"at {at}", role and f"as {role}", profile and f"by profile {profile}")
+    return " ".join(each for each in sentences if each)

@@ -22,19 +22,19 @@ def held_by(case: MigrationCase, shards: Collection[TopicPartition]) -> str:
     """
     topics = {topic.name: topic for topic in case.old.topics if topic.id is not None}
     starts = {
-        TopicPartition(topic.name, each.partition): each.log_start
+        TopicPartition(topic.name, partition.partition): partition.log_start
         for topic in topics.values()
-        for each in topic.partitions
+        for partition in topic.partitions
     }
     spans = []
     for at in shards:
         start = starts.get(at)
         if not isinstance(start, ShardPlace):
             continue
-        found = None if start.sequence is None else evidence_of(start.sequence)
+        evidence = None if start.sequence is None else evidence_of(start.sequence)
         retained = dict(topics[at.topic].config).get("retention.ms")
-        if found is not None:
-            spans.append(max(0, case.now_ms - found.arrived_s * 1000))
+        if evidence is not None:
+            spans.append(max(0, case.now_ms - evidence.arrived_s * 1000))
         elif retained is not None:
             spans.append(int(retained))
     if not spans:
@@ -309,8 +309,8 @@ def shard_gone(case: Case) -> Iterator[str]:
     place, topic = case.row.old_offset, case.old_topic
     listed = topic is not None and topic.error is None and topic.id is not None and case.old_partition is None
     if listed and isinstance(place, ShardPlace) and not in_several(place):
-        found = None if place.sequence is None else evidence_of(place.sequence)
-        since = "" if found is None else f" What arrived in it after {moment(found.arrived_s)} is gone."
+        evidence = None if place.sequence is None else evidence_of(place.sequence)
+        since = "" if evidence is None else f" What arrived in it after {moment(evidence.arrived_s)} is gone."
         yield (
             f"Stream {case.row.topic!r} lists no shard {case.row.partition}, whose position is {place}. The KCL and "
             f"Flink take such a shard for finished, without an error.{since}"
@@ -330,10 +330,10 @@ def sequence_expired(case: Case) -> Iterator[str]:
     place, topic = case.row.old_offset, case.old_topic
     if not isinstance(place, ShardPlace) or topic is None or topic.id is None:
         return
-    starts = {each.partition: each.log_start for each in topic.partitions}
+    starts = {partition.partition: partition.log_start for partition in topic.partitions}
     for number, one in place.of or ((case.row.partition, place),):
-        for told in _expired(case, topic, one, starts.get(number)):
-            yield told if one is place else f"Of shard {number}, {told}"
+        for message in _expired(case, topic, one, starts.get(number)):
+            yield message if one is place else f"Of shard {number}, {message}"
 
 
 def _expired(case: Case, topic: TopicState, place: ShardPlace, start: AnyPosition | None) -> Iterator[str]:
@@ -360,6 +360,6 @@ def born_otherwise(shard: str, position: ShardPlace, first: str | None) -> Itera
     """Report that a number names another birth of its shard than the shard's first number."""
     number = None if first is None else sequence_number(first)
     birth = None if number is None else evidence_of(number)
-    found = None if position.sequence is None else evidence_of(position.sequence)
-    if birth is not None and found is not None and birth.born_s != found.born_s:
-        yield from sequence_foreign(shard, position, found, birth.born_s)
+    evidence = None if position.sequence is None else evidence_of(position.sequence)
+    if birth is not None and evidence is not None and birth.born_s != evidence.born_s:
+        yield from sequence_foreign(shard, position, evidence, birth.born_s)

@@ -79,13 +79,13 @@ class StreamReading:
         if_there: Collection[str] = (),
     ) -> Snapshot:
         """Return a snapshot of some of the streams."""
-        kept = tuple(each for each in self.whole.topics if topics is None or each.name in topics)
+        states = tuple(topic for topic in self.whole.topics if topics is None or topic.name in topics)
         missing = tuple(
             _missing(self.whole.name, each)
             for each in sorted(topics or ())
-            if each not in if_there and each not in {topic.name for topic in kept}
+            if each not in if_there and each not in {topic.name for topic in states}
         )
-        return replace(self.whole, topics=kept, problems=(*self.whole.problems, *missing))
+        return replace(self.whole, topics=states, problems=(*self.whole.problems, *missing))
 
 
 def read_whole(
@@ -98,29 +98,29 @@ def read_whole(
     timeout_s: float = 20,  # noqa: ARG001 - each call has its own
 ) -> StreamReading:
     """Read streams by their names; all of an account are never read."""
-    taken = Snapshot(
+    snapshot = Snapshot(
         cluster=cluster,
         name=config.name,
         alias=config.alias,
         cluster_id=cluster_id(config.properties),
         taken_at=time_of(datetime.now(UTC)),
     )
-    made: list[TopicState] = []
+    states: list[TopicState] = []
     problems: list[Problem] = []
     try:
         asked = asking(config)
         for name in sorted(topics or ()):
             try:
                 state, aggregates = _stream(asked, name)
-                made.append(state)
+                states.append(state)
                 problems += aggregated(name, aggregates)
             except NotThereError:
                 continue  # `snapshot` says so to those who want it
     except NoAnswerError as error:
         # A topic without an id says that nobody answered for it.
         silent = tuple(TopicState(name=name) for name in sorted(topics or ()))
-        return StreamReading(whole=replace(taken, topics=silent, problems=tuple(stream_not_asked(error.problem))))
-    return StreamReading(whole=replace(taken, topics=tuple(made), problems=tuple(problems)))
+        return StreamReading(whole=replace(snapshot, topics=silent, problems=tuple(stream_not_asked(error.problem))))
+    return StreamReading(whole=replace(snapshot, topics=tuple(states), problems=tuple(problems)))
 
 
 def offsets_for_times(
@@ -136,7 +136,7 @@ def log_ranges(config: ClusterConfig, partitions: Iterable[TopicPartition]) -> M
     wanted = tuple(partitions)
     names = tuple(sorted({each.topic for each in wanted}))
     snapshot = read_whole(Cluster.OLD, config, topics=names, groups=()).whole
-    topics, there = {each.name: each for each in snapshot.topics}, snapshot.partitions()
+    topics, there = {topic.name: topic for topic in snapshot.topics}, snapshot.partitions()
     return {key: seen_log(snapshot, topics.get(key.topic), there.get(key)) for key in wanted}
 
 
@@ -145,16 +145,18 @@ def timestamps_at(config: ClusterConfig, places: Iterable[AtPlace]) -> Mapping[A
     asked = asking(config)
     made: dict[AtPlace, int | None] = {}
     for key, position in places:
-        found = _first(asked, key.topic, shard_id(key.partition), position)
-        made[key, position] = None if found is None else int(found["ApproximateArrivalTimestamp"].timestamp() * 1000)
+        results = _first(asked, key.topic, shard_id(key.partition), position)
+        made[key, position] = (
+            None if results is None else int(results["ApproximateArrivalTimestamp"].timestamp() * 1000)
+        )
     return made
 
 
 def _stream(asked: Asking, name: str) -> tuple[TopicState, list[str]]:
     """Describe a stream, and name the shards with an aggregate among their oldest records."""
-    told = asked.stream(name)
-    born_s = int(told["StreamCreationTimestamp"].timestamp())
-    hours = int(told.get("RetentionPeriodHours") or 24)
+    results = asked.stream(name)
+    born_s = int(results["StreamCreationTimestamp"].timestamp())
+    hours = int(results.get("RetentionPeriodHours") or 24)
     partitions, ranges, aggregates = [], [], []
     for shard in asked.shards(name):
         number = shard_number(str(shard["ShardId"]))
@@ -171,10 +173,10 @@ def _stream(asked: Asking, name: str) -> tuple[TopicState, list[str]]:
         ranges.append(made)
     state = TopicState(
         name=name,
-        id=f"{told['StreamARN']}@{born_s}",
-        partitions=tuple(sorted(partitions, key=lambda each: each.partition)),
+        id=f"{results['StreamARN']}@{born_s}",
+        partitions=tuple(sorted(partitions, key=lambda partition_state: partition_state.partition)),
         config=(("retention.ms", str(hours * _HOUR_MS)),),
-        shards=tuple(sorted(ranges, key=lambda each: each.partition)),
+        shards=tuple(sorted(ranges, key=lambda shard_range: shard_range.partition)),
     )
     return state, sorted(aggregates)
 
@@ -186,7 +188,7 @@ def _range(number: int, shard: Mapping[str, Any]) -> ShardRange:
         partition=number,
         low=int(keys["StartingHashKey"]),
         high=int(keys["EndingHashKey"]),
-        parents=tuple(sorted(each for each in parents if each is not None)),
+        parents=tuple(sorted(parent for parent in parents if parent is not None)),
         first=str(numbers["StartingSequenceNumber"]),
         closed=numbers.get("EndingSequenceNumber") is not None,
     )

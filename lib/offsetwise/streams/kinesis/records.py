@@ -82,23 +82,23 @@ class ShardReader:
     ) -> tuple[list[_Record], bool]:
         """Read from a place on, until enough is read, or the budget, or the end; and say whether that was the end."""
         following: str | None = self.begin(place)
-        made: list[_Record] = []
+        records: list[_Record] = []
         size, empty = 0, 0
-        while following is not None and len(made) < most and size < most_bytes:
-            limit = min(MOST_AT_ONCE, most - len(made))
+        while following is not None and len(records) < most and size < most_bytes:
+            limit = min(MOST_AT_ONCE, most - len(records))
             given = self.records(following, limit)
             following = given.get("NextShardIterator")
             for each in given["Records"]:
                 record = self._record(each)
-                made.append(record)
+                records.append(record)
                 size += record.size
                 if enough(record):
-                    return made, False
+                    return records, False
             count, behind_ms = len(given["Records"]), int(given.get("MillisBehindLatest") or 0)
             empty = 0 if count else empty + 1
             if (behind_ms == 0 and count < limit) or empty > EMPTY:
-                return made, behind_ms == 0
-        return made, following is None
+                return records, behind_ms == 0
+        return records, following is None
 
     def records(self, iterator: str, limit: int) -> Mapping[str, Any]:
         """Read once, as soon as the quota allows."""
@@ -194,9 +194,9 @@ def read_window(client: Any, wanted: WantedRecords, salt: bytes) -> Window:
             raise
         return Window(calls=shard.calls, failure=failure, told=str(error)[:300])
     return Window(
-        numbers=tuple(each.number for each in records),
-        identities=tuple(each.identity for each in records),
-        keys=tuple(each.key for each in records),
+        numbers=tuple(record.number for record in records),
+        identities=tuple(record.identity for record in records),
+        keys=tuple(record.key for record in records),
         oldest_ms=records[0].arrived_ms if records else None,
         whole=whole,
         at_end=at_end,
@@ -291,8 +291,8 @@ def _split(place: ShardPlace, records: Sequence[_Record]) -> int:
     if place.sequence is not None:
         # Of an aggregate that is processed in part the rest is unread: it is taken for unread as a whole.
         processed = place.place is Place.AFTER and place.sub is None
-        return sum(each.number < place.sequence + processed for each in records)
-    return 0 if place.at_ms is None else sum(each.arrived_ms < place.at_ms for each in records)
+        return sum(record.number < place.sequence + processed for record in records)
+    return 0 if place.at_ms is None else sum(record.arrived_ms < place.at_ms for record in records)
 
 
 def failure_of(error: Exception) -> ReadFailure | None:

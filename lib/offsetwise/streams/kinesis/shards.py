@@ -57,13 +57,13 @@ class Shard:
 
 def ranges_of(shards: Sequence[Shard]) -> tuple[ShardRange, ...]:
     """Return what a checkpoint keeps of its shards' hash keys, of those whose id has a number and that say theirs."""
-    has_children = {parent for each in shards for parent in each.parents}
-    made = []
+    has_children = {parent for shard in shards for parent in shard.parents}
+    ranges = []
     for each in shards:
         number, parents = shard_number(each.id), [shard_number(parent) for parent in each.parents]
         if number is None or each.low is None or each.high is None or None in parents:
             continue
-        made.append(
+        ranges.append(
             ShardRange(
                 partition=number,
                 low=each.low,
@@ -73,7 +73,7 @@ def ranges_of(shards: Sequence[Shard]) -> tuple[ShardRange, ...]:
                 closed=each.position == SHARD_END or bool(each.children) or each.id in has_children,
             )
         )
-    return tuple(made)
+    return tuple(ranges)
 
 
 def problems_of(shards: Sequence[Shard], *, knows_children: bool) -> list[Problem]:
@@ -83,9 +83,11 @@ def problems_of(shards: Sequence[Shard], *, knows_children: bool) -> list[Proble
         shards: All that the source keeps.
         knows_children: Whether the engine keeps the children of a shard that has ended, as it should.
     """
-    told = [each.evidence for each in shards]
-    problems = [problem for shard, found in zip(shards, told, strict=True) for problem in _alone(shard, found)]
-    problems += _layouts(shards, told)
+    evidences = [shard.evidence for shard in shards]
+    problems = [
+        problem for shard, evidence in zip(shards, evidences, strict=True) for problem in _alone(shard, evidence)
+    ]
+    problems += _layouts(shards, evidences)
     problems += _family(shards, knows_children=knows_children)
     problems += _gaps(shards)
     return problems
@@ -103,7 +105,7 @@ def _alone(shard: Shard, found: NumberEvidence | None) -> Iterator[Problem]:
 
 def _layouts(shards: Sequence[Shard], told: Sequence[NumberEvidence | None]) -> Iterator[Problem]:
     each_told = zip(shards, told, strict=True)
-    unknown = [each for each, found in each_told if found is None and each.position.sequence is not None]
+    unknown = [shard for shard, evidence in each_told if evidence is None and shard.position.sequence is not None]
     if unknown:
         yield from sequence_layout(unknown[0].id, unknown[0].position, len(unknown) - 1)
 
@@ -131,7 +133,7 @@ def _family(shards: Sequence[Shard], *, knows_children: bool) -> Iterator[Proble
 
 def _gaps(shards: Sequence[Shard]) -> Iterator[Problem]:
     """Name the first stretch of hash keys that nobody reads on; none where a shard does not say its own."""
-    ranges = [(each.low, each.high) for each in shards if each.position != SHARD_END]
+    ranges = [(shard.low, shard.high) for shard in shards if shard.position != SHARD_END]
     known = sorted((low, high) for low, high in ranges if low is not None and high is not None)
     if not known or len(known) < len(ranges):
         return

@@ -165,9 +165,9 @@ def parse(text: str, /) -> ShardPlace | None:
     """
     if "@" in text:
         named = [_OF_SHARD.fullmatch(each) for each in text.split("+")]
-        each = {int(found[1]): parse(found[2]) for found in named if found is not None}
-        made = in_shards({number: place for number, place in each.items() if place is not None})
-        return made if str(made) == text else None
+        each = {int(match[1]): parse(match[2]) for match in named if match is not None}
+        result = in_shards({number: place for number, place in each.items() if place is not None})
+        return result if str(result) == text else None
     if found := _AFTER.fullmatch(text):
         return after(int(found[1]), None if found[2] is None else int(found[2]))
     if found := _AT.fullmatch(text):
@@ -175,7 +175,7 @@ def parse(text: str, /) -> ShardPlace | None:
     if found := _AT_TIME.fullmatch(text):
         return at_time(int(found[1]))
     sentinels = (TRIM_HORIZON, LATEST, AT_UNKNOWN_TIME, SHARD_END)
-    return next((each for each in sentinels if str(each) == text), None)
+    return next((sentinel for sentinel in sentinels if str(sentinel) == text), None)
 
 
 def sequence_number(text: str) -> int | None:
@@ -193,8 +193,8 @@ def shard_number(shard: str) -> int | None:
     >>> shard_number("shardId-000000000017"), shard_number("shardId-00000001550840986131-382ec8f8")
     (17, None)
     """
-    found = _SHARD.fullmatch(shard)
-    return None if found is None else int(found[1])
+    match = _SHARD.fullmatch(shard)
+    return None if match is None else int(match[1])
 
 
 def shard_id(number: int) -> str:
@@ -214,8 +214,8 @@ def stream_name(stream: str) -> str | None:
     >>> stream_name("000000000000:orders:1795335840"), stream_name("a/b")
     ('orders', None)
     """
-    found = _OF_ARN.fullmatch(stream) or _OF_LEASE.fullmatch(stream)
-    name = stream if found is None else found[1]
+    match = _OF_ARN.fullmatch(stream) or _OF_LEASE.fullmatch(stream)
+    name = stream if match is None else match[1]
     return name if _NAME.fullmatch(name) else None
 
 
@@ -230,8 +230,8 @@ def as_partition(at: ShardPosition, stream: str | None) -> SourcePosition | None
 def tells(position: AnyPosition) -> str:
     """Describe when the record of a position arrived, as its number tells; empty where it tells nothing."""
     sequence = position.sequence if isinstance(position, ShardPlace) else None
-    found = None if sequence is None else evidence_of(sequence)
-    return "" if found is None else moment(found.arrived_s)
+    evidence = None if sequence is None else evidence_of(sequence)
+    return "" if evidence is None else moment(evidence.arrived_s)
 
 
 def of_one_record(one: AnyPosition, other: AnyPosition) -> bool:
@@ -260,9 +260,9 @@ _ADDRESSES: Final = ("endpoint", "dynamodb_endpoint")
 def _check(properties: Mapping[str, str], *, where: str) -> None:
     unknown = sorted(properties.keys() - PROPERTIES.keys())
     if unknown or "region" not in properties:
-        found = f"{unknown[0]!r}" if unknown else "no region"
+        result = f"{unknown[0]!r}" if unknown else "no region"
         raise ConfigError(
-            f"{where}: expected region, and of Kinesis nothing but {', '.join(PROPERTIES)}, found {found}. The "
+            f"{where}: expected region, and of Kinesis nothing but {', '.join(PROPERTIES)}, found {result}. The "
             "migration file was not used.",
             fix="Name the region and nothing secret: credentials come from the environment.",
         )
@@ -341,12 +341,12 @@ def _complete(
     snapshot: Snapshot, positions: Sequence[SourcePosition], ranges: Mapping[str, tuple[ShardRange, ...]]
 ) -> Snapshot:
     """Add shards that are read to their end and not listed any more; of a stream that was not asked, all."""
-    made = []
+    topic_states = []
     for topic in snapshot.topics:
         silent = topic.id is None
         shards = topic.shards or (ranges.get(topic.name, ()) if silent else ())
-        listed = {each.partition for each in topic.partitions}
-        closed = {each.partition for each in shards if each.closed}
+        listed = {partition.partition for partition in topic.partitions}
+        closed = {shard.partition for shard in shards if shard.closed}
         added = {
             at.partition: SHARD_END if at.offset == SHARD_END or at.partition in closed else LATEST
             for at in positions
@@ -358,10 +358,10 @@ def _complete(
                 PartitionState(partition=number, log_start=TRIM_HORIZON, hw=end, lso=end)
                 for number, end in added.items()
             )
-            partitions = tuple(sorted((*topic.partitions, *states), key=lambda each: each.partition))
+            partitions = tuple(sorted((*topic.partitions, *states), key=lambda state: state.partition))
             topic = replace(topic, partitions=partitions, shards=shards)  # noqa: PLW2901 - the same one, filled in
-        made.append(topic)
-    return replace(snapshot, topics=tuple(made))
+        topic_states.append(topic)
+    return replace(snapshot, topics=tuple(topic_states))
 
 
 TERMS: Final = {

@@ -88,10 +88,10 @@ class DynamoTable:
         Raises:
             ClusterError: They cannot be read whole.
         """
-        found: tuple[Item, ...] | None = self._read(
+        results: tuple[Item, ...] | None = self._read(
             name, lambda: tuple(all_items(self._client, self.uri, {"TableName": name, "ConsistentRead": True}))
         )
-        return found
+        return results
 
     def state(self) -> TableState | None:
         """Return what DynamoDB says of the table; None where there is none.

@@ -85,10 +85,10 @@ def read_fields(cursor: Cursor) -> LegacyFields:
     text = _marked_text(cursor)
     sub = _signed(_varint(cursor, "a sub-sequence number", most=70))
     cursor.finished("an element of the legacy consumer")
-    made = LegacyFields(shard=fields, number_class=number_class, text=text, sub=sub)
-    if kept != made.hash:
+    legacy_fields = LegacyFields(shard=fields, number_class=number_class, text=text, sub=sub)
+    if kept != legacy_fields.hash:
         raise cursor.damaged(f"expected the hash of {text[:140]!r} and {sub}, found another one")
-    return made
+    return legacy_fields
 
 
 def read_legacy(cursor: Cursor) -> ShardSplit:
@@ -98,21 +98,21 @@ def read_legacy(cursor: Cursor) -> ShardSplit:
         DamagedError: It is no such element.
     """
     place = cursor.place
-    found = read_fields(cursor)
-    fields = found.shard
+    legacy_fields = read_fields(cursor)
+    fields = legacy_fields.shard
     low, high = (hash_of(cursor, fields[name], name) for name in ("startingHashKey", "endingHashKey"))
     first = fields["startingSequenceNumber"]
     parents = (fields["parentShardId"], fields["adjacentParentShardId"])
-    made = Shard(
+    shard = Shard(
         id=str(fields["shardId"]),
         stream=fields["streamName"],
-        position=_legacy_position(cursor, found.text, found.sub),
+        position=_legacy_position(cursor, legacy_fields.text, legacy_fields.sub),
         low=low,
         high=high,
         first=None if first is None else sequence_number(first),
-        parents=tuple(sorted(each for each in parents if each)),
+        parents=tuple(sorted(parent for parent in parents if parent)),
     )
-    return ShardSplit(made, KINESIS, place)
+    return ShardSplit(shard, KINESIS, place)
 
 
 def _legacy_position(cursor: Cursor, text: str, sub: int) -> ShardPlace:

@@ -47,8 +47,10 @@ def read_source(kept: Kept) -> tuple[CheckpointSource, list[Problem]] | None:
     problems = []
     if failed:
         more = f" (and {len(failed) - 1:,} more)" if len(failed) > 1 else ""
-        told = f"An element of the state of {kept.called} cannot be read, its position is left out: {failed[0]}{more}."
-        problems.append(damaged(told))
+        message = (
+            f"An element of the state of {kept.called} cannot be read, its position is left out: {failed[0]}{more}."
+        )
+        problems.append(damaged(message))
     if isinstance(enumerator, DamagedError):
         problems.append(damaged(f"The coordinator of {kept.called} cannot be read: {enumerator}."))
         enumerator = None
@@ -56,19 +58,19 @@ def read_source(kept: Kept) -> tuple[CheckpointSource, list[Problem]] | None:
     if enumerator is not None:
         listed = _once(kept, enumerator.splits, problems)
         complete = kept.complete and not failed
-        problems += _held_against(kept, listed, {each.key for each in splits}, held, complete=complete)
-        held |= {key: each for key, each in listed.items() if each.shard.waits and key not in held}
-    every = sorted(held.values(), key=lambda each: each.key)
-    shards = tuple(each.shard for each in every)
+        problems += _held_against(kept, listed, {split.key for split in splits}, held, complete=complete)
+        held |= {key: split for key, split in listed.items() if split.shard.waits and key not in held}
+    every = sorted(held.values(), key=lambda split: split.key)
+    shards = tuple(split.shard for split in every)
     problems += _together(kept, every)
     if not shards and not failed:
         problems += _empty(kept)
-    kinds = {each.kind for each in (*every, *(enumerator.splits if enumerator else ()))}
+    kinds = {split.kind for split in (*every, *(enumerator.splits if enumerator else ()))}
     kind = OF_TABLES if kinds == {OF_TABLES} else KINESIS
-    made = CheckpointSource(
-        index=kept.index, id=kept.id, kind=kind, shards=tuple(each.row for each in shards), ranges=ranges_of(shards)
+    source = CheckpointSource(
+        index=kept.index, id=kept.id, kind=kind, shards=tuple(shard.row for shard in shards), ranges=ranges_of(shards)
     )
-    return made, problems
+    return source, problems
 
 
 def _enumerator_or_error(coordinator: Cursor) -> ShardEnumerator | DamagedError:
@@ -122,8 +124,10 @@ def _held_against(
         key for key, split in listed.items() if key not in seen and not split.shard.waits and split.status != FINISHED
     )
     if lost and complete:
-        told = f"{kept.called} has handed out {_several(lost)}, and no reader keeps a position: after a restore nobody"
-        problems.append(no_position.problem(f"{told} would read it.", fix=TAKE_ANOTHER))
+        message = (
+            f"{kept.called} has handed out {_several(lost)}, and no reader keeps a position: after a restore nobody"
+        )
+        problems.append(no_position.problem(f"{message} would read it.", fix=TAKE_ANOTHER))
     differs = next((key for key, split in listed.items() if key in held and not _same(split, held[key])), None)
     if differs is not None:
         problems.append(
@@ -147,14 +151,14 @@ def _same(one: ShardSplit, other: ShardSplit) -> bool:
 def _together(kept: Kept, splits: Sequence[ShardSplit]) -> list[Problem]:
     """Report what the shards of one source show, of each stream."""
     problems: list[Problem] = []
-    streams = sorted({each.key[0] for each in splits})
+    streams = sorted({split.key[0] for split in splits})
     if len(streams) > 1:
         problems += stream_differs(kept.called, streams, _BY_ITS_OWN_STREAM)
     for stream in streams:
-        mine = [each.shard for each in splits if each.key[0] == stream and each.kind == KINESIS]
+        mine = [split.shard for split in splits if split.key[0] == stream and split.kind == KINESIS]
         # Part of a stream's shards is what is left of a restore with another stream, which is said above.
         found = problems_of(mine, knows_children=True)
-        problems += [each for each in found if len(streams) == 1 or each.code != hash_range_gap.code]
+        problems += [problem for problem in found if len(streams) == 1 or problem.code != hash_range_gap.code]
     return problems
 
 

@@ -152,10 +152,10 @@ def _plain_split(cursor: Cursor, version: int) -> SplitFields | None:
 
     None of everything else, damage included, which takes the careful way.
     """
-    found = _PLAIN.fullmatch(cursor.data, cursor.at, cursor.end)
-    if found is None:
+    match = _PLAIN.fullmatch(cursor.data, cursor.at, cursor.end)
+    if match is None:
         return None
-    named, shard, number, counted, parents, sizes, low, more, high, finished = found.groups()
+    named, shard, number, counted, parents, sizes, low, more, high, finished = match.groups()
     arn = _plain_arn(named)
     first, last = int(low), int(high)
     fits = (
@@ -190,13 +190,13 @@ def _plain_arn(named: bytes) -> str | None:
 @lru_cache(maxsize=16)
 def _service(arn: str) -> str | None:
     """Return the service that an ARN is of, which all splits of a source have in common; None of no ARN of a stream."""
-    found = _ARN.fullmatch(arn)
-    return None if found is None else found[1]
+    match = _ARN.fullmatch(arn)
+    return None if match is None else match[1]
 
 
 def split_of(fields: SplitFields, place: int = 0) -> ShardSplit:
     """Return the shard that a split of KinesisStreamsSource is about."""
-    made = Shard(
+    shard = Shard(
         id=fields.shard,
         stream=fields.arn,
         position=SHARD_END if fields.finished else fields.position,
@@ -204,7 +204,7 @@ def split_of(fields: SplitFields, place: int = 0) -> ShardSplit:
         high=fields.high,
         parents=tuple(sorted(fields.parents)),
     )
-    return ShardSplit(made, KINESIS, place, fields)
+    return ShardSplit(shard, KINESIS, place, fields)
 
 
 def _position(cursor: Cursor) -> ShardPlace:
@@ -289,14 +289,14 @@ def _of_table(cursor: Cursor) -> ShardEnumerator:
     splits, _ = _listed(cursor, status=True)
     cursor.int64("when the source began")
     cursor.finished("an enumerator")
-    if any(each.kind != OF_TABLES for each in splits):
+    if any(split.kind != OF_TABLES for split in splits):
         raise cursor.damaged("expected splits of DynamoDB Streams, found others")
     return ShardEnumerator(tuple(splits), of_kinesis=False)
 
 
 def _listed(cursor: Cursor, *, status: bool) -> tuple[list[ShardSplit], int]:
     """Read splits, each behind its length, and give their version too."""
-    made = []
+    splits = []
     number = cursor.count("splits", least=0)
     version = cursor.int32("the version of a split")
     if number * 8 > cursor.left:
@@ -312,8 +312,8 @@ def _listed(cursor: Cursor, *, status: bool) -> tuple[list[ShardSplit], int]:
                 raise cursor.damaged(f"expected whether a split is assigned, 0 to 2, found {state:,}")
             shard = replace(split.shard, waits=True) if state == UNASSIGNED else split.shard
             split = ShardSplit(shard, split.kind, split.place, split.fields, state)
-        made.append(split)
-    return made, version
+        splits.append(split)
+    return splits, version
 
 
 def _matching(cursor: Cursor, what: str, pattern: re.Pattern[str]) -> str:

@@ -216,9 +216,9 @@ def _committed(source: str, line: OffsetLine, ends: _Ends, batch: int, problems:
             else "the connector takes that for a new shard and reads it from TRIM_HORIZON. It is shown where the batch "
             "began: from there nothing is skipped."
         )
-        told = f"Batch {batch} is committed without an end of {named(without)}: {effect}"
+        message = f"Batch {batch} is committed without an end of {named(without)}: {effect}"
         files = [f"{_path(source, line)}/{shard}" for shard in without]
-        problems.append(_rebuilt(told, *files) if ends.rebuilds else damaged(told))
+        problems.append(_rebuilt(message, *files) if ends.rebuilds else damaged(message))
     names = sorted((line.places.keys() | ends.places.keys()) - ends.unread)
     return [Shard(id=name, stream=line.stream, position=ends.places.get(name) or line.places[name]) for name in names]
 
@@ -233,7 +233,7 @@ def _pending(line: OffsetLine, ends: _Ends) -> list[Shard]:
 
 
 def _earlier(source: str, raw: Mapping[int, str | None], last: int) -> tuple[dict[int, OffsetLine], list[Problem]]:
-    made, problems = {}, []
+    results, problems = {}, []
     for batch, text in raw.items():
         if batch != last:
             try:
@@ -244,8 +244,8 @@ def _earlier(source: str, raw: Mapping[int, str | None], last: int) -> tuple[dic
                 )
                 continue
             if line is not None:
-                made[batch] = line
-    return made, problems
+                results[batch] = line
+    return results, problems
 
 
 def _left(source: str, folder: FolderReader, lines: Mapping[int, OffsetLine], committer: Table | None) -> list[Problem]:
@@ -313,17 +313,17 @@ def _rebuilt(message: str, *files: str) -> Problem:
 
 
 def _from_folder(folder: FolderReader, source: str, line: OffsetLine, *, rebuilds: bool) -> _Ends:
-    path, made = _path(source, line), _Ends(rebuilds=rebuilds)
+    path, ends = _path(source, line), _Ends(rebuilds=rebuilds)
     try:
         names = [entry.name for entry in folder.entries(path)]
     except MissingError:
-        return made
+        return ends
     except StorageError as error:
-        made.problems.append(damaged(f"{path} cannot be read: {error.problem} Its ends are left out."))
-        made.unread |= line.places.keys()
-        made.known = True
-        return made
-    made.known = True
+        ends.problems.append(damaged(f"{path} cannot be read: {error.problem} Its ends are left out."))
+        ends.unread |= line.places.keys()
+        ends.known = True
+        return ends
+    ends.known = True
     wanted = [name for name in names if not name.startswith(".")]
     sums = [f"{path}/{name}" for name in names if name.startswith(".") and name.endswith(".crc")]
     read = folder.read_many(dict.fromkeys([*(f"{path}/{name}" for name in wanted), *sums]))
@@ -331,20 +331,20 @@ def _from_folder(folder: FolderReader, source: str, line: OffsetLine, *, rebuild
         file, data = f"{path}/{name}", read[f"{path}/{name}"]
         checksum = read.get(f"{path}/.{name}.crc")
         if isinstance(data, bytes) and isinstance(checksum, bytes) and not checksum_fits(data, checksum):
-            made.problems += checkpoint_damaged(
+            ends.problems += checkpoint_damaged(
                 f"{path}/.{name}.crc does not fit {file}: the file was edited by hand or damaged.",
                 fix="If the edit was meant, delete the checksum; otherwise restore both files.",
             )
         if isinstance(data, bytes):
-            made.pins.append((file, hashlib.sha256(data).hexdigest()))
-        why = data.problem if isinstance(data, StorageError) else _take(made, name, data)
+            ends.pins.append((file, hashlib.sha256(data).hexdigest()))
+        why = data.problem if isinstance(data, StorageError) else _take(ends, name, data)
         if why is not None:
-            told = f"{file} cannot be used: {why}. Its shard is left out."
+            message = f"{file} cannot be used: {why}. Its shard is left out."
             can_rebuild = rebuilds and name in line.places and isinstance(data, bytes) and is_half_written(data)
-            made.problems.append(_rebuilt(told, file) if can_rebuild else damaged(told))
-            made.unread.add(name)
-            made.places.pop(name, None)
-    return made
+            ends.problems.append(_rebuilt(message, file) if can_rebuild else damaged(message))
+            ends.unread.add(name)
+            ends.places.pop(name, None)
+    return ends
 
 
 def _from_table(committer: Table, line: OffsetLine) -> _Ends:
@@ -353,7 +353,7 @@ def _from_table(committer: Table, line: OffsetLine) -> _Ends:
     Raises:
         NotACheckpointError: It is a table of something else.
     """
-    made = _Ends()
+    ends = _Ends()
     if not committer.key_names >= _KEYS:
         raise NotACheckpointError(
             f"Table {committer.name}: expected the table of a DynamoDB committer, with items keyed by metadataKey and "
@@ -366,25 +366,25 @@ def _from_table(committer: Table, line: OffsetLine) -> _Ends:
             batch, shard = text_of(item, "metadataKey"), text_of(item, "metadataSortKey")
             value = text_of(item, "metadataValue")
         except ValueError as error:
-            made.problems.append(damaged(f"An item of table {committer.name} cannot be used: {error}."))
+            ends.problems.append(damaged(f"An item of table {committer.name} cannot be used: {error}."))
             continue
         if batch != str(line.batch) or shard is None:
             continue
-        made.known = True
+        ends.known = True
         if shard not in line.places:
             strange.append(shard)
-        elif why := "it has no metadataValue" if value is None else _take(made, shard, value.encode()):
-            made.problems.append(
+        elif why := "it has no metadataValue" if value is None else _take(ends, shard, value.encode()):
+            ends.problems.append(
                 damaged(f"Table {committer.name}, batch {batch}, {shard} cannot be used: {why}. It is left out.")
             )
-            made.unread.add(shard)
+            ends.unread.add(shard)
     if strange:
-        made.problems += table_shared(
+        ends.problems += table_shared(
             f"Table {committer.name} has ends of batch {line.batch} for {', '.join(sorted(strange))}, which the "
             "checkpoint does not name: its key is the bare number of the batch, and another query or an earlier "
             "checkpoint wrote to the same table."
         )
-    return made
+    return ends
 
 
 def _take(ends: _Ends, shard: str, data: bytes) -> str | None:

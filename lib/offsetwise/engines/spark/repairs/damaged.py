@@ -40,7 +40,7 @@ class Damaged:
     def is_unreliable(self) -> bool:
         """Whether something is damaged for which no plan is drafted, be it of a new checkpoint."""
         blocks = blocking_problems(read_from(self.folder).problems)
-        return any(not describe(each.code).continuing for each in blocks)
+        return any(not describe(block.code).continuing for block in blocks)
 
     def read(self, path: str) -> bytes | None:
         """Return a file's bytes; None where it cannot be read."""

@@ -42,19 +42,19 @@ def repair(folder: FolderReader, kind: str, values: Mapping[str, str]) -> Repair
         UnrepairableError: The checkpoint does not fit the repair.
         StorageError: It cannot be read.
     """
-    made = KINDS[kind](Damaged.of(folder), values)
-    after = read_from(Overlay(folder=folder, replaced=made.replaced, dropped=made.dropped))
+    repaired = KINDS[kind](Damaged.of(folder), values)
+    after = read_from(Overlay(folder=folder, replaced=repaired.replaced, dropped=repaired.dropped))
     known = {problem.message for problem in read_from(folder).problems}
-    blocks = [each for each in after.problems if severity_of(each.code) is Severity.BLOCKS]
-    worse = next((each for each in blocks if each.message not in known and each.code not in made.leaves), None)
+    blocks = [problem for problem in after.problems if severity_of(problem.code) is Severity.BLOCKS]
+    worse = next((block for block in blocks if block.message not in known and block.code not in repaired.leaves), None)
     if worse is not None:
         raise UnrepairableError(f"The copy would not go on either. {worse.code}: {worse.message}", fix=worse.fix)
     left = tuple(
-        f"Left as it is, to be repaired in a copy of the copy: {each.message}"
-        for each in blocks
-        if each.message in known
+        f"Left as it is, to be repaired in a copy of the copy: {block.message}"
+        for block in blocks
+        if block.message in known
     )
-    return replace(made, costs=(*made.costs, *left), pins=_pins(folder, after, made), checkpoint=after)
+    return replace(repaired, costs=(*repaired.costs, *left), pins=_pins(folder, after, repaired), checkpoint=after)
 
 
 def _pins(folder: FolderReader, after: Checkpoint, made: Repaired) -> tuple[tuple[str, str], ...]:

@@ -80,5 +80,5 @@ def _whole(damaged: Damaged, folder: str) -> set[str]:
 
 
 def _end(shard: str, start: Mapping[str, Any]) -> bytes:
-    made = {"shardId": shard, "iteratorType": start["iteratorType"], "iteratorPosition": start["iteratorPosition"]}
-    return json.dumps(made, separators=(",", ":")).encode()
+    results = {"shardId": shard, "iteratorType": start["iteratorType"], "iteratorPosition": start["iteratorPosition"]}
+    return json.dumps(results, separators=(",", ":")).encode()

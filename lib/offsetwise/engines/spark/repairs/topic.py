@@ -114,7 +114,7 @@ def _newest_with(topic: str, damaged: Damaged, last: int) -> tuple[int | None, O
 def _initial(damaged: Damaged, first: OffsetFile) -> OffsetFile:
     """Return where the query began, as an offset file in place of the one before the first."""
     initial = read_initial_offsets(damaged.folder, present=True, checksums=False).offsets
-    began = (replace(initial[each.id], id=each.id) for each in first.sources if each.id in initial)
+    began = (replace(initial[source.id], id=source.id) for source in first.sources if source.id in initial)
     return replace(first, sources=tuple(began))
 
 
@@ -126,7 +126,7 @@ def _lost(before: OffsetFile, now: OffsetFile, topic: str) -> dict[str, TopicOff
         later = known.get(line.id)
         if not line.is_kafka or later is None or (later.kind is not None and not later.is_kafka):
             continue
-        kept = {(of.topic, each) for of in later.offsets for each in of.partitions}
+        kept = {(of.topic, partition) for of in later.offsets for partition in of.partitions}
         for of in line.offsets:
             gone = [
                 pair

@@ -29,25 +29,25 @@ __all__ = ["copies_of", "identified", "match_records", "read_again"]
 def match_records(scene: Scene, positions: Sequence[Query], run: Run, salt: bytes, progress: Progress) -> Matched:
     """Find the place of a job in each shard of the new streams; see `Matching`."""
     migration, read = scene.migration, _reading(scene.migration.source, run, salt)
-    made: list[Match] = []
+    matches: list[Match] = []
     seen: set[bool] = set()
     by_stream: dict[tuple[str, str], list[Query]] = {}
-    for each in positions:
-        by_stream.setdefault((each.source, each.topic), []).append(each)
+    for position in positions:
+        by_stream.setdefault((position.source, position.topic), []).append(position)
     for some in by_stream.values():
         streams = Streams.of(scene, some)
         if streams is None:
-            told = "Which shards both streams have is not known."
-            made += [Match(query=each, stream=nowhere(told)) for each in some]
+            message = "Which shards both streams have is not known."
+            matches += [Match(query=query, stream=nowhere(message)) for query in some]
             continue
         copies = copies_in(scene, streams.copied_to, run, salt, partial(identified, salt))
         search = Search(streams=streams, copies=copies, content=migration.content, read=read, progress=progress)
         cuts = search.find(natives_excluded=migration.writers is Writers.MIRROR_ONLY)
-        made += [match_of(scene, some[0], search, each, cuts.get(each), salt=salt) for each in sorted(streams.new)]
+        matches += [match_of(scene, some[0], search, each, cuts.get(each), salt=salt) for each in sorted(streams.new)]
         seen |= search.seen
     reason = f"The records at the positions are on {scene.old.name!r}."
     belongs = BelongsTo(cluster=Cluster.OLD, reason=reason) if seen == {True} else None
-    return Matched(matches=tuple(made), belongs=belongs)
+    return Matched(matches=tuple(matches), belongs=belongs)
 
 
 def copies_of(
@@ -58,7 +58,7 @@ def copies_of(
     identified: Identified,  # noqa: ARG001 - shards are read as those of the old stream
 ) -> StreamCopies:
     """Return what reads another stream; see `CopiesOf`."""
-    shards = {each.partition: each for each in topic.shards}
+    shards = {shard.partition: shard for shard in topic.shards}
     return StreamCopies(shards=shards, read=_reading(scene.migration.target, run, salt))
 
 

@@ -41,12 +41,12 @@ def read_again(
     def read(key: TopicPartition) -> None:
         shard = ShardReader(client=client_of(access), stream=key.topic, id=shard_id(key.partition), salt=b"")
         reading = _ShardReading(shard=shard, number=key.partition, identified=identified)
-        for each in shards[key]:
-            shards[key][each] = reading.stretch(each)
+        for stretch in shards[key]:
+            shards[key][stretch] = reading.stretch(stretch)
 
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="offsetwise-again") as pool:
         list(pool.map(read, shards))
-    return [shards[each.topic_partition][each] for each in wanted]
+    return [shards[stretch.topic_partition][stretch] for stretch in wanted]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,11 +63,11 @@ class _ShardReading:
         Raises:
             ClusterError: The stream refuses to be read, or gives no answer.
         """
-        ends = frozenset(each for each in (wanted.first, wanted.final) if isinstance(each, ShardPlace))
+        ends = frozenset(position for position in (wanted.first, wanted.final) if isinstance(position, ShardPlace))
         try:
-            made = self._from_first(wanted)
-            missing = ends - {place for place, _ in (*made.below, *made.above)}
-            return replace(made, gone=self._gone(missing)) if missing else made
+            stretch = self._from_first(wanted)
+            missing = ends - {place for place, _ in (*stretch.below, *stretch.above)}
+            return replace(stretch, gone=self._gone(missing)) if missing else stretch
         except Exception as error:
             failure = failure_of(error)
             if failure is None:
@@ -86,24 +86,28 @@ class _ShardReading:
                 if failure_of(error) is not ReadFailure.FOREIGN:
                     raise
                 return ReadStretch()  # it is no number of this shard, or one that it has lost
-        made = self._read(TRIM_HORIZON, wanted)
-        if made.whole_below:
-            return made
+        stretch = self._read(TRIM_HORIZON, wanted)
+        if stretch.whole_below:
+            return stretch
         place = wanted.place
         if isinstance(place, ShardPlace) and (place.sequence is not None or place.at_ms is not None):
             # Too many lie below: those above are read from the place on.
             begin = at_time(place.at_ms or 0) if place.sequence is None else at(place.sequence)
-            made = self._read(begin, wanted)
-        return replace(made, whole_below=False)
+            stretch = self._read(begin, wanted)
+        return replace(stretch, whole_below=False)
 
     def _read(self, begin: ShardPlace, wanted: Stretch) -> ReadStretch:
         below: list[tuple[ShardPlace, str]] = []
         above: list[tuple[ShardPlace, str]] = []
         final = wanted.final.sequence if isinstance(wanted.final, ShardPlace) else None
         size, enough = 0, True
-        for each in self._records(begin):
-            number, key, data = int(each["SequenceNumber"]), str(each["PartitionKey"]).encode(), bytes(each["Data"])
-            is_below = _is_below(wanted.place, number, each, data)
+        for record in self._records(begin):
+            number, key, data = (
+                int(record["SequenceNumber"]),
+                str(record["PartitionKey"]).encode(),
+                bytes(record["Data"]),
+            )
+            is_below = _is_below(wanted.place, number, record, data)
             (below if is_below else above).append((at(number), self.identified(key, data)[0]))
             size += len(key) + len(data)
             if len(above) >= EDGE if final is None else number >= final:
@@ -130,14 +134,14 @@ class _ShardReading:
 
     def _gone(self, missing: Collection[ShardPlace]) -> frozenset[ShardPlace]:
         """Return those older than the oldest record that the shard has; the others were never there."""
-        oldest = next((int(each["SequenceNumber"]) for each in self._records(TRIM_HORIZON)), None)
+        oldest = next((int(record["SequenceNumber"]) for record in self._records(TRIM_HORIZON)), None)
         return frozenset(each for each in missing if self._may_have_been(each, oldest))
 
     def _may_have_been(self, place: ShardPlace, oldest: int | None) -> bool:
         if place.sequence is None or (oldest is not None and place.sequence >= oldest):
             return False
-        told = evidence_of(place.sequence)
-        return told is None or told.shard == self.number
+        evidence = evidence_of(place.sequence)
+        return evidence is None or evidence.shard == self.number
 
 
 def _is_below(place: object, number: int, record: Mapping[str, Any], data: bytes) -> bool:

@@ -27,8 +27,8 @@ class StreamCopies:
             return SHARD_END
         if index:
             return after(window.numbers[index - 1])
-        parents = (windows.get(each) for each in shard.parents)
-        begins = window.whole or any(each is not None and each.numbers for each in parents)
+        parents = (windows.get(parent) for parent in shard.parents)
+        begins = window.whole or any(parent is not None and parent.numbers for parent in parents)
         return TRIM_HORIZON if begins or since_ms is None else at_time(since_ms)
 
     def before(self, number: int) -> ShardPlace:

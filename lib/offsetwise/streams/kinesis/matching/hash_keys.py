@@ -55,19 +55,19 @@ def cells(old: Sequence[ShardWindow], new: Sequence[ShardWindow]) -> Iterator[Ce
     """Yield the parts of two streams that both divide the hash keys among their shards."""
     for stretches in _lines((*old, *new)):
         yield Cell(
-            old=_in_line(each for at, each in stretches.items() if at < len(old)),
-            new=_in_line(each for at, each in stretches.items() if at >= len(old)),
+            old=_in_line(stretch for at, stretch in stretches.items() if at < len(old)),
+            new=_in_line(stretch for at, stretch in stretches.items() if at >= len(old)),
         )
 
 
 def _lines(windows: Sequence[ShardWindow]) -> Iterator[dict[int, IndexStretch]]:
     """Divide the hash keys by the shards that have them: of each part those shards, by their indices."""
-    lows = sorted({low for each in windows for low in (each.shard.low, each.shard.high + 1)})
+    lows = sorted({low for window in windows for low in (window.shard.low, window.shard.high + 1)})
     lines: dict[tuple[int, ...], list[int]] = {}
     for number, low in enumerate(lows[:-1]):
-        line = tuple(at for at, each in enumerate(windows) if each.shard.low <= low <= each.shard.high)
+        line = tuple(at for at, window in enumerate(windows) if window.shard.low <= low <= window.shard.high)
         lines.setdefault(line, []).append(number)
-    inside = [_by_stretch(each, lows) for each in windows]
+    inside = [_by_stretch(window, lows) for window in windows]
     for line, numbers in lines.items():
         yield {
             at: IndexStretch(windows[at], sorted(index for number in numbers for index in inside[at].get(number, ())))
@@ -76,17 +76,17 @@ def _lines(windows: Sequence[ShardWindow]) -> Iterator[dict[int, IndexStretch]]:
 
 
 def _by_stretch(window: ShardWindow, lows: Sequence[int]) -> dict[int, list[int]]:
-    made: dict[int, list[int]] = {}
+    results: dict[int, list[int]] = {}
     for index, key in enumerate(window.keys):
         # A record of an explicit hash key lies outside its shard: the nearest stretch of the shard takes it.
         held = min(max(key, window.shard.low), window.shard.high)
-        made.setdefault(bisect_right(lows, held) - 1, []).append(index)
-    return made
+        results.setdefault(bisect_right(lows, held) - 1, []).append(index)
+    return results
 
 
 def _in_line(stretches: Iterable[IndexStretch]) -> tuple[IndexStretch, ...]:
     """Order shards as their keys went through them: a stream gives a child a higher number than its parents."""
-    return tuple(sorted(stretches, key=lambda each: each.window.shard.partition))
+    return tuple(sorted(stretches, key=lambda stretch: stretch.window.shard.partition))
 
 
 def unkeyed(old: Sequence[ShardWindow], new: Sequence[ShardWindow], *, explicit: bool) -> Iterator[Cell]:
@@ -95,20 +95,20 @@ def unkeyed(old: Sequence[ShardWindow], new: Sequence[ShardWindow], *, explicit:
     Of the new shard's records those whose keys the line has; with hash keys of producers, which lead to no line either,
     all but those that only other old shards are known to have.
     """
-    held = [set(each.identities) for each in new]
+    held = [set(window.identities) for window in new]
     if not explicit:
         for stretches in _lines((*old, *new)):
-            line = _in_line(each for at, each in stretches.items() if at < len(old))
+            line = _in_line(stretch for at, stretch in stretches.items() if at < len(old))
             for at, here in enumerate(held, start=len(old)):
                 yield Cell(old=_copied(line, here), new=(stretches[at],))
         return
-    known = {identity for one in old for identity in one.identities}
+    known = {identity for window in old for identity in window.identities}
     for one in old:
         others = known.difference(one.identities)
         line = (IndexStretch(one, range(len(one.identities))),)
-        for each, here in zip(new, held, strict=True):
-            its = [at for at, identity in enumerate(each.identities) if identity not in others]
-            yield Cell(old=_copied(line, here), new=(IndexStretch(each, its),))
+        for shard_window, here in zip(new, held, strict=True):
+            its = [at for at, identity in enumerate(shard_window.identities) if identity not in others]
+            yield Cell(old=_copied(line, here), new=(IndexStretch(shard_window, its),))
 
 
 def _copied(line: Iterable[IndexStretch], here: Collection[str]) -> tuple[IndexStretch, ...]:
@@ -117,9 +117,13 @@ def _copied(line: Iterable[IndexStretch], here: Collection[str]) -> tuple[IndexS
 
 def is_explicit(windows: Sequence[ShardWindow]) -> bool:
     """Return whether a record lies in a shard that its partition key does not lead to."""
-    return any(not each.shard.low <= key <= each.shard.high for each in windows for key in each.keys)
+    return any(not window.shard.low <= key <= window.shard.high for window in windows for key in window.keys)
 
 
 def met(shard: ShardRange, others: Mapping[int, ShardRange]) -> tuple[int, ...]:
     """Return the numbers of those shards that share hash keys with one."""
-    return tuple(number for number, each in others.items() if each.low <= shard.high and shard.low <= each.high)
+    return tuple(
+        number
+        for number, shard_range in others.items()
+        if shard_range.low <= shard.high and shard.low <= shard_range.high
+    )

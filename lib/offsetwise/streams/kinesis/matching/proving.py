@@ -48,14 +48,14 @@ def _nearest(
 ) -> CopiedRecord | None:
     """Return the first record with a copy; of records that are equal to others only where no other one has a copy."""
     equal = None
-    for each in indices:
-        identity = window.identities[each]
+    for index in indices:
+        identity = window.identities[index]
         if identity not in copies:
             continue
-        found = CopiedRecord(
-            old=at(window.numbers[each]), new=search.copies.before(copies[identity]), identity=identity
+        record = CopiedRecord(
+            old=at(window.numbers[index]), new=search.copies.before(copies[identity]), identity=identity
         )
         if count[identity] == 1:
-            return found
-        equal = equal or found
+            return record
+        equal = equal or record
     return equal

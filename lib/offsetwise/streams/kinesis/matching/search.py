@@ -69,18 +69,20 @@ class Streams:
         new = theirs.shards if by_hash else _with_all_keys(theirs, ours.shards)
         if not new or (by_hash and theirs.id is None):
             return None
-        stated = {each.partition: each.offset for each in positions if isinstance(each.offset, ShardPlace)}
-        shown = {each.partition: each.exact or each.processed for each in positions}
+        stated = {
+            position.partition: position.offset for position in positions if isinstance(position.offset, ShardPlace)
+        }
+        shown = {position.partition: position.exact or position.processed for position in positions}
         exact = {number: place for number, place in shown.items() if isinstance(place, ShardPlace)}
         passed = read_before(ours.shards, stated)
-        listed = {each.partition: each for each in ours.shards}
+        listed = {shard.partition: shard for shard in ours.shards}
         left = {number: SHARD_END if number in passed else TRIM_HORIZON for number in listed}
         return cls(
             old_name=first.topic,
             new_name=first.new_topic,
             old=listed,
             copied_to=theirs,
-            new={each.partition: each for each in new},
+            new={shard_range.partition: shard_range for shard_range in new},
             by_hash=by_hash,
             places={number: (stated | exact).get(number) or left[number] for number in listed},
             stated=stated,
@@ -101,14 +103,16 @@ class Streams:
 
 
 def _with_all_keys(topic: TopicState, shards: Sequence[ShardRange]) -> tuple[ShardRange, ...]:
-    low, high = min(each.low for each in shards), max(each.high for each in shards)
-    return tuple(ShardRange(partition=each.partition, low=low, high=high) for each in topic.partitions)
+    low, high = min(shard.low for shard in shards), max(shard.high for shard in shards)
+    return tuple(ShardRange(partition=partition.partition, low=low, high=high) for partition in topic.partitions)
 
 
 def _contradiction(stream: str, stated: Mapping[int, ShardPlace], listed: Mapping[int, ShardRange]) -> str:
     """Return the first sentence that says why a position is none in its shard."""
-    told = (contradiction(TopicPartition(stream, at), stated[at], listed[at]) for at in sorted(stated.keys() & listed))
-    return next(filter(None, told), "")
+    sentences = (
+        contradiction(TopicPartition(stream, at), stated[at], listed[at]) for at in sorted(stated.keys() & listed)
+    )
+    return next(filter(None, sentences), "")
 
 
 def _may_have_lost(topic: TopicState, now_ms: int) -> bool:
@@ -136,10 +140,10 @@ class Search:
 
     def find(self, *, natives_excluded: bool) -> dict[int, ShardCut]:
         """Decide every shard of the new stream that can be."""
-        streams, found = self.streams, dict[int, ShardCut]()
+        streams, results = self.streams, dict[int, ShardCut]()
         vague = {each for each, place in streams.places.items() if place in (LATEST, AT_UNKNOWN_TIME)}
         if streams.gone or streams.contradiction:
-            return found
+            return results
         left = {each for each in streams.new if vague.isdisjoint(streams.met_by(each))}
         for number in range(1, ROUNDS + 1):
             if not left:
@@ -157,10 +161,10 @@ class Search:
                 trimmed=streams.trimmed,
                 last=number == ROUNDS,
             )
-            found |= {each: cuts[each] for each in left if not self.unread(each)}
-            left = {each for each in left & found.keys() if found[each].exactness is None}
+            results |= {each: cuts[each] for each in left if not self.unread(each)}
+            left = {each for each in left & results.keys() if results[each].exactness is None}
         self.progress("match records", ROUNDS, ROUNDS)
-        return found
+        return results
 
     @property
     def seen(self) -> set[bool]:
@@ -172,8 +176,8 @@ class Search:
 
     def unread(self, number: int) -> str:
         """Explain why a shard cannot be decided, where it or one that it is compared with was not given."""
-        ours = {each: self.old[each] for each in self.olds(number) if each in self.old}
-        failed = [(self.streams.old_name, each, one) for each, one in ours.items() if one.failure is not None]
+        ours = {old: self.old[old] for old in self.olds(number) if old in self.old}
+        failed = [(self.streams.old_name, each, window) for each, window in ours.items() if window.failure is not None]
         theirs = self.new.get(number)
         if theirs is not None and theirs.failure is not None:
             failed.append((self.streams.new_name, number, theirs))
@@ -185,7 +189,7 @@ class Search:
 
     def _read_around(self, left: Collection[int], reach: int) -> None:
         """Read the windows of undecided shards; again where keys turn out not to tell their shard."""
-        wanted = {each for number in left for each in self.olds(number)}
+        wanted = {old for number in left for old in self.olds(number)}
         self._read_old(wanted, reach)
         self._read_new(left, reach)
         if not self.explicit and is_explicit([*map(self._old_window, self.old), *map(self._new_window, self.new)]):
@@ -199,12 +203,12 @@ class Search:
 
     def _lacks_copies(self) -> bool:
         """Return whether a record that is unread, or was read last, has no copy in what was read of the new side."""
-        held = Counter(identity for each in self.new.values() for identity in each.identities)
-        wanted = Counter(h for each in self.old.values() for h in each.identities[max(0, each.read - 1) :])
+        held = Counter(identity for window in self.new.values() for identity in window.identities)
+        wanted = Counter(h for window in self.old.values() for h in window.identities[max(0, window.read - 1) :])
         return bool(wanted - held)
 
     def _read_old(self, numbers: Iterable[int], reach: int) -> None:
-        due = [each for each in sorted(numbers) if each not in self.old or not _is_whole(self.old[each])]
+        due = [number for number in sorted(numbers) if number not in self.old or not _is_whole(self.old[number])]
         tasks = [
             replace(self._task(self.streams.old_name, each), around=self.streams.places[each], reach=reach)
             for each in due
@@ -212,14 +216,14 @@ class Search:
         self.old |= dict(zip(due, self._given(self.read, tasks), strict=True))
 
     def _read_new(self, numbers: Iterable[int], reach: int) -> None:
-        due = [each for each in sorted(numbers) if each not in self.new or not _is_whole(self.new[each])]
+        due = [number for number in sorted(numbers) if number not in self.new or not _is_whole(self.new[number])]
         tasks = []
         for each in due:
-            windows = [self.old[one] for one in self.olds(each)]
+            windows = [self.old[old] for old in self.olds(each)]
             self.since[each] = since = None if self.from_start else self._since(windows)
             parent = bool(self.streams.new[each].parents) or self.streams.new[each].closed
             scattered = parent or not self.streams.by_hash
-            until = None if scattered or all(one.at_end for one in windows) else self._identities(each, windows)
+            until = None if scattered or all(window.at_end for window in windows) else self._identities(each, windows)
             # Both ends of a window, and what came between the copies from elsewhere.
             most = max(self.content.budget_records // GROWTH**2, 8 * reach)
             task = self._task(self.streams.new_name, each)
@@ -229,9 +233,9 @@ class Search:
 
     def _since(self, windows: Sequence[Window]) -> int | None:
         """Return from when on copies may have arrived of the records in some windows; None for the oldest record."""
-        if any(each.oldest_ms is None and not _is_whole(each) for each in windows):
+        if any(window.oldest_ms is None and not _is_whole(window) for window in windows):
             return None
-        oldest = [each.oldest_ms for each in windows if each.oldest_ms is not None]
+        oldest = [window.oldest_ms for window in windows if window.oldest_ms is not None]
         return min(oldest) - self.content.clock_skew_s * 1000 if oldest else None
 
     def _task(self, name: str, number: int) -> WantedRecords:
@@ -245,11 +249,11 @@ class Search:
         )
 
     def _given(self, read: Read, tasks: Sequence[WantedRecords]) -> list[Window]:
-        made = read(tasks) if tasks else []
-        self.calls += sum(each.calls for each in made)
-        for task, window in zip(tasks, made, strict=True):
+        windows = read(tasks) if tasks else []
+        self.calls += sum(each.calls for each in windows)
+        for task, window in zip(tasks, windows, strict=True):
             refuse(task, window)
-        return made
+        return windows
 
     def _identities(self, number: int, windows: Iterable[Window]) -> frozenset[str]:
         shard = self.streams.new[number]
@@ -289,11 +293,15 @@ def refuse(task: WantedRecords, window: Window) -> None:
         ClusterError: The stream refuses to be read, or gives no answer.
     """
     shard = f"{shard_id(task.partition)} of stream {task.topic!r}"
-    told = f"{shard}: expected its records, but {window.told}. No result was used."
+    message = f"{shard}: expected its records, but {window.told}. No result was used."
     match window.failure:
         case ReadFailure.REFUSED:
-            raise ClusterAuthError(told, fix="Grant kinesis:GetShardIterator and kinesis:GetRecords on both streams.")
+            raise ClusterAuthError(
+                message, fix="Grant kinesis:GetShardIterator and kinesis:GetRecords on both streams."
+            )
         case ReadFailure.BUSY:
-            raise ClusterError(told, fix="Other readers use up the quota of the stream: try again when they do not.")
+            raise ClusterError(message, fix="Other readers use up the quota of the stream: try again when they do not.")
         case ReadFailure.SILENT:
-            raise ClusterUnreachableError(told, fix="Check the network, and that whatever reads reaches the endpoint.")
+            raise ClusterUnreachableError(
+                message, fix="Check the network, and that whatever reads reaches the endpoint."
+            )

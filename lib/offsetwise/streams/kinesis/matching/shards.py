@@ -120,12 +120,12 @@ def match(
         By the number of the new shard.
     """
     asked = _Asked(natives_excluded=natives_excluded and not explicit, trimmed=trimmed, last=last)
-    parts: dict[int, list[HashKeyPart]] = {each.shard.partition: [] for each in new}
+    parts: dict[int, list[HashKeyPart]] = {window.shard.partition: [] for window in new}
     for cell in unkeyed(old, new, explicit=explicit) if explicit or apart else cells(old, new):
         for number, part in _judged(cell, asked):
             parts[number].append(part)
-    made = {each.shard.partition: _combined(each, parts[each.shard.partition], asked) for each in new}
-    return _without_keys(made, old, new, explicit=explicit) if explicit or apart else made
+    results = {window.shard.partition: _combined(window, parts[window.shard.partition], asked) for window in new}
+    return _without_keys(results, old, new, explicit=explicit) if explicit or apart else results
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,9 +177,9 @@ def _judged(cell: Cell, asked: _Asked) -> Iterator[tuple[int, HashKeyPart]]:
 
 
 def _without_gap(line: Sequence[IndexStretch]) -> Iterator[IndexStretch]:
-    for each in line:
-        yield each
-        if not each.window.at_end:
+    for stretch in line:
+        yield stretch
+        if not stretch.window.at_end:
             return
 
 
@@ -189,17 +189,19 @@ def _old_window(cell: Cell, *, trimmed: bool) -> tuple[LogWindow, int]:
     Where a shard's records do not follow those of its parent without a gap, only those beside the position stay.
     """
     line = cell.old
-    begin = max((at for at, each in enumerate(line) if not each.window.whole), default=0)
-    end = next((at for at, each in enumerate(line) if not each.window.at_end), len(line) - 1)
-    read = [identity for each in line[begin:] for identity in each.identities(0, each.split)]
-    unread = [identity for each in line[: end + 1] for identity in each.identities(each.split, len(each.at))]
+    begin = max((at for at, stretch in enumerate(line) if not stretch.window.whole), default=0)
+    end = next((at for at, stretch in enumerate(line) if not stretch.window.at_end), len(line) - 1)
+    read = [identity for stretch in line[begin:] for identity in stretch.identities(0, stretch.split)]
+    unread = [
+        identity for stretch in line[: end + 1] for identity in stretch.identities(stretch.split, len(stretch.at))
+    ]
     start = 1 if trimmed else 0
     count = len(read) + len(unread)
     window = LogWindow(
         start=start,
         end=start + count,
-        at_start=all(each.window.whole for each in line),
-        at_end=all(each.window.at_end for each in line),
+        at_start=all(stretch.window.whole for stretch in line),
+        at_end=all(stretch.window.at_end for stretch in line),
         offsets=range(start, start + count),
         identities=(*read, *unread),
     )
@@ -207,12 +209,12 @@ def _old_window(cell: Cell, *, trimmed: bool) -> tuple[LogWindow, int]:
 
 
 def _new_window(line: Sequence[IndexStretch]) -> LogWindow:
-    identities = tuple(identity for each in line for identity in each.identities(0, len(each.at)))
+    identities = tuple(identity for stretch in line for identity in stretch.identities(0, len(stretch.at)))
     return LogWindow(
         start=0,
         end=len(identities),
         at_start=True,
-        at_end=all(each.window.at_end for each in line),
+        at_end=all(stretch.window.at_end for stretch in line),
         offsets=range(len(identities)),
         identities=identities,
     )
@@ -224,7 +226,7 @@ def _checked(
     """Lower what a cut is worth where counts beside the place do not add up, or the front was not read."""
     read, unread = Counter(old.identities[:split]), Counter(old.identities[split:])
     held = Counter(new.identities)
-    made = HashKeyPart(
+    part = HashKeyPart(
         old=(),
         cut=cut,
         surplus=sum(max(0, held[h] - count) for h, count in (read + unread).items()),
@@ -232,10 +234,10 @@ def _checked(
         identical=bool(read.keys() & unread.keys() & held.keys()),
     )
     if cut.exactness is not Exactness.EXACT:
-        return made
-    if made.surplus or made.uncopied or made.identical or not (whole or natives_excluded):
-        return replace(made, cut=replace(cut, exactness=Exactness.POSITION_EXACT))
-    return made
+        return part
+    if part.surplus or part.uncopied or part.identical or not (whole or natives_excluded):
+        return replace(part, cut=replace(cut, exactness=Exactness.POSITION_EXACT))
+    return part
 
 
 def _without_records(window: ShardWindow, *, last: bool) -> ShardCut:
@@ -259,82 +261,82 @@ def _combined(window: ShardWindow, parts: Sequence[HashKeyPart], asked: _Asked) 
     number, count = window.shard.partition, len(window.identities)
     if not parts:
         return _without_records(window, last=asked.last)
-    doubtful = next((each for each in parts if each.cut.exactness is None), None) or next(
-        (each for each in parts if each.cut.exactness is Exactness.UNKNOWN), None
+    doubtful = next((part for part in parts if part.cut.exactness is None), None) or next(
+        (part for part in parts if part.cut.exactness is Exactness.UNKNOWN), None
     )
     if doubtful is not None:
         return ShardCut(shard=number, exactness=doubtful.cut.exactness, reason=doubtful.cut.reason, parts=tuple(parts))
-    worst = max(parts, key=lambda each: _BY_WORTH.index(each.cut.exactness or Exactness.UNKNOWN))
-    behind, first = max(each.behind for each in parts), min(each.first(count) for each in parts)
+    worst = max(parts, key=lambda part: _BY_WORTH.index(part.cut.exactness or Exactness.UNKNOWN))
+    behind, first = max(part.behind for part in parts), min(part.first(count) for part in parts)
     place = min(behind, first)
-    again = sum(each.below - bisect_left(each.at, place) for each in parts if each.behind > place)
-    replay = _sum(each.cut.replay for each in parts)
-    made = ShardCut(
+    again = sum(part.below - bisect_left(part.at, place) for part in parts if part.behind > place)
+    replay = _sum(part.cut.replay for part in parts)
+    cut = ShardCut(
         shard=number,
         exactness=worst.cut.exactness,
         reason=worst.cut.reason,
         index=place,
         highest=behind,
         replay=None if replay is None else replay + again,
-        foreign_below=_sum(each.cut.foreign_below for each in parts),
+        foreign_below=_sum(part.cut.foreign_below for part in parts),
         ahead=_ahead(parts),
         parts=tuple(parts),
         interleaved=place < behind,
     )
-    highest = max(each.behind_highest for each in parts)
-    bounded = replace(made, exactness=Exactness.BOUNDED, highest=highest)
-    by_others = all(each.cut.reason in (Reason.PROVEN, Reason.NATIVE_BELOW) for each in parts)
-    if place < highest <= min(each.first_copy(count) for each in parts) and by_others:
+    highest = max(part.behind_highest for part in parts)
+    bounded = replace(cut, exactness=Exactness.BOUNDED, highest=highest)
+    by_others = all(part.cut.reason in (Reason.PROVEN, Reason.NATIVE_BELOW) for part in parts)
+    if place < highest <= min(part.first_copy(count) for part in parts) and by_others:
         # One place fits all copies; below it lie records of other writers, as in a partition.
-        foreign = sum(each.between(each.behind_highest, highest) + (each.cut.foreign_below or 0) for each in parts)
+        foreign = sum(part.between(part.behind_highest, highest) + (part.cut.foreign_below or 0) for part in parts)
         return replace(bounded, reason=Reason.NATIVE_BELOW, foreign_below=foreign, interleaved=False)
     if worst.cut.exactness is Exactness.BOUNDED:
         return bounded
     # Where the parts' places differ and records lie between them, the lowest one skips nothing.
-    return replace(bounded, reason=Reason.REPLAY_UNAVOIDABLE) if made.interleaved else made
+    return replace(bounded, reason=Reason.REPLAY_UNAVOIDABLE) if cut.interleaved else cut
 
 
 def _ahead(parts: Sequence[HashKeyPart]) -> Ahead:
-    if not all(each.cut.ahead.examined for each in parts):
+    if not all(part.cut.ahead.examined for part in parts):
         return Ahead(examined=False)
-    counts = [each.cut.ahead for each in parts]
+    counts = [part.cut.ahead for part in parts]
     return Ahead(
         examined=True,
-        missing=_sum(each.missing for each in counts),
-        duplicated=_sum(each.duplicated for each in counts),
-        foreign=_sum(each.foreign for each in counts),
+        missing=_sum(count.missing for count in counts),
+        duplicated=_sum(count.duplicated for count in counts),
+        foreign=_sum(count.foreign for count in counts),
     )
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:
-    found = [*counts]
-    return None if None in found else sum(each for each in found if each is not None)
+    results = [*counts]
+    return None if None in results else sum(each for each in results if each is not None)
 
 
 def _without_keys(
     cuts: Mapping[int, ShardCut], old: Sequence[ShardWindow], new: Sequence[ShardWindow], *, explicit: bool
 ) -> dict[int, ShardCut]:
     """Lower what is known where keys do not tell which shard has, or is yet to get, the copy of a record."""
-    held = Counter(identity for each in new for identity in each.identities)
-    read = Counter(identity for each in old for identity in each.identities[: each.read])
-    unread = Counter(identity for each in old for identity in each.identities[each.read :])
-    if any(_not_yet(each, held) for each in old):
+    held = Counter(identity for window in new for identity in window.identities)
+    read = Counter(identity for window in old for identity in window.identities[: window.read])
+    unread = Counter(identity for window in old for identity in window.identities[window.read :])
+    if any(_not_yet(window, held) for window in old):
         return {
             number: ShardCut(shard=number, exactness=Exactness.UNKNOWN, reason=Reason.NOT_YET_MIRRORED, parts=cut.parts)
             if cut.exactness is not None
             else cut
             for number, cut in cuts.items()
         }
-    to_end = all(each.at_end for each in new)
+    to_end = all(window.at_end for window in new)
     nowhere = (sum((read - held).values()), sum((unread - held).values())) if to_end else (0, 0)
     known = read + unread
     uneven = explicit or any(held[identity] != count for identity, count in known.items())
-    made = {}
+    results = {}
     for number, cut in cuts.items():
         lowered = replace(cut, exactness=Exactness.POSITION_EXACT) if cut.exactness is Exactness.EXACT else cut
         ahead = Ahead(examined=False) if nowhere[1] else cut.ahead
-        made[number] = replace(lowered if uneven else cut, ahead=ahead, nowhere=nowhere)
-    return made
+        results[number] = replace(lowered if uneven else cut, ahead=ahead, nowhere=nowhere)
+    return results
 
 
 def _not_yet(window: ShardWindow, held: Mapping[str, int]) -> bool:

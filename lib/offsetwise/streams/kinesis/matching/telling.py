@@ -29,12 +29,12 @@ def match_of(scene: Scene, first: Query, search: Search, number: int, cut: Shard
         search.copies.place(number, index or 0, windows=search.new, since_ms=search.since.get(number))
         for index in (cut.index, cut.highest)
     )
-    ours = [search.old[each] for each in search.olds(number)]
+    ours = [search.old[old] for old in search.olds(number)]
     parts = tuple(parts_of(search, number, cut.index))
     again = _read_again(search, number)
     if again and cut.exactness in (Exactness.EXACT, Exactness.POSITION_EXACT):
         cut = replace(cut, exactness=Exactness.BOUNDED)
-    told = Translation(
+    translation = Translation(
         place=place,
         highest=highest,
         exactness=cut.exactness or Exactness.UNKNOWN,
@@ -48,12 +48,12 @@ def match_of(scene: Scene, first: Query, search: Search, number: int, cut: Shard
         ahead=cut.ahead,
         statements=(*_statements(search, cut), *_aggregates(search, again), _calls(search)),
         identity=_IDENTITY,
-        old_records_read=sum((search.explicit or shard.low <= key <= shard.high) for each in ours for key in each.keys),
+        old_records_read=sum((search.explicit or shard.low <= key <= shard.high) for our in ours for key in our.keys),
         new_records_read=len(window.numbers),
         salt=salt.hex(),
         parts=parts,
     )
-    return Match(query=position, stream=told)
+    return Match(query=position, stream=translation)
 
 
 def _read_again(search: Search, number: int) -> dict[int, int]:
@@ -108,8 +108,8 @@ def why_not(search: Search, number: int, cut: ShardCut | None) -> str:
         )
     if cut is None:
         return saves_none(next(place for place in streams.places.values() if place in (LATEST, AT_UNKNOWN_TIME)))
-    told = _doubtful(cut)
-    of = f" Of {_shards(told.old)}." if told is not None and told.old else ""
+    part = _doubtful(cut)
+    of = f" Of {_shards(part.old)}." if part is not None and part.old else ""
     match cut.reason:
         case Reason.NOT_YET_MIRRORED:
             return (
@@ -131,23 +131,23 @@ def _quiet(search: Search, number: int) -> str:
     """Explain why nothing is known of a shard without any record that could be a copy, and what to do."""
     begun = search.since.get(number)
     where = f"{search.copies.called} {number} of {search.streams.new_name!r}"
-    told = (
+    message = (
         f"No record of {where} arrived since the records around the old positions, and older ones were not read: "
         "whether they are copies of what the job has read was not counted. Raise content.window_records until it is "
         "read whole"
     )
     if begun is None or not search.copies.own_times:
-        return f"{told}, or decide its place."
+        return f"{message}, or decide its place."
     # A copy arrives after its record, so that none of an unread record lies below this time.
-    return f"{told}, or decide {at_time(begun)}, which misses no unread record and may read some twice."
+    return f"{message}, or decide {at_time(begun)}, which misses no unread record and may read some twice."
 
 
 def _doubtful(cut: ShardCut) -> HashKeyPart | None:
-    return next((each for each in cut.parts if each.cut.exactness in (None, Exactness.UNKNOWN)), None)
+    return next((part for part in cut.parts if part.cut.exactness in (None, Exactness.UNKNOWN)), None)
 
 
 def _reason(search: Search, cut: ShardCut, place: AnyPosition, highest: AnyPosition, again: Mapping[int, int]) -> str:
-    olds = _shards(sorted({number for each in cut.parts for number in each.old}))
+    olds = _shards(sorted({number for part in cut.parts for number in part.old}))
     if not cut.parts:
         if not search.streams.by_hash:
             return "It holds no record: it begins at its start."
@@ -188,7 +188,7 @@ def _statements(search: Search, cut: ShardCut) -> Iterator[str]:
             f"Of {of}, {part.cut.anchors_before:,} unique records before and {part.cut.anchors_after:,} after the "
             f"position align in order; {_IDENTITY} are equal."
         )
-        for count, told in (
+        for count, message in (
             (part.leading, "before the first copy match none of the old stream and stay unread"),
             (part.surplus, "more than the old stream holds are second copies"),
             (part.uncopied, "that the job has read have no copy"),
@@ -196,17 +196,17 @@ def _statements(search: Search, cut: ShardCut) -> Iterator[str]:
             (part.cut.foreign_below or 0, "of unknown origin lie among the copies of what the job has read"),
         ):
             if count:
-                yield f"Of {of}, {many(count, 'record')} {told}."
+                yield f"Of {of}, {many(count, 'record')} {message}."
         if part.identical:
             yield f"Of {of}, identical records were read and unread: only how many there are tells."
     if not search.streams.by_hash:
         yield "A partition may have records of every shard: all were read, and records tell which it has."
     elif search.explicit:
         yield "Producers name hash keys themselves: all shards were searched, and records tell which shard they are in."
-    for count, told in zip(cut.nowhere, ("has read", "has not read"), strict=True):
+    for count, message in zip(cut.nowhere, ("has read", "has not read"), strict=True):
         if count:
             where = f"in any {search.copies.called} of {search.streams.new_name!r}"
-            yield f"{many(count, 'record')} that the job {told} {'has' if count == 1 else 'have'} no copy {where}."
+            yield f"{many(count, 'record')} that the job {message} {'has' if count == 1 else 'have'} no copy {where}."
     yield _ahead(cut.ahead)
 
 
