@@ -77,14 +77,14 @@ def preview(order: BackOrder, tools: Tools) -> Standings:
         FileError: Neither a receipt nor a journal, or it does not agree with the plan.
         ApplyError: A journal without the plan.
     """
-    found = _evidence(order)
-    steps = found.steps or _steps(read_journal(order.path).steps, order.path)
+    evidence = _evidence(order)
+    steps = evidence.steps or _steps(read_journal(order.path).steps, order.path)
     try:
-        names = ", ".join(_approvers(order, found, tools))
+        names = ", ".join(_approvers(order, evidence, tools))
         approval = f"Approved by {names}."
     except NotApprovedError as error:
         approval = f"Not approved as far as was shown, so --execute would be refused: {error.problem}"
-    seen = tuple(_looked(found, step, order, tools, number) for number, step in enumerate(steps))
+    seen = tuple(_looked(evidence, step, order, tools, number) for number, step in enumerate(steps))
     return Standings(steps=steps, seen=seen, approval=approval)
 
 
@@ -99,18 +99,18 @@ def rollback(order: BackOrder, tools: Tools) -> tuple[ReceiptStep, ...]:
         NotApprovedError: Nobody trusted has approved exactly this plan, then or now.
         ApplyError: A step could not be taken back. The message says what stands where now, and how to go on.
     """
-    found = _evidence(order)
-    _approvers(order, found, tools)
-    _check_same(order, found, tools)
+    evidence = _evidence(order)
+    _approvers(order, evidence, tools)
+    _check_same(order, evidence, tools)
     path = order.path if order.path.endswith(_SUFFIX) else order.path + _SUFFIX
-    with Journal.open(path, digest=found.digest, begun_at=found.begun_at, disk=tools.disk) as journal:
+    with Journal.open(path, digest=evidence.digest, begun_at=evidence.begun_at, disk=tools.disk) as journal:
         # Without an output, a place is held against the write roots by its writer.
-        places = places_of(found.plan, order.migration, None)
-        require_agreeing_records(path, found.plan, found.digest, journal.records, places=places)
-        steps = _by_journal(found.steps, journal, order.path) if found.steps else _steps(journal.records, path)
+        places = places_of(evidence.plan, order.migration, None)
+        require_agreeing_records(path, evidence.plan, evidence.digest, journal.records, places=places)
+        steps = _by_journal(evidence.steps, journal, order.path) if evidence.steps else _steps(journal.records, path)
         noted = {n: StepRecord(done=step, notes=journal.record(n).notes) for n, step in enumerate(steps)}
-        require_agreeing_records(path, found.plan, found.digest, noted, places=places)
-        return _rolled_back(found, steps, journal, order, tools)
+        require_agreeing_records(path, evidence.plan, evidence.digest, noted, places=places)
+        return _rolled_back(evidence, steps, journal, order, tools)
 
 
 def _evidence(order: BackOrder) -> _Evidence:
@@ -150,7 +150,7 @@ def _approvers(order: BackOrder, found: _Evidence, tools: Tools) -> tuple[str, .
         ApprovalFile(name=f"{order.path}, approval {number}", content=text.encode(errors="replace"))
         for number, text in enumerate(found.envelopes, start=1)
     )
-    given = {each.content: each for each in (*order.approvals, *carried)}
+    given = {file.content: file for file in (*order.approvals, *carried)}
     now = tools.now()
     counted = approved(
         found.plan_bytes,
@@ -214,7 +214,7 @@ def _by_journal(steps: Sequence[ReceiptStep], journal: Journal, path: str) -> tu
 def _rolled_back(
     found: _Evidence, steps: tuple[ReceiptStep, ...], journal: Journal, order: BackOrder, tools: Tools
 ) -> tuple[ReceiptStep, ...]:
-    made: list[ReceiptStep] = []
+    receipt_steps: list[ReceiptStep] = []
     for number in reversed(range(len(steps))):
         step = steps[number]
         context = _context(found, order, tools, number, journal)
@@ -223,13 +223,13 @@ def _rolled_back(
             if undone.state is StepState.UNDONE:
                 _check_back(found.plan, undone, tools, context)
         except OffsetwiseError as error:
-            done = "".join(f" Taken back before it: {each.told}" for each in made)
-            left = "".join(f" Still as written: {each.told}" for each in steps[:number])
+            done = "".join(f" Taken back before it: {receipt_step.told}" for receipt_step in receipt_steps)
+            left = "".join(f" Still as written: {receipt_step.told}" for receipt_step in steps[:number])
             raise type(error)(
                 f"Target {number + 1} of {len(steps):,}, {step.target}: {error.problem}{done}{left}", fix=error.fix
             ) from error
-        made.append(undone)
-    return tuple(reversed(made))
+        receipt_steps.append(undone)
+    return tuple(reversed(receipt_steps))
 
 
 def _check_back(plan: Plan, undone: ReceiptStep, tools: Tools, context: Context) -> None:
@@ -244,7 +244,7 @@ def _check_back(plan: Plan, undone: ReceiptStep, tools: Tools, context: Context)
 
 
 def _steps(records: Mapping[int, StepRecord], path: str) -> tuple[ReceiptStep, ...]:
-    made = []
+    steps = []
     for number in range(max(records, default=-1) + 1):
         record = records.get(number, StepRecord())
         step = record.done or record.intended
@@ -255,8 +255,8 @@ def _steps(records: Mapping[int, StepRecord], path: str) -> tuple[ReceiptStep, .
                 fix="Restore the journal from a copy; without one, compare what is at the targets with the plan by "
                 "hand.",
             )
-        made.append(step)
-    return tuple(made)
+        steps.append(step)
+    return tuple(steps)
 
 
 def _looked(found: _Evidence, step: ReceiptStep, order: BackOrder, tools: Tools, number: int) -> SeenPlace:

@@ -70,7 +70,7 @@ def _facts(tree: Tree) -> dict[str, tuple[int, int, int]]:
 
 
 def _copy(source: str, tree: Tree, folder: str, made: Edits, *, disk: Disk, links: str) -> None:
-    edited = {one.path: one.after for one in made.edits}
+    edited = {edit.path: edit.after for edit in made.edits}
     dropped = frozenset(made.dropped)
     linking = True
     folders = [path.rstrip("/") for path in tree if path.endswith("/")]

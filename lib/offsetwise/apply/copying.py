@@ -54,10 +54,10 @@ class CopyWriter(Writer):
         if place.scheme != "file":
             return object_store.prepare(plan, target, context, self.decide)
         require_free(place.path)
-        made = self.decide(plan, context)
+        edits = self.decide(plan, context)
         with told("Nothing was written."):
             scan_stopped(source.path, young_s=context.young_s)
-        return preview_copy(plan, target, place.path, made)
+        return preview_copy(plan, target, place.path, edits)
 
     def write(self, plan: Plan, target: Target, context: Context) -> ReceiptStep:
         """Make the copy, under the journal.
@@ -71,12 +71,12 @@ class CopyWriter(Writer):
         record = journal_of(context).record(context.step)
         if record.done is not None and record.undone is None:
             return record.done
-        made = self.decide(plan, context)
+        edits = self.decide(plan, context)
 
         def build(folder: str) -> None:
-            copy_at_rest(source.path, folder, made, context, place=place.path, links=self.links)
+            copy_at_rest(source.path, folder, edits, context, place=place.path, links=self.links)
 
-        return publish(place.path, step_of_copy(plan, target, place.path, made), context, build, like=source.path)
+        return publish(place.path, step_of_copy(plan, target, place.path, edits), context, build, like=source.path)
 
     def undo(self, plan: Plan, step: ReceiptStep, context: Context) -> ReceiptStep:
         """Remove the copy, as long as it is as this plan wrote it.
@@ -109,7 +109,7 @@ class CopyWriter(Writer):
 
     def _foreign(self, plan: Plan, step: ReceiptStep, context: Context, names: Iterable[str]) -> str | None:
         """Explain why what is there, though its listed files are unchanged, is not this plan's own copy."""
-        own = {one.path.partition("/")[0] for one in step.files}.union(self.folders, _names(plan, context))
+        own = {file.path.partition("/")[0] for file in step.files}.union(self.folders, _names(plan, context))
         try:
             return beside(names, own) or self.foreign(plan, step, context)
         except OffsetwiseError as error:
@@ -119,7 +119,7 @@ class CopyWriter(Writer):
 def _names(plan: Plan, context: Context) -> Iterable[str]:
     """Return the names in the original; none where it cannot be read any more."""
     try:
-        return [one.name for one in open_tree(requirement(plan).uri, roots=context.read_roots).entries()]
+        return [entry.name for entry in open_tree(requirement(plan).uri, roots=context.read_roots).entries()]
     except OffsetwiseError:
         return ()
 

@@ -101,10 +101,10 @@ class Disk:
             self.sync_folder(os.path.dirname(one))
 
     def _facts(self, path: str) -> os.stat_result:
-        found = self._folders.look(path)
-        if found is None:
+        result = self._folders.look(path)
+        if result is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-        return found
+        return result
 
     def _permit(self, fd: int, like: os.stat_result, path: str) -> None:
         """Set on an open file or folder the permissions of another: nobody may do more with it than with that one."""
@@ -212,8 +212,8 @@ class Disk:
         """
         digest = partial(sha256_of_file, folders=self._folders)
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            for path, found in zip(copied, pool.map(digest, copied), strict=True):
-                if found != copied[path]:
+            for path, result in zip(copied, pool.map(digest, copied), strict=True):
+                if result != copied[path]:
                     raise OSError(errno.EIO, "the copy holds other bytes than were read", path)
 
     def _clone(self, fd: int, source_fd: int, path: str) -> bool:
@@ -250,10 +250,10 @@ class Disk:
         """Remove a folder and everything in it; nothing happens where there is none. Links are not followed."""
         try:
             with self._folders.listed(path) as entries:
-                found = [(below(path, entry.name), entry.is_dir(follow_symlinks=False)) for entry in entries]
+                results = [(below(path, entry.name), entry.is_dir(follow_symlinks=False)) for entry in entries]
         except FileNotFoundError:
             return
-        for one, is_folder in found:
+        for one, is_folder in results:
             if is_folder:
                 self.remove_tree(one)
             else:
@@ -292,10 +292,10 @@ def _link(old: str, there: int, name: str, at: int) -> None:
 
 
 def _permit(fd: int, like: os.stat_result) -> None:
-    mode, made = stat.S_IMODE(like.st_mode), os.fstat(fd)
-    if stat.S_ISDIR(made.st_mode):
+    mode, result = stat.S_IMODE(like.st_mode), os.fstat(fd)
+    if stat.S_ISDIR(result.st_mode):
         mode |= stat.S_IRWXU
-    if made.st_gid != like.st_gid:
+    if result.st_gid != like.st_gid:
         try:
             os.fchown(fd, -1, like.st_gid)
         except PermissionError:
@@ -306,7 +306,7 @@ def _permit(fd: int, like: os.stat_result) -> None:
 
 def _resemble(fd: int, original: int) -> None:
     """Copy to a copy the permissions, the times and the attributes (access lists among them) of its original."""
-    found = os.fstat(original)
+    result = os.fstat(original)
     with suppress(AttributeError):  # macOS has no such calls
         for name in os.listxattr(original):
             try:
@@ -314,8 +314,8 @@ def _resemble(fd: int, original: int) -> None:
             except OSError as error:
                 if error.errno not in _NOT_KEPT:
                     raise
-    _permit(fd, found)
-    os.utime(fd, ns=(found.st_atime_ns, found.st_mtime_ns))
+    _permit(fd, result)
+    os.utime(fd, ns=(result.st_atime_ns, result.st_mtime_ns))
 
 
 @contextmanager

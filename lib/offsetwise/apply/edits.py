@@ -48,14 +48,14 @@ class Edits:
             return f"without the state of {', '.join(self.sources)}{marked}"
         if self.converted:
             return f"with the state of {', '.join(self.converted)} converted"
-        if self.repair and not any(one.numbers for one in self.edits):
-            written = many(sum(one.after != one.before for one in self.edits), "file")
+        if self.repair and not any(edit.numbers for edit in self.edits):
+            written = many(sum(edit.after != edit.before for edit in self.edits), "file")
             left = many(len(self.dropped), "file")
             return f"repaired ({self.repair}): {written} written, {left} left out"
-        numbers = sum(change.after != change.before for one in self.edits for change in one.numbers)
+        numbers = sum(change.after != change.before for edit in self.edits for change in edit.numbers)
         dropped = sum(not path.endswith(".crc") for path in self.dropped)
         more = f" and {dropped:,} later file(s) left out" if dropped else ""
-        files = sum(bool(one.numbers) for one in self.edits)
+        files = sum(bool(edit.numbers) for edit in self.edits)
         return f"with {numbers:,} number(s) changed in {files:,} file(s){more}{marked}"
 
     def written(self, *, kept_in: str | None = None) -> tuple[WrittenFile, ...]:
@@ -66,12 +66,12 @@ class Edits:
         """
         edited = [
             WrittenFile(
-                path=one.path,
-                sha256=sha256(one.after),
-                before_sha256=None if one.before is None else sha256(one.before),
-                kept_as=None if kept_in is None else f"{kept_in}/{one.path}",
+                path=edit.path,
+                sha256=sha256(edit.after),
+                before_sha256=None if edit.before is None else sha256(edit.before),
+                kept_as=None if kept_in is None else f"{kept_in}/{edit.path}",
             )
-            for one in self.edits
+            for edit in self.edits
         ]
         dropped = [
             WrittenFile(path=path, sha256=None, kept_as=None if kept_in is None else f"{kept_in}/{path}")
@@ -82,10 +82,10 @@ class Edits:
     def changes(self) -> tuple[FileChange, ...]:
         """Return the changes as a dry run shows them; checksums go with their files."""
         edited = (
-            FileChange(path=one.path, what="made" if one.before is None else "edited", numbers=one.numbers)
-            for one in self.edits
-            if one.numbers
-            or ((self.repair or self.sources or self.converted or self.marked) and one.after != one.before)
+            FileChange(path=edit.path, what="made" if edit.before is None else "edited", numbers=edit.numbers)
+            for edit in self.edits
+            if edit.numbers
+            or ((self.repair or self.sources or self.converted or self.marked) and edit.after != edit.before)
         )
         dropped = (FileChange(path=path, what="dropped") for path in self.dropped if not path.endswith(".crc"))
         return (*edited, *dropped)

@@ -271,20 +271,20 @@ def _content(fd: int, path: str) -> bytes:
     """
     facts = os.fstat(fd)
     if not stat.S_ISREG(facts.st_mode):
-        found, fix = "no regular file", _GIVE_PATH
+        result, fix = "no regular file", _GIVE_PATH
     elif facts.st_uid != os.geteuid():
-        found, fix = f"that of user {facts.st_uid}", "Let that user go on, or give another --receipt."
+        result, fix = f"that of user {facts.st_uid}", "Let that user go on, or give another --receipt."
     elif facts.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        found = f"mode {stat.S_IMODE(facts.st_mode):04o}: others may have written it"
+        result = f"mode {stat.S_IMODE(facts.st_mode):04o}: others may have written it"
         fix = f"If it was fetched from where only you write, run `chmod 600 {path}`; else move it away."
     elif facts.st_size > files.MAX_BYTES:
-        found, fix = f"more than {files.MAX_BYTES:,} bytes", _GIVE_PATH
+        result, fix = f"more than {files.MAX_BYTES:,} bytes", _GIVE_PATH
     else:
         with open(fd, "rb", closefd=False) as stream:
             stream.seek(0)
             return stream.read(files.MAX_BYTES)
     raise FileError(
-        f"{path}: expected a journal of this user's own, mode 0600, found {found}. Nothing was written.", fix=fix
+        f"{path}: expected a journal of this user's own, mode 0600, found {result}. Nothing was written.", fix=fix
     )
 
 
@@ -297,10 +297,10 @@ def _header(line: bytes, path: str) -> dict[str, Any]:
 
 
 def _steps(lines: Sequence[bytes], path: str) -> dict[int, StepRecord]:
-    made: dict[int, StepRecord] = {}
+    results: dict[int, StepRecord] = {}
     for number, line in enumerate(lines[1:], start=2):
-        _replay(made, read_object(line, subject=f"{path}, line {number}"), path, number)
-    return made
+        _replay(results, read_object(line, subject=f"{path}, line {number}"), path, number)
+    return results
 
 
 def _replay(records: dict[int, StepRecord], event: Mapping[str, Any], path: str, number: int) -> None:

@@ -71,14 +71,14 @@ class _Bucket:
             except FileNotFoundError:
                 return {}
 
-        found = self._ask("list", "", listed, writing=False)
+        results = self._ask("list", "", listed, writing=False)
         return {
             str(name).removeprefix(base): (
                 int(info.get("size") or 0),
                 str(info.get("ETag") or info.get("etag") or ""),
                 str(info.get("LastModified") or info.get("last_modified") or ""),
             )
-            for name, info in found.items()
+            for name, info in results.items()
             if str(name).startswith(base)
         }
 
@@ -144,10 +144,10 @@ def prepare(plan: Plan, target: Target, context: Context, decide: Decide) -> Pre
     Raises:
         OffsetwiseError: The copy could not be made as things stand; the message says why.
     """
-    _, output, made = _opened(plan, context, decide)
+    _, output, edits = _opened(plan, context, decide)
     if output.names():
         raise taken(output.uri)
-    return preview_copy(plan, target, output.uri, made)
+    return preview_copy(plan, target, output.uri, edits)
 
 
 def write(plan: Plan, target: Target, context: Context, decide: Decide) -> ReceiptStep:
@@ -160,20 +160,20 @@ def write(plan: Plan, target: Target, context: Context, decide: Decide) -> Recei
     record = journal.record(context.step)
     if record.undone is None and record.done is not None:
         return record.done
-    source, output, made = _opened(plan, context, decide)
+    source, output, edits = _opened(plan, context, decide)
     if record.undone is None and record.intended is not None:
         intended, token = record.intended, record.notes["token"]
     else:
         if output.names():
             raise taken(output.uri)
         token = uuid.uuid4().hex
-        intended = step_of_copy(plan, target, output.uri, made)
+        intended = step_of_copy(plan, target, output.uri, edits)
         journal.begin(context.step, intended, token=token)
     if "copied" not in journal.record(context.step).notes:
-        _fill(source, output, made, token, context)
+        _fill(source, output, edits, token, context)
         journal.note(context.step, copied="yes")
-    if output.read(made.guard) == _guard(token):
-        output.remove([made.guard])
+    if output.read(edits.guard) == _guard(token):
+        output.remove([edits.guard])
     marker = {"format": "offsetwise/copy", "format_version": "1.0", "plan": context.digest, "token": token}
     if not output.put_if_absent(COPY_MARKER, json.dumps(marker, sort_keys=True).encode() + b"\n"):
         raise taken(output.uri)
@@ -240,8 +240,8 @@ def _opened(plan: Plan, context: Context, decide: Decide) -> tuple[_Bucket, _Buc
     uri = requirement(plan).uri
     source = open_tree(uri, roots=context.read_roots)
     place_to_write(context.output, context.write_roots, apart_from=uri)
-    made = decide(plan, context)
-    return _Bucket(tree=source, context=context), _output(context.output, context), made
+    edits = decide(plan, context)
+    return _Bucket(tree=source, context=context), _output(context.output, context), edits
 
 
 def _output(uri: str | None, context: Context) -> _Bucket:
@@ -260,7 +260,7 @@ def _fill(source: _Bucket, output: _Bucket, made: Edits, token: str, context: Co
             output.remove([made.guard])
             raise taken(output.uri)
         journal_of(context).note(context.step, seized="yes")
-    edited = {one.path: one.after for one in made.edits}
+    edited = {edit.path: edit.after for edit in made.edits}
     # A copy that a job has gone on from has its own marker, which says nothing of the one that is made of it.
     copied = [path for path in before if path not in edited and path not in made.dropped and path != COPY_MARKER]
     output.copy(source, copied)
@@ -285,7 +285,7 @@ def _fill(source: _Bucket, output: _Bucket, made: Edits, token: str, context: Co
 
 def _last() -> tuple[str, ...]:
     """Name the files without which an engine cannot start from a copy."""
-    return tuple(each.file for each in engines() if each.file is not None)
+    return tuple(engine.file for engine in engines() if engine.file is not None)
 
 
 def _guard(token: str) -> bytes:

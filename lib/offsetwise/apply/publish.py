@@ -46,9 +46,9 @@ def scan_stopped(folder: str, *, young_s: float) -> Tree:
         OutputError: Something in it is neither a file nor a folder.
         OSError: It cannot be listed.
     """
-    found = dict(_scan(folder, "", Folders()))
+    results = dict(_scan(folder, "", Folders()))
     now = time.time()
-    for path, facts in found.items():
+    for path, facts in results.items():
         age_s = now - facts.st_mtime
         if path.endswith(".tmp") and age_s < young_s:
             raise RunningQueryError(
@@ -56,13 +56,13 @@ def scan_stopped(folder: str, *, young_s: float) -> Tree:
                 "Nothing was written.",
                 fix=f"Stop the query, wait until {young_s:.0f} seconds have passed, then apply again.",
             )
-    return found
+    return results
 
 
 def _scan(folder: str, above: str, folders: Folders) -> Iterator[tuple[str, os.stat_result]]:
     with folders.listed(below(folder, above.rstrip("/")) if above else folder) as entries:
-        found = [(above + entry.name, entry.stat(follow_symlinks=False)) for entry in entries]
-    for path, facts in found:
+        results = [(above + entry.name, entry.stat(follow_symlinks=False)) for entry in entries]
+    for path, facts in results:
         if stat.S_ISDIR(facts.st_mode):
             yield f"{path}/", facts
             yield from _scan(folder, f"{path}/", folders)
@@ -177,8 +177,8 @@ def _remove_left(tmp: str, context: Context) -> None:
 
 
 def _inode(folder: str) -> str:
-    found = os.stat(folder, follow_symlinks=False)
-    return f"{found.st_dev}:{found.st_ino}"
+    result = os.stat(folder, follow_symlinks=False)
+    return f"{result.st_dev}:{result.st_ino}"
 
 
 def _is_own(place: str, record: StepRecord) -> bool:
@@ -204,7 +204,7 @@ def unpublish(step: ReceiptStep, context: Context, *, refuse: Callable[[], str |
     record = journal.record(context.step)
     if record.undone is not None:
         return record.undone
-    gone = replace(step, state=StepState.UNDONE, told=f"{place} is gone; nothing of it is left.")
+    receipt_step = replace(step, state=StepState.UNDONE, told=f"{place} is gone; nothing of it is left.")
     with told(f"{place} is not removed yet."):
         tmp = record.notes.get("tmp")
         published = record.done is not None or record.intended is None or _is_own(place, record)
@@ -220,8 +220,8 @@ def unpublish(step: ReceiptStep, context: Context, *, refuse: Callable[[], str |
             if left is not None and os.path.lexists(left):
                 _remove_left(left, context)
                 disk.sync_folder(os.path.dirname(left))
-        journal.undone(context.step, gone)
-    return gone
+        journal.undone(context.step, receipt_step)
+    return receipt_step
 
 
 def absent(step: ReceiptStep) -> SeenPlace:

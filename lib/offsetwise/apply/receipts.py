@@ -30,8 +30,8 @@ def parse_receipt(path: str) -> Receipt:
         FileError: It cannot be read, or is something else.
     """
     content = files.read_bytes(path, "a receipt", effect="Nothing was changed.", fix="Check the path.")
-    made: Receipt = files.load(content, "receipt", subject=path)
-    return made
+    receipt: Receipt = files.load(content, "receipt", subject=path)
+    return receipt
 
 
 def read_receipt(path: str, plan_bytes: bytes | None = None) -> Receipt:
@@ -50,10 +50,10 @@ def read_receipt(path: str, plan_bytes: bytes | None = None) -> Receipt:
 
 def receipt_and_plan(path: str, plan_bytes: bytes | None) -> tuple[Receipt, bytes]:
     """Read a receipt as `read_receipt` does, and give every byte of its plan's file, too."""
-    made = parse_receipt(path)
-    data, plan = plan_of(made, plan_bytes, subject=path)
-    require_agreeing(path, plan, made.plan_digest, made.steps)
-    return made, data
+    receipt = parse_receipt(path)
+    data, plan = plan_of(receipt, plan_bytes, subject=path)
+    require_agreeing(path, plan, receipt.plan_digest, receipt.steps)
+    return receipt, data
 
 
 def require_agreeing_records(
@@ -94,14 +94,14 @@ def places_of(plan: Plan, migration: Migration, output: str | None) -> Places:
     Raises:
         OutputError: A place may not be written.
     """
-    made: list[str | None] = []
+    results: list[str | None] = []
     for number, target in enumerate(plan.targets):
         if target_type(target.kind).where is Where.CHECKPOINT:
-            made.append(place_to_write(requirement(plan).uri, migration.write_roots, itself=True).path)
+            results.append(place_to_write(requirement(plan).uri, migration.write_roots, itself=True).path)
             continue
         given = output_of(plan.targets, number, output)
-        made.append(None if given is None else place_to_write(given, migration.write_roots).path)
-    return tuple(made)
+        results.append(None if given is None else place_to_write(given, migration.write_roots).path)
+    return tuple(results)
 
 
 def require_apart(receipt: str, plan: Plan, output: str | None) -> None:

@@ -97,7 +97,7 @@ class DryRun:
     @property
     def failed(self) -> tuple[RecheckResult, ...]:
         """What does not hold, or could not be read: applying would be refused."""
-        return tuple(each for each in self.held if each.outcome is not Outcome.PASSED)
+        return tuple(result for result in self.held if result.outcome is not Outcome.PASSED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,10 +206,10 @@ def apply(order: ApplyOrder, receipt: str, tools: Tools) -> Applied:
     fresh = not os.path.lexists(path)
     if fresh:
         # Before the journal is made, so that a stale plan leaves nothing behind at all.
-        held = recheck(order.plan, tools.readers)
+        results = recheck(order.plan, tools.readers)
         fresh = not os.path.lexists(path)
         if fresh:
-            _require(order, held, approvers)
+            _require(order, results, approvers)
         # Else another process has begun meanwhile, and what differs is its work: the journal tells.
     with Journal.open(path, digest=order.digest, begun_at=tools.time(), disk=tools.disk) as journal:
         _require_agreeing(order, path, journal.records)
@@ -252,14 +252,14 @@ def _accepted_so_far(order: ApplyOrder, tools: Tools, held: tuple[RecheckResult,
     try:
         counted = approved(order.plan_bytes, order.plan, order.approvals, order.policy, tools.now())
     except NotApprovedError:
-        if any(each.unproven for each in held):
+        if any(result.unproven for result in held):
             raise
         return held
     approvers = tuple(each.approver for each in counted)
-    made = accepted(held, approvers, order.policy.required)
-    if all(each.outcome is Outcome.PASSED for each in made):
-        require_needed(order.digest, made, approvers)
-    return made
+    results = accepted(held, approvers, order.policy.required)
+    if all(result.outcome is Outcome.PASSED for result in results):
+        require_needed(order.digest, results, approvers)
+    return results
 
 
 def _require_standing(order: ApplyOrder, tools: Tools, steps: Mapping[int, ReceiptStep], path: str) -> None:
@@ -300,10 +300,10 @@ def _recorded(order: ApplyOrder, receipt: str | None) -> Mapping[int, StepRecord
     path = f"{receipt}.journal"
     if receipt is None or not os.path.lexists(path) or os.lstat(path).st_size == 0:
         return {}
-    found = read_journal(path)
-    check_plan(found.digest, order.digest, path)
-    _require_agreeing(order, path, found.steps)
-    return found.steps
+    recorded = read_journal(path)
+    check_plan(recorded.digest, order.digest, path)
+    _require_agreeing(order, path, recorded.steps)
+    return recorded.steps
 
 
 def _require_agreeing(order: ApplyOrder, path: str, records: Mapping[int, StepRecord]) -> None:

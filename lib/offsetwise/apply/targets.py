@@ -27,20 +27,22 @@ def write_targets(plan: Plan, contexts: Sequence[Context], writers: TargetWriter
     Raises:
         OffsetwiseError: A target could not be written. The message says which were, and which did not begin.
     """
-    made: dict[int, ReceiptStep] = {}
+    results: dict[int, ReceiptStep] = {}
     steps = zip(plan.targets, contexts, strict=True)
     for kind, together in groupby(steps, key=lambda step: step[0].kind):
         came = writers[kind].write_all(plan, tuple(together))
-        made |= {number: one for number, one in came.items() if isinstance(one, ReceiptStep)}
+        results |= {number: one for number, one in came.items() if isinstance(one, ReceiptStep)}
         failed = {number: one for number, one in came.items() if isinstance(one, OffsetwiseError)}
         if failed:
             # What is not known comes first: it must be looked at before anything else.
             first = next((n for n, error in failed.items() if isinstance(error, LostReplyError)), min(failed))
             error = failed[first]
             others = [f"{_named(plan, number)}: {failed[number].problem}" for number in failed if number != first]
-            told = f"{_named(plan, first)}: {error.problem}{_some(others)}{_rest(plan, contexts, made, failed, first)}"
-            raise type(error)(told, fix=error.fix) from error
-    return tuple(made[number] for number in sorted(made))
+            message = (
+                f"{_named(plan, first)}: {error.problem}{_some(others)}{_rest(plan, contexts, results, failed, first)}"
+            )
+            raise type(error)(message, fix=error.fix) from error
+    return tuple(results[number] for number in sorted(results))
 
 
 def _rest(

@@ -53,8 +53,8 @@ class TargetWriters(dict[str, Writer]):
 
 def writer_module(name: str) -> WriterModule:
     """Return what writes a registered target and verifies it."""
-    made: WriterModule = TARGETS.load(name, "writer")
-    return made
+    module: WriterModule = TARGETS.load(name, "writer")
+    return module
 
 
 def output_of(targets: tuple[Target, ...], step: int, output: str | None) -> str | None:

@@ -34,15 +34,15 @@ def changed(step: ReceiptStep, names: Iterable[str], read: Callable[[str], bytes
         names: The files that stand there now, relative; those that were left out at least.
         read: Gives a file's bytes; None where there is none.
     """
-    found = set(names)
-    for one in step.files:
-        if one.sha256 is None:
-            if one.path in found:
-                return f"{one.path} was left out, and is there."
-        elif (data := read(one.path)) is None:
-            return f"{one.path} is gone."
-        elif sha256(data) != one.sha256:
-            return f"{one.path} is not as it was written."
+    results = set(names)
+    for file in step.files:
+        if file.sha256 is None:
+            if file.path in results:
+                return f"{file.path} was left out, and is there."
+        elif (data := read(file.path)) is None:
+            return f"{file.path} is gone."
+        elif sha256(data) != file.sha256:
+            return f"{file.path} is not as it was written."
     return None
 
 
@@ -52,7 +52,7 @@ def folder_changed(step: ReceiptStep) -> str | None:
     def at(path: str) -> str:
         return below(step.place, path)
 
-    dropped = [one.path for one in step.files if one.sha256 is None and os.path.lexists(at(one.path))]
+    dropped = [file.path for file in step.files if file.sha256 is None and os.path.lexists(at(file.path))]
     return changed(step, dropped, lambda path: bytes_of(at(path)))
 
 

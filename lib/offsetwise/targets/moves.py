@@ -52,20 +52,20 @@ def by_place(moves: tuple[Move, ...], subject: str) -> dict[TopicPartition, Move
     Raises:
         ApplyError: One stands there twice, names no topic or no offset, or two topics would become one.
     """
-    made: dict[TopicPartition, Move] = {}
+    results: dict[TopicPartition, Move] = {}
     renamed: dict[str, str] = {}
     for move in moves:
         if not 0 <= move.new <= _HIGHEST:
             raise refused(subject, f"a position to write for {move.topic_partition}, the plan has {move.new}")
         if not _TOPIC.fullmatch(move.new_topic):
             raise refused(subject, f"a topic name to write, the plan has {move.new_topic[:60]!r}")
-        if made.setdefault(move.topic_partition, move) is not move:
+        if results.setdefault(move.topic_partition, move) is not move:
             raise refused(subject, f"{move.topic_partition} once in the plan, it is there twice")
         if renamed.setdefault(move.topic, move.new_topic) != move.new_topic:
             raise refused(subject, f"one new name of {move.topic!r} in the plan, it has two")
     if len(set(renamed.values())) != len(renamed):
         raise refused(subject, "a new name of its own for every topic, the plan gives one to two of them")
-    return made
+    return results
 
 
 def refused(subject: str, expected: str) -> ApplyError:
@@ -85,19 +85,21 @@ def starting_positions(plan: Plan) -> tuple[str, tuple[NumberChange, ...]]:
     """
     numbers = tuple(
         NumberChange(
-            source=one.source,
-            topic=one.topic,
-            partition=one.partition,
+            source=planned_position.source,
+            topic=planned_position.topic,
+            partition=planned_position.partition,
             before=None,
-            new_topic=one.new_topic,
-            after=offset_of(one.new_offset),
+            new_topic=planned_position.new_topic,
+            after=offset_of(planned_position.new_offset),
         )
-        for one in sorted(plan.positions, key=lambda one: one.new_topic_partition)
+        for planned_position in sorted(plan.positions, key=lambda position: position.new_topic_partition)
     )
-    for one in numbers:
-        if one.after < 0:
-            raise refused("startingOffsets", f"a position for {one.new_topic_partition}, found {one.after}")
+    for change in numbers:
+        if change.after < 0:
+            raise refused("startingOffsets", f"a position for {change.new_topic_partition}, found {change.after}")
     form = starting_form(plan)
-    if len({(form.by_source and one.source, one.new_topic, one.partition) for one in numbers}) != len(numbers):
+    if len({(form.by_source and number.source, number.new_topic, number.partition) for number in numbers}) != len(
+        numbers
+    ):
         raise refused("startingOffsets", "every partition once, found one twice")
     return form.text(plan), numbers

@@ -32,8 +32,10 @@ def changed(plan: Plan, step: ReceiptStep, readers: Readers, text: str) -> list[
 
 def as_written(plan: Plan, step: ReceiptStep, since: str) -> list[seen.Seen]:
     """Report that a file is the text that follows from its plan, and what the file alone cannot tell."""
-    told = f"{step.place} is as it was written; {since}."
-    return [seen.Seen(found=one.new_offset, turnout=Turnout.CONFIRMED, told=told) for one in plan.positions]
+    message = f"{step.place} is as it was written; {since}."
+    return [
+        seen.Seen(found=position.new_offset, turnout=Turnout.CONFIRMED, told=message) for position in plan.positions
+    ]
 
 
 def verify_start(plan: Plan, step: ReceiptStep, readers: Readers, text: str) -> list[seen.Seen]:
@@ -146,17 +148,17 @@ class TextFileWriter(Writer):
                 disk.remove(tmp)
             if os.path.isdir(os.path.dirname(place)):
                 disk.sync_folder(os.path.dirname(place))
-            gone = replace(step, state=StepState.UNDONE, told=f"{place} is gone.")
-            journal.undone(context.step, gone)
-        return gone
+            receipt_step = replace(step, state=StepState.UNDONE, told=f"{place} is gone.")
+            journal.undone(context.step, receipt_step)
+        return receipt_step
 
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:
         """Return whether the file stands there as it was written."""
         place = self._place(step.place, context)
-        found = sha256_of_file(place)
-        if found is None:
+        result = sha256_of_file(place)
+        if result is None:
             return absent(step)
-        if found != sha256(self.content(plan)[0].encode()):
+        if result != sha256(self.content(plan)[0].encode()):
             return SeenPlace(standing=StepStanding.CHANGED, told=f"{place} is not as it was written.")
         return SeenPlace(standing=StepStanding.AS_WRITTEN, told=f"{place} is as it was written.")
 

@@ -55,29 +55,29 @@ def recheck(plan: Plan, readers: Readers, *, begun: Collection[Target] = ()) -> 
         ClusterError: A cluster gave no answer.
         SparkError: Records cannot be read.
     """
-    wanted = _left(plan.requirements, begun)
-    checkpoint, files, told = _checkpoint(wanted.checkpoint, readers)
+    requirements = _left(plan.requirements, begun)
+    checkpoint, files, recheck_results = _checkpoint(requirements.checkpoint, readers)
     # What a checkpoint that cannot be read holds cannot be looked for.
-    looked = wanted.sink is not None and checkpoint is not None
+    looked = requirements.sink is not None and checkpoint is not None
     of_sink = tuple(moved(plan, readers.transactions(plan))) if looked else ()
     if not plan.positions:
-        found = (*drift_of_checkpoint(wanted.checkpoint, checkpoint, files), *of_sink)
-        return (*told, *(_drifted(each) for each in found))
-    old_groups = () if wanted.old_group is None else (wanted.old_group.group,)
-    old = readers.cluster(Cluster.OLD, tuple(topic.name for topic in wanted.old.topics), old_groups)
-    names = tuple(each.group for each in wanted.groups)
-    new = readers.cluster(Cluster.NEW, tuple(topic.name for topic in wanted.new.topics), names)
-    found = (*drift(replace(plan, requirements=wanted), old, new, checkpoint, files=files), *of_sink)
-    found = (*found, *drift_of_targets(plan, wanted, readers.migration))
-    made = [*_covered(plan), *told, *(_drifted(each) for each in found)]
-    if not made:
+        drifts = (*drift_of_checkpoint(requirements.checkpoint, checkpoint, files), *of_sink)
+        return (*recheck_results, *(_drifted(each) for each in drifts))
+    old_groups = () if requirements.old_group is None else (requirements.old_group.group,)
+    old = readers.cluster(Cluster.OLD, tuple(topic.name for topic in requirements.old.topics), old_groups)
+    names = tuple(group.group for group in requirements.groups)
+    new = readers.cluster(Cluster.NEW, tuple(topic.name for topic in requirements.new.topics), names)
+    drifts = (*drift(replace(plan, requirements=requirements), old, new, checkpoint, files=files), *of_sink)
+    drifts = (*drifts, *drift_of_targets(plan, requirements, readers.migration))
+    results = [*_covered(plan), *recheck_results, *(_drifted(each) for each in drifts)]
+    if not results:
         # Other logs than the reviewed ones would make every record differ and hide what is really wrong.
-        made += proofs_again(plan, readers, {Cluster.OLD: old.partitions(), Cluster.NEW: new.partitions()})
-        made += several_again(plan, readers, _as_stated if checkpoint is None else checkpoint.details.processed)
+        results += proofs_again(plan, readers, {Cluster.OLD: old.partitions(), Cluster.NEW: new.partitions()})
+        results += several_again(plan, readers, _as_stated if checkpoint is None else checkpoint.details.processed)
         # An unproven position may be accepted by those who approve; nobody waits for anything else that is wrong.
-        if all(each.outcome is Outcome.PASSED or each.unproven is not None for each in made):
-            made += cutover_again(plan, readers)
-    return tuple(made)
+        if all(result.outcome is Outcome.PASSED or result.unproven is not None for result in results):
+            results += cutover_again(plan, readers)
+    return tuple(results)
 
 
 def _as_stated(position: AnyPosition) -> AnyPosition:
@@ -91,16 +91,16 @@ def require(digest: str, held: Sequence[RecheckResult]) -> None:
         StalePlanError: Something is not as it was reviewed; or the proof of a position cannot be made again.
         ApplyError: Nothing is known to differ, but something could not be read.
     """
-    failed = [each for each in held if each.outcome is Outcome.FAILED]
-    unknown = [each for each in held if each.outcome is Outcome.UNKNOWN]
-    if failed and all(each.cutover for each in failed):
+    failed = [result for result in held if result.outcome is Outcome.FAILED]
+    unknown = [result for result in held if result.outcome is Outcome.UNKNOWN]
+    if failed and all(result.cutover for result in failed):
         raise StalePlanError(
             f"Plan {digest[:12]}: {_some(failed)} Nothing was written.",
             fix="Stop every producer of its topics, wait until `offsetwise cutover -m FILE --plan PLAN --watch` ends, "
             "then give the same command again.",
         )
     if failed:
-        stop = all(each.stoppable for each in failed)
+        stop = all(result.stoppable for result in failed)
         raise StalePlanError(
             f"Plan {digest[:12]}: expected everything as it was reviewed, found {_count(failed)} different. "
             f"{_some(failed)} Nothing was written.",
@@ -108,7 +108,7 @@ def require(digest: str, held: Sequence[RecheckResult]) -> None:
             if stop
             else "Take a new comparison and draft the plan again.",
         )
-    unproven = [each for each in unknown if each.unproven is not None]
+    unproven = [result for result in unknown if result.unproven is not None]
     if unproven and unproven == unknown:
         raise StalePlanError(
             f"Plan {digest[:12]}: {proof_not_repeated.code}: expected to make the proof of every position again, found "
@@ -128,9 +128,9 @@ def _left(wanted: Requirements, begun: Collection[Target]) -> Requirements:
     in_place = any(target_type(target.kind).is_checkpoint(target, wanted.checkpoint) for target in begun)
     return replace(
         wanted,
-        groups=tuple(each for each in wanted.groups if each.group not in groups),
+        groups=tuple(group for group in wanted.groups if group.group not in groups),
         checkpoint=None if in_place else wanted.checkpoint,
-        targets=tuple(each for each in wanted.targets if each.target not in begun),
+        targets=tuple(target for target in wanted.targets if target.target not in begun),
         sink=None if any(target_type(target.kind).role is TargetRole.TRANSACTIONS for target in begun) else wanted.sink,
     )
 
@@ -154,7 +154,7 @@ def _checkpoint(
         files = readers.digests(now, tuple(path for path, _ in wanted.files))
     except OffsetwiseError as error:
         return None, {}, [RecheckResult(outcome=Outcome.UNKNOWN, told=error.problem)]
-    running = (each.message for each in now.problems if each.code == reader_suspected.code)
+    running = (problem.message for problem in now.problems if problem.code == reader_suspected.code)
     return (
         now,
         files,
@@ -168,9 +168,9 @@ def _covered(plan: Plan) -> Iterator[RecheckResult]:
         (Cluster.OLD, plan.requirements.old, {p.topic for p in plan.positions if p.old_offset is not None}),
         (Cluster.NEW, plan.requirements.new, {p.new_topic for p in plan.positions}),
     ):
-        for topic in sorted(wanted - {each.name for each in required.topics}):
-            told = f"Topic {topic!r} of {required.name!r}: the plan uses it and does not say which topic it was."
-            yield RecheckResult(outcome=Outcome.UNKNOWN, told=f"{told} It is on the {side} cluster.", topic=topic)
+        for topic in sorted(wanted - {requirement.name for requirement in required.topics}):
+            message = f"Topic {topic!r} of {required.name!r}: the plan uses it and does not say which topic it was."
+            yield RecheckResult(outcome=Outcome.UNKNOWN, told=f"{message} It is on the {side} cluster.", topic=topic)
 
 
 def _count(held: Sequence[RecheckResult]) -> str:
@@ -179,4 +179,4 @@ def _count(held: Sequence[RecheckResult]) -> str:
 
 def _some(held: Sequence[RecheckResult]) -> str:
     more = f" And {len(held) - NAMED:,} more." if len(held) > NAMED else ""
-    return " ".join(each.told for each in held[:NAMED]) + more
+    return " ".join(result.told for result in held[:NAMED]) + more

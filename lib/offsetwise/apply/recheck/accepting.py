@@ -25,7 +25,7 @@ def accepted(held: Sequence[RecheckResult], approvers: Sequence[Approver], requi
         approvers: Those whose approvals count, each another person.
         required: How many people have to approve the plan, and so accept such a position.
     """
-    return tuple(_judged(each, approvers, required) for each in held)
+    return tuple(_judged(result, approvers, required) for result in held)
 
 
 def require_needed(digest: str, held: Sequence[RecheckResult], approvers: Sequence[Approver]) -> None:
@@ -41,9 +41,9 @@ def require_needed(digest: str, held: Sequence[RecheckResult], approvers: Sequen
     Raises:
         NotApprovedError: There is such an approval.
     """
-    gone = {each.unproven for each in held}
+    gone = {result.unproven for result in held}
     for approver in approvers:
-        proven = [at for each in approver.accepted_unproven if (at := each.topic_partition) not in gone]
+        proven = [at for unproven in approver.accepted_unproven if (at := unproven.topic_partition) not in gone]
         if proven:
             names = ", ".join(map(str, proven[:_NAMED])) + (" …" if len(proven) > _NAMED else "")
             raise NotApprovedError(
@@ -57,16 +57,16 @@ def _judged(each: RecheckResult, approvers: Sequence[Approver], required: int) -
     if each.unproven is None or each.outcome is not Outcome.UNKNOWN:
         return each
     said = [f"{subject} accepted it as unproven: {reason}" for subject, reason in _reasons(each.unproven, approvers)]
-    told = " ".join((each.told, *(one if one.endswith((".", "!", "?")) else f"{one}." for one in said)))
+    message = " ".join((each.told, *(one if one.endswith((".", "!", "?")) else f"{one}." for one in said)))
     if len(said) >= required:
-        return replace(each, outcome=Outcome.PASSED, told=told)
+        return replace(each, outcome=Outcome.PASSED, told=message)
     if said:
-        told += f" {many(required, 'person has', 'people have')} to."
-    return replace(each, told=told)
+        message += f" {many(required, 'person has', 'people have')} to."
+    return replace(each, told=message)
 
 
 def _reasons(at: TopicPartition, approvers: Sequence[Approver]) -> Iterator[tuple[str, str]]:
     for approver in approvers:
-        for one in approver.accepted_unproven:
-            if one.topic_partition == at:
-                yield approver.subject, one.reason
+        for unproven in approver.accepted_unproven:
+            if unproven.topic_partition == at:
+                yield approver.subject, unproven.reason

@@ -34,19 +34,19 @@ def cutover_again(plan: Plan, reader: CutoverReader) -> Iterator[RecheckResult]:
     requirement = plan.requirements.cutover
     if requirement is None:
         return
-    found = reader.cutover(plan)
-    for late in found.late_commits:
+    cutover = reader.cutover(plan)
+    for late in cutover.late_commits:
         before = "nothing" if late.planned is None else f"{late.planned:,}"
-        told = (
+        message = (
             f"{late.topic_partition}: the group has committed {late.committed:,} on the old cluster; when the plan was "
             f"drafted, {before}."
         )
-        yield RecheckResult(outcome=Outcome.FAILED, told=told, topic=late.topic, partition=late.partition)
-    if found.state.reaches(requirement.goal):
-        told = f"As the plan requires, {required(requirement)}."
-        yield RecheckResult(outcome=Outcome.PASSED, told=told, cutover=True)
+        yield RecheckResult(outcome=Outcome.FAILED, told=message, topic=late.topic, partition=late.partition)
+    if cutover.state.reaches(requirement.goal):
+        message = f"As the plan requires, {required(requirement)}."
+        yield RecheckResult(outcome=Outcome.PASSED, told=message, cutover=True)
     else:
-        yield _unmet(found, f"The plan requires that {required(requirement)}")
+        yield _unmet(cutover, f"The plan requires that {required(requirement)}")
 
 
 def _unmet(found: Cutover, requires: str) -> RecheckResult:
@@ -55,8 +55,8 @@ def _unmet(found: Cutover, requires: str) -> RecheckResult:
     worst = max(behind, key=lambda row: (row.grown, row.end is None))
     outcome = Outcome.UNKNOWN if worst.end is None else Outcome.FAILED
     more = f" {many(len(behind) - 1, 'more partition')} came no further." if len(behind) > 1 else ""
-    told = f"{requires}, but {_evidence(worst)}{more}"
-    return RecheckResult(outcome=outcome, told=told, topic=worst.topic, partition=worst.partition, cutover=True)
+    message = f"{requires}, but {_evidence(worst)}{more}"
+    return RecheckResult(outcome=outcome, told=message, topic=worst.topic, partition=worst.partition, cutover=True)
 
 
 def _evidence(row: CutoverPartition) -> str:

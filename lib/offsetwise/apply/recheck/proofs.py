@@ -139,22 +139,22 @@ def proofs_again(
             of_end = [(single, _outside(single, logs[single.side])) for single in _singles(end)]
             # What is left of a proof is read again all the same: it may be another one than was reviewed.
             singles += [single for single, result in of_end if result is None]
-            gone = [result for _, result in of_end if result is not None]
-            held += gone
-            between = None if gone else _between(end, logs)
+            recheck_results = [result for _, result in of_end if result is not None]
+            held += recheck_results
+            between = None if recheck_results else _between(end, logs)
             if between is not None and between.decides:
                 if between.longest > MOST:
                     held.append(_too_many(between))
                 else:
                     betweens.append(between)
-    found = _read(plan, reader, singles, betweens)
-    return [*held, *(_compared(each, found) for each in singles), *(_counted(each, found) for each in betweens)]
+    results = _read(plan, reader, singles, betweens)
+    return [*held, *(_compared(single, results) for single in singles), *(_counted(each, results) for each in betweens)]
 
 
 def _too_many(between: _Between) -> RecheckResult:
-    told = f"{between.end.called}: {between.longest:,} offsets lie between its proof and the position, and at most "
-    told += f"{MOST:,} are read."
-    return held_of(between.end.position, Outcome.UNKNOWN, told, unproven=True)
+    message = f"{between.end.called}: {between.longest:,} offsets lie between its proof and the position, and at most "
+    message += f"{MOST:,} are read."
+    return held_of(between.end.position, Outcome.UNKNOWN, message, unproven=True)
 
 
 def _ends(position: PlannedPosition) -> Iterator[_End]:
@@ -187,9 +187,9 @@ def _outside(one: _Single, logs: Mapping[TopicPartition, PartitionState]) -> Rec
     if log is None or log.log_start is None or log.hw is None:
         return _gone(one, f"{at} on the {one.side} cluster: its log cannot be read, so no record can be.", known=False)
     if not log.log_start <= offset < log.hw:
-        told = f"{at} on the {one.side} cluster: the record at {offset:,} proves the position, and is not in "
-        told += f"the log any more: [{log.log_start:,}, {log.hw:,})."
-        return _gone(one, told)
+        message = f"{at} on the {one.side} cluster: the record at {offset:,} proves the position, and is not in "
+        message += f"the log any more: [{log.log_start:,}, {log.hw:,})."
+        return _gone(one, message)
     return None
 
 
@@ -274,26 +274,26 @@ def _counted(between: _Between, found: Mapping[tuple[Cluster, str, RecordPlace],
 
     def identities(side: Cluster, at: TopicPartition, offsets: range) -> Counter[str]:
         records = (found.get((side, end.proof.salt, (at, offset))) for offset in offsets)
-        return Counter(_identity(end.proof, side, each) for each in records if each is not None)
+        return Counter(_identity(end.proof, side, record) for record in records if record is not None)
 
     read, unread = identities(Cluster.OLD, old, between.read), identities(Cluster.OLD, old, between.unread)
     below, above = identities(Cluster.NEW, new, between.below), identities(Cluster.NEW, new, between.above)
     skipped, again = displaced(unread, above, below, read), displaced(read, below, above, unread)
     count = sum(each.total() for each in (read, unread, below, above))
     if skipped:
-        told = (
+        message = (
             f"{end.called}: {many(skipped, 'record')} that the job has not read {'lie' if skipped > 1 else 'lies'} "
             f"below {end.new:,} on the new cluster, between the two records of its proof."
         )
-        return held_of(end.position, Outcome.FAILED, told)
+        return held_of(end.position, Outcome.FAILED, message)
     if end.position.replay is not None and again > end.position.replay:
-        told = (
+        message = (
             f"{end.called}: {many(again, 'record')} that the job has read {'lie' if again > 1 else 'lies'} above "
             f"{end.new:,} on the new cluster, and the plan says that {end.position.replay:,} would be read twice."
         )
-        return held_of(end.position, Outcome.FAILED, told)
-    told = f"{end.called}: the {many(count, 'record')} between its proof and the position say the same as it."
-    return held_of(end.position, Outcome.PASSED, told)
+        return held_of(end.position, Outcome.FAILED, message)
+    message = f"{end.called}: the {many(count, 'record')} between its proof and the position say the same as it."
+    return held_of(end.position, Outcome.PASSED, message)
 
 
 def displaced(wanted: Counter[str], there: Counter[str], elsewhere: Counter[str], explained: Counter[str]) -> int:

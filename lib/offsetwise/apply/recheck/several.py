@@ -58,8 +58,8 @@ def several_again(plan: Plan, reader: StretchReader, certain: Certain) -> list[R
         What was read again, and what differs or cannot be read.
     """
     parts = [[*_parts(plan, position, certain)] for position in plan.positions]
-    found = _read(reader, [part for each in parts for part in each])
-    return [held for each in parts if each for held in _judged(each, found)]
+    results = _read(reader, [part for proven_parts in parts for part in proven_parts])
+    return [result for part in parts if part for result in _judged(part, results)]
 
 
 def _parts(plan: Plan, position: PlannedPosition, certain: Certain) -> Iterator[_ProvenPart]:
@@ -95,11 +95,11 @@ def _parts(plan: Plan, position: PlannedPosition, certain: Certain) -> Iterator[
 
 def _places(plan: Plan, position: PlannedPosition) -> Mapping[int, AnyPosition]:
     """Return where the job is in each partition of a position's topic; one that is named nowhere is read to its end."""
-    made: dict[int, AnyPosition] = {}
-    for each in (*plan.positions, position):
-        if (each.source, each.topic) == (position.source, position.topic):
-            made |= each.old_offset.of if isinstance(each.old_offset, OpaquePosition) else ()
-    return made
+    results: dict[int, AnyPosition] = {}
+    for planned_position in (*plan.positions, position):
+        if (planned_position.source, planned_position.topic) == (position.source, position.topic):
+            results |= planned_position.old_offset.of if isinstance(planned_position.old_offset, OpaquePosition) else ()
+    return results
 
 
 def _read(reader: StretchReader, parts: Sequence[_ProvenPart]) -> _Read:
@@ -118,9 +118,9 @@ def _read(reader: StretchReader, parts: Sequence[_ProvenPart]) -> _Read:
 def _judged(parts: Sequence[_ProvenPart], found: _Read) -> Iterator[RecheckResult]:
     """Compare the records of each part; count what lies between them where all are there."""
     position = parts[0].position
-    compared = [held for part in parts for side in Cluster for held in _compared(part, side, found)]
+    compared = [result for part in parts for side in Cluster for result in _compared(part, side, found)]
     yield from compared
-    if position.proven and all(each.outcome is Outcome.PASSED for each in compared):
+    if position.proven and all(result.outcome is Outcome.PASSED for result in compared):
         yield _counted(parts, found)
 
 
@@ -153,13 +153,13 @@ def _one(
     if identity is not None:
         return held_of(position, Outcome.FAILED, f"{subject} is another one than was reviewed.")
     if place in read.gone:
-        told = f"{subject} proves the position, and is not in the log any more."
-        return held_of(position, Outcome.UNKNOWN, told, unproven=True)
+        message = f"{subject} proves the position, and is not in the log any more."
+        return held_of(position, Outcome.UNKNOWN, message, unproven=True)
     if not whole:
-        told = f"{subject} lies further than {MOST:,} records from the position, and at most as many are read."
-        return held_of(position, Outcome.UNKNOWN, told, unproven=True)
-    told = f"{subject} is not there, or not on the side of the position that the plan says."
-    return held_of(position, Outcome.FAILED, told)
+        message = f"{subject} lies further than {MOST:,} records from the position, and at most as many are read."
+        return held_of(position, Outcome.UNKNOWN, message, unproven=True)
+    message = f"{subject} is not there, or not on the side of the position that the plan says."
+    return held_of(position, Outcome.FAILED, message)
 
 
 def _counted(parts: Sequence[_ProvenPart], found: _Read) -> RecheckResult:
@@ -168,8 +168,8 @@ def _counted(parts: Sequence[_ProvenPart], found: _Read) -> RecheckResult:
     name, new = str(position.new_topic_partition), position.new_offset
     olds = [found[Cluster.OLD, part.salt, part.old] for part in parts]
     news = [found[Cluster.NEW, part.salt, part.new] for part in parts]
-    all_read = _identities(*(each.below for each in olds))
-    all_unread = _identities(*(each.above for each in olds))
+    all_read = _identities(*(stretch.below for stretch in olds))
+    all_unread = _identities(*(stretch.above for stretch in olds))
     again, count = 0, 0
     for part, old, there in zip(parts, olds, news, strict=True):
         read, unread = _identities(old.below), _identities(old.above)
@@ -177,23 +177,23 @@ def _counted(parts: Sequence[_ProvenPart], found: _Read) -> RecheckResult:
         count += sum(each.total() for each in (read, unread, below, above))
         skipped = displaced(unread, above, below, all_read)
         if skipped:
-            told = (
+            message = (
                 f"{part.told}: {many(skipped, 'record')} that the job has not read {'lie' if skipped > 1 else 'lies'} "
                 f"below {new:,} on the new cluster."
             )
-            return held_of(position, Outcome.FAILED, told)
+            return held_of(position, Outcome.FAILED, message)
         if unread - above and not there.whole_below:
-            told = f"{part.told}: more than {MOST:,} records lie below {new:,}, and at most as many are read."
-            return held_of(position, Outcome.UNKNOWN, told, unproven=True)
+            message = f"{part.told}: more than {MOST:,} records lie below {new:,}, and at most as many are read."
+            return held_of(position, Outcome.UNKNOWN, message, unproven=True)
         again += displaced(read, below, above, all_unread)
     if position.replay is not None and again > position.replay:
-        told = (
+        message = (
             f"{name}: {many(again, 'record')} that the job has read {'lie' if again > 1 else 'lies'} above {new:,} on "
             f"the new cluster, and the plan says that {position.replay:,} would be read twice."
         )
-        return held_of(position, Outcome.FAILED, told)
-    told = f"{name}: the {many(count, 'record')} around it on both clusters say the same as its proof."
-    return held_of(position, Outcome.PASSED, told)
+        return held_of(position, Outcome.FAILED, message)
+    message = f"{name}: the {many(count, 'record')} around it on both clusters say the same as its proof."
+    return held_of(position, Outcome.PASSED, message)
 
 
 def _identities(*records: Sequence[tuple[AnyPosition, str]]) -> Counter[str]:

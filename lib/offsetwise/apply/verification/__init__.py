@@ -99,17 +99,17 @@ def watch(
         told: Hears every look.
     """
     while True:
-        made = look()
-        told(made)
-        if decided(made):
-            return made
+        verification = look()
+        told(verification)
+        if decided(verification):
+            return verification
         wait()
 
 
 def decided(verification: Verification) -> bool:
     """Whether looking again can tell nothing new about where the job began."""
-    turnouts = {each.turnout for each in verification.positions}
-    turnouts |= {each.turnout for each in verification.transactions}
+    turnouts = {position.turnout for position in verification.positions}
+    turnouts |= {transaction.turnout for transaction in verification.transactions}
     started = verification.started or not verification.positions
     return Turnout.DIFFERENT in turnouts or (started and Turnout.UNKNOWN not in turnouts)
 

@@ -18,12 +18,14 @@ def unfinished(uri: str, readers: Readers) -> str | None:
 
 def changed_file(step: ReceiptStep, readers: Readers, *, gone_is_fine: bool) -> str | None:
     """Describe which written file is another one now. A running job purges old ones."""
-    written = {one.path: one.sha256 for one in step.files if one.sha256 is not None and not one.path.endswith(".crc")}
-    found = readers.files(step.place, tuple(written))
+    written = {
+        file.path: file.sha256 for file in step.files if file.sha256 is not None and not file.path.endswith(".crc")
+    }
+    results = readers.files(step.place, tuple(written))
     for path, digest in written.items():
-        if path not in found:
+        if path not in results:
             if not gone_is_fine:
                 return f"{step.place}/{path} was written, and cannot be read now."
-        elif sha256(found[path]).hexdigest() != digest:
+        elif sha256(results[path]).hexdigest() != digest:
             return f"{step.place}/{path} is not the file that was written."
     return None

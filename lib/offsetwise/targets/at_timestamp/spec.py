@@ -29,7 +29,11 @@ _APART_MS: Final = 1_000
 
 def start_time(plan: Plan) -> str:
     """Return the file's text: the time, and of each shard how many seconds of records are read again."""
-    times = {shard_id(one.partition): at_ms for one in plan.positions if (at_ms := _read_until_ms(one)) is not None}
+    times = {
+        shard_id(position.partition): at_ms
+        for position in plan.positions
+        if (at_ms := _read_until_ms(position)) is not None
+    }
     begin_ms = min(times.values(), default=0) - _APART_MS
     body = {
         "timestamp_ms": begin_ms,
@@ -54,8 +58,8 @@ def _read_until_ms(one: PlannedPosition) -> int | None:
     place = one.new_offset
     if not isinstance(place, ShardPlace) or one.start is Start.EARLIEST:
         return None
-    found = None if place.sequence is None else evidence_of(place.sequence)
-    return place.at_ms if found is None else found.arrived_s * 1000
+    evidence = None if place.sequence is None else evidence_of(place.sequence)
+    return place.at_ms if evidence is None else evidence.arrived_s * 1000
 
 
 _WAY: Final = Way(
@@ -100,11 +104,13 @@ class AtTimestampTarget(OutputTarget):
 
     def unfit(self, plan: Plan) -> Iterator[Problem]:
         """Yield what of a plan it cannot hold."""
-        for one in plan.positions:
-            if _read_until_ms(one) is None and one.new_offset != SHARD_END:
+        for planned_position in plan.positions:
+            if _read_until_ms(planned_position) is None and planned_position.new_offset != SHARD_END:
                 why = "it does not tell when its record arrived"
-                yield from place_not_held(one.new_topic_partition, one.new_offset, _HOLDER, why)
-        if len({(one.source, one.new_topic) for one in plan.positions}) > 1:
+                yield from place_not_held(
+                    planned_position.new_topic_partition, planned_position.new_offset, _HOLDER, why
+                )
+        if len({(position.source, position.new_topic) for position in plan.positions}) > 1:
             yield sources.problem("It is of one stream, and the positions are of several.")
 
 

@@ -88,9 +88,9 @@ def require_own(connector: Connector, offsets: Iterable[WrittenOffset]) -> None:
         ApplyError: Somebody else has changed one.
     """
     others = [
-        f"{one.topic_partition} at {offset_text(now)}, neither {one.offset:,} nor {offset_text(one.before)}"
-        for one in offsets
-        if (now := connector.offsets.get(one.topic_partition)) not in (one.offset, one.before)
+        f"{offset.topic_partition} at {offset_text(now)}, neither {offset.offset:,} nor {offset_text(offset.before)}"
+        for offset in offsets
+        if (now := connector.offsets.get(offset.topic_partition)) not in (offset.offset, offset.before)
     ]
     if others:
         raise ApplyError(
@@ -106,7 +106,7 @@ def read_new(migration: Migration, plan: Plan, group: str) -> Snapshot:
     Raises:
         ClusterError: It gave no answer.
     """
-    topics = tuple(sorted({one.new_topic for one in plan.positions}))
+    topics = tuple(sorted({position.new_topic for position in plan.positions}))
     return read_cluster(migration, Cluster.NEW, topics=topics, groups=(group,), mirror=False)
 
 
@@ -118,14 +118,14 @@ def require_inside(new: Snapshot, offsets: Iterable[WrittenOffset], plan: Plan) 
     """
     logs = new.partitions()
     outside = []
-    for one in offsets:
-        state = logs.get(one.topic_partition)
+    for offset in offsets:
+        state = logs.get(offset.topic_partition)
         start = None if state is None else offset_or_none(state.log_start)
         end = None if state is None else offset_or_none(state.log.end(plan.isolation_level))
         if start is None or end is None:
-            outside.append(f"{one.topic_partition} cannot be read")
-        elif not start <= one.offset <= end:
-            outside.append(f"{one.topic_partition} at {one.offset:,}, and the log has {start:,} to {end:,}")
+            outside.append(f"{offset.topic_partition} cannot be read")
+        elif not start <= offset.offset <= end:
+            outside.append(f"{offset.topic_partition} at {offset.offset:,}, and the log has {start:,} to {end:,}")
     if outside:
         raise StalePlanError(
             f"Cluster {new.name!r}: expected every new offset inside its log, found {some_of(outside)}. Nothing was "
@@ -180,7 +180,7 @@ def reads_another_cluster(connector: Connector, state: str) -> ApplyError:
 
 def commits_of(group: GroupState) -> Mapping[TopicPartition, int]:
     """Return what a group has committed, by topic and partition."""
-    return {each.topic_partition: each.offset for each in group.offsets}
+    return {offset.topic_partition: offset.offset for offset in group.offsets}
 
 
 def some_of(rows: list[str]) -> str:

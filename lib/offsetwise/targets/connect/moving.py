@@ -18,12 +18,12 @@ def _predict(comparison: Comparison, rows: Rows) -> Prediction:  # noqa: ARG001 
     outside = first(rows, lambda row: row.raw.verdict is RawVerdict.OUT_OF_RANGE)
     if outside is None:
         return by_numbers(rows, _BEGINS)
-    told = (
+    message = (
         f"Written as it is, {named(outside)} lies outside the new log. PATCH takes it without an error, and the "
         "connector's consumer then follows auto.offset.reset: earliest, unless the workers or the connector say "
         "otherwise."
     )
-    return besides(told, damage(rows, _BEGINS))
+    return besides(message, damage(rows, _BEGINS))
 
 
 MOVING: Final = Moving(predict=_predict)

@@ -51,7 +51,9 @@ def image(connector: Connector) -> dict[str, str | int | None]:
 
 def reviewed(plan: Plan, target: Target) -> Mapping[str, str | int | None]:
     """Return what was at the connector when the plan was drafted."""
-    return next((each.before for each in plan.requirements.targets if each.target == target), {})
+    return next(
+        (target_before.before for target_before in plan.requirements.targets if target_before.target == target), {}
+    )
 
 
 def offsets_before(plan: Plan, target: Target) -> dict[TopicPartition, int]:
@@ -140,15 +142,15 @@ class ConnectorTarget(TargetType):
             yield "it has files, which a connector has none of"
         planned, before = planned_offsets(plan, step.target.group or ""), offsets_before(plan, step.target)
         seen: set[TopicPartition] = set()
-        for one in step.offsets:
-            key = one.topic_partition
+        for offset in step.offsets:
+            key = offset.topic_partition
             if key in seen:
                 yield f"it has {key} twice"
             seen.add(key)
-            if one.offset != planned.get(key):
-                yield f"it has {key} at {one.offset:,}, and the plan says {planned.get(key, 'nothing')}"
-            if one.before != before.get(key):
-                yield f"it says that {key} was at {one.before} before, and {before.get(key)} was reviewed"
+            if offset.offset != planned.get(key):
+                yield f"it has {key} at {offset.offset:,}, and the plan says {planned.get(key, 'nothing')}"
+            if offset.before != before.get(key):
+                yield f"it says that {key} was at {offset.before} before, and {before.get(key)} was reviewed"
         if planned.keys() - seen:
             lacking = min(planned.keys() - seen)
             yield f"it lacks {lacking}, which the plan moves to {planned[lacking]}"

@@ -22,11 +22,11 @@ def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | No
     if group is None or group.error is not None:
         why = "the cluster did not tell about it" if group is None else group.error
         return for_all(plan, Turnout.UNKNOWN, f"Group {connector.group!r} cannot be read: {why}.")
-    commits, logs = {each.topic_partition: each.offset for each in group.offsets}, now.partitions()
+    commits, logs = {offset.topic_partition: offset.offset for offset in group.offsets}, now.partitions()
     return [
-        _seen(connector, at, one.new_offset, commits.get(at), logs.get(at))
-        for one in plan.positions
-        for at in (one.new_topic_partition,)
+        _seen(connector, at, position.new_offset, commits.get(at), logs.get(at))
+        for position in plan.positions
+        for at in (position.new_topic_partition,)
     ]
 
 

@@ -74,7 +74,7 @@ class ConnectorWriter(Writer):
         self._require_new(plan, connector, step.offsets)
         if not record.stands:
             journal.begin(context.step, step)
-        note = change(connector, {one.topic_partition: one.offset for one in step.offsets})
+        note = change(connector, {offset.topic_partition: offset.offset for offset in step.offsets})
         self._require_written(plan, target, step.offsets)
         done = replace(step, told=f"{step.told}{note}")
         journal.done(context.step, done)
@@ -97,7 +97,7 @@ class ConnectorWriter(Writer):
             return record.undone
         connector = self._read(plan, step.target, anywhere=True)
         checks.require_own(connector, step.offsets)
-        before = {one.topic_partition: one.before for one in step.offsets}
+        before = {offset.topic_partition: offset.before for offset in step.offsets}
         journal.undoing(context.step)
         if not self._is_back(connector, before):
             bare = not offsets_before(plan, step.target) and connector.offsets.keys() <= before.keys()
@@ -122,7 +122,7 @@ class ConnectorWriter(Writer):
         except OffsetwiseError as error:
             return SeenPlace(standing=StepStanding.UNKNOWN, told=error.problem)
         undone = step.state is StepState.UNDONE
-        wanted = {one.topic_partition: one.before if undone else one.offset for one in step.offsets}
+        wanted = {offset.topic_partition: offset.before if undone else offset.offset for offset in step.offsets}
         now = {at: connector.offsets.get(at) for at in wanted}
         if now == wanted:
             return SeenPlace(standing=StepStanding.AS_WRITTEN, told=f"{connector.uri} has the offsets of this step.")
@@ -159,7 +159,7 @@ class ConnectorWriter(Writer):
             LostReplyError: Something else is there.
             ApplyError: The group on the new cluster does not have them.
         """
-        wanted = {one.topic_partition: one.offset for one in offsets}
+        wanted = {offset.topic_partition: offset.offset for offset in offsets}
         try:
             connector = connector_of(self.migration, target)
             group = self.read_new(self.migration, plan, connector.group).group(connector.group)

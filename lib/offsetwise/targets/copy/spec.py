@@ -126,8 +126,8 @@ class SparkCopyTarget(OutputTarget):
 
     def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
         """Yield where a step is none that its writer records."""
-        made = () if plan.repair is None else plan.repair.made
-        yield from edited(plan, digest, step, new=(*added_ends(plan).values(), *made))
+        results = () if plan.repair is None else plan.repair.made
+        yield from edited(plan, digest, step, new=(*added_ends(plan).values(), *results))
 
     def unfit(self, plan: Plan) -> Iterator[Problem]:
         """Yield what of a plan it cannot hold."""

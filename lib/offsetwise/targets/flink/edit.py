@@ -94,8 +94,8 @@ class Making:
 
     def files(self, held: Mapping[str, bytes]) -> dict[str, bytes]:
         """Return `_metadata`, and the files that have other bytes."""
-        made = {name: spliced(held[name], pieces) for name, pieces in self.pieces.items() if pieces}
-        return {METADATA: held[METADATA], **made}
+        results = {name: spliced(held[name], pieces) for name, pieces in self.pieces.items() if pieces}
+        return {METADATA: held[METADATA], **results}
 
 
 def edit_savepoint(held: Mapping[str, bytes], moves: Mapping[str, tuple[Move, ...]], *, uri: str) -> EditedSavepoint:
@@ -131,7 +131,7 @@ def edit_savepoint(held: Mapping[str, bytes], moves: Mapping[str, tuple[Move, ..
             wanted[source.id] = {move.new_topic_partition: move.new for key, move in given.items() if key in named}
     except (NotEditableError, DamagedError) as error:
         raise refused(uri, f"positions that can be edited, found {error}", error) from error
-    unused = [each for each in moves if not any(is_of(source, each) for source in before.sources)]
+    unused = [move for move in moves if not any(is_of(source, move) for source in before.sources)]
     if unused:
         raise refused(uri, f"a Kafka source {unused[0]!r}, found none")
     files = making.files(held)
@@ -176,10 +176,10 @@ def require_editable(before: Checkpoint, uri: str) -> None:
 
 
 def _moves_of(source: CheckpointSource, moves: Mapping[str, tuple[Move, ...]], uri: str) -> Moves:
-    found = [given for each, given in moves.items() if is_of(source, each)]
-    if len(found) != 1:
-        raise refused(uri, f"the positions of source {source.id!r} once in the plan, found them {len(found):,} times")
-    return by_place(found[0], uri)
+    results = [given for each, given in moves.items() if is_of(source, each)]
+    if len(results) != 1:
+        raise refused(uri, f"the positions of source {source.id!r} once in the plan, found them {len(results):,} times")
+    return by_place(results[0], uri)
 
 
 def is_of(source: CheckpointSource, named: str) -> bool:
@@ -193,14 +193,14 @@ def entry_of(source: CheckpointSource, metadata: Metadata) -> OperatorEntry:
     Raises:
         NotEditableError: Two sources have its name.
     """
-    found = [each for each in metadata.operators if source.id in (each.uid, each.id)]
-    if len(found) != 1 or {READER_STATE, LEGACY_STATE} <= _names(found[0]):
+    entries = [operator for operator in metadata.operators if source.id in (operator.uid, operator.id)]
+    if len(entries) != 1 or {READER_STATE, LEGACY_STATE} <= _names(entries[0]):
         raise NotEditableError(f"two sources that are both called {source.id!r}")
-    return found[0]
+    return entries[0]
 
 
 def _names(entry: OperatorEntry) -> set[str]:
-    return {state.name for each in entry.subtasks if each.managed is not None for state in each.managed.states}
+    return {state.name for subtask in entry.subtasks if subtask.managed is not None for state in subtask.managed.states}
 
 
 def _of_kafka(entry: OperatorEntry, moves: Moves) -> Rewrite:
@@ -312,10 +312,10 @@ def _prove(before: Checkpoint, folder: HeldFolder, wanted: Mapping[str, Mapping[
     if len(after.sources) != len(before.sources) or _around(after, wanted) != _around(before, wanted):
         raise refused(folder.uri, "only planned positions to change, found another difference after the edit")
     for was, source in zip(before.sources, after.sources, strict=True):
-        found = {at.topic_partition: at.offset for at in source.positions}
+        results = {at.topic_partition: at.offset for at in source.positions}
         held = wanted.get(was.id)
         same = _without_positions(source) == _without_positions(was)
-        if not same or (found != held if held is not None else source != was):
+        if not same or (results != held if held is not None else source != was):
             raise refused(folder.uri, f"exactly the planned positions of {was.id!r}, found others after the edit")
 
 
@@ -326,12 +326,12 @@ def _without_positions(source: CheckpointSource) -> CheckpointSource:
 def _around(read: Checkpoint, edited: Collection[str]) -> tuple[object, ...]:
     """Return everything but positions: the same before and after, but for the sizes of sources' own states."""
     operators = [
-        replace(each, states=tuple(replace(state, size_bytes=0) for state in each.states))
-        if each.id in edited or each.uid in edited
-        else each
-        for each in flink_details(read).operators
+        replace(operator, states=tuple(replace(state, size_bytes=0) for state in operator.states))
+        if operator.id in edited or operator.uid in edited
+        else operator
+        for operator in flink_details(read).operators
     ]
-    problems = [each for each in read.problems if not chosen_at_start(each)]
+    problems = [problem for problem in read.problems if not chosen_at_start(problem)]
     return operators, problems, read.details.transactions, flink_details(read).saved
 
 

@@ -55,11 +55,11 @@ def spliced(data: bytes, pieces: list[Piece]) -> bytes:
     >>> spliced(b"offset 7.", [Piece(7, 8, b"10")])
     b'offset 10.'
     """
-    made, at = [], 0
+    datas, at = [], 0
     for start, end, new in sorted(pieces):
-        made += [data[at:start], new]
+        datas += [data[at:start], new]
         at = end
-    return b"".join((*made, data[at:]))
+    return b"".join((*datas, data[at:]))
 
 
 def edited_element(
@@ -158,10 +158,10 @@ def enumerator_pieces(cursor: Cursor, moves: Moves) -> list[Piece]:
         NotEditableError: An unassigned split stands elsewhere than planned, or has no offset that could be changed.
     """
     begun = cursor.at
-    found = read_enumerator(Cursor(cursor.data, begun, cursor.end))
-    full = found.version in _FULL_SPLITS
-    made: list[Piece] = []
-    for split in found.splits:
+    enumerator = read_enumerator(Cursor(cursor.data, begun, cursor.end))
+    full = enumerator.version in _FULL_SPLITS
+    results: list[Piece] = []
+    for split in enumerator.splits:
         move = moves.get(split.topic_partition)
         if move is None:
             continue
@@ -174,15 +174,15 @@ def enumerator_pieces(cursor: Cursor, moves: Moves) -> list[Piece]:
             _move(split, moves)
         after_name = split.place + 2 + len(split.topic)
         if move.new_topic != split.topic:
-            made.append(_renamed(cursor.data, split, move.new_topic.encode("ascii"), after_name, full=full))
+            results.append(_renamed(cursor.data, split, move.new_topic.encode("ascii"), after_name, full=full))
         if full and (move.new != move.old if split.start >= 0 else not split.assigned):
-            made.append(Piece(after_name + 4, after_name + 12, move.new.to_bytes(8, "big")))
-    grown = sum(len(piece.data) - (piece.end - piece.start) for piece in made)
+            results.append(Piece(after_name + 4, after_name + 12, move.new.to_bytes(8, "big")))
+    grown = sum(len(piece.data) - (piece.end - piece.start) for piece in results)
     if grown:
         size_at = begun + 8
         size = int.from_bytes(cursor.data[size_at : size_at + 4], "big") + grown
-        made.append(Piece(size_at, size_at + 4, size.to_bytes(4, "big")))
-    return made
+        results.append(Piece(size_at, size_at + 4, size.to_bytes(4, "big")))
+    return results
 
 
 def begins_new_at_earliest(cursor: Cursor | None) -> bool:
@@ -193,12 +193,12 @@ def begins_new_at_earliest(cursor: Cursor | None) -> bool:
     if cursor is None:
         return False
     try:
-        found = read_enumerator(Cursor(cursor.data, cursor.at, cursor.end))
+        enumerator = read_enumerator(Cursor(cursor.data, cursor.at, cursor.end))
     except DamagedError:
         return False
     size_at = cursor.at + 8
     end = size_at + 4 + int.from_bytes(cursor.data[size_at : size_at + 4], "big")
-    return found.version in _DISCOVERY_KNOWN and cursor.data[end - 1] == 1
+    return enumerator.version in _DISCOVERY_KNOWN and cursor.data[end - 1] == 1
 
 
 def _renamed(data: bytes, split: Split, topic: bytes, after_name: int, *, full: bool) -> Piece:

@@ -54,25 +54,25 @@ def mark_committed(held: Mapping[str, bytes], marks: Collection[MarkedTransactio
     before = read_from(HeldFolder(uri=uri, files=held))
     require_editable(before, uri)
     wanted = {_key(mark) for mark in marks}
-    lacking = wanted - {_key(each) for each in before.details.transactions}
+    lacking = wanted - {_key(transaction) for transaction in before.details.transactions}
     if lacking:
         raise refused(uri, f"to hold {_told(min(lacking, key=str))}, found no such transaction")
     try:
         pieces = _pieces(held, wanted, uri)
     except (NotEditableError, DamagedError) as error:
         raise refused(uri, f"transactions that can be marked as committed, found {error}", error) from error
-    made = {name: spliced(held[name], found) for name, found in pieces.items()}
-    _prove(before, wanted, held, made, pieces)
-    return made
+    results = {name: spliced(held[name], found) for name, found in pieces.items()}
+    _prove(before, wanted, held, results, pieces)
+    return results
 
 
 def unmarked(marks: Collection[MarkedTransaction], read: Checkpoint) -> str | None:
     """Describe in a sentence which planned mark a savepoint lacks; None where it has them all."""
-    states = {_key(each): each.state for each in read.details.transactions}
+    states = {_key(transaction): transaction.state for transaction in read.details.transactions}
     for mark in marks:
-        found = states.get(_key(mark))
-        if found != _COMMITTED:
-            return f"transaction {_told(_key(mark))} is {found or 'not held'}, and planned as marked {_COMMITTED}."
+        result = states.get(_key(mark))
+        if result != _COMMITTED:
+            return f"transaction {_told(_key(mark))} is {result or 'not held'}, and planned as marked {_COMMITTED}."
     return None
 
 
@@ -102,7 +102,7 @@ def _element(blob: StateBlob, start: int, end: int, wanted: Collection[Key]) -> 
 
 def _states(cursor: Cursor, wanted: Collection[Key]) -> list[Piece]:
     committables, _ = read_committer(cursor)
-    return [_piece(each) for each in committables if _key(each) in wanted]
+    return [_piece(committable) for committable in committables if _key(committable) in wanted]
 
 
 def _piece(found: Committable) -> Piece:
@@ -125,7 +125,8 @@ def _prove(
     except OffsetwiseError as error:
         raise refused(before.uri, f"to read the marked savepoint again, found {error.problem}") from error
     expected = [
-        replace(each, state=_COMMITTED) if _key(each) in wanted else each for each in before.details.transactions
+        replace(transaction, state=_COMMITTED) if _key(transaction) in wanted else transaction
+        for transaction in before.details.transactions
     ]
     same = list(after.details.transactions) == expected and _around(after) == _around(before)
     if not same or any(_outside(held[name], made[name], found) for name, found in pieces.items()):
@@ -144,7 +145,7 @@ def _outside(before: bytes, after: bytes, pieces: list[Piece]) -> bool:
 
 def _around(read: Checkpoint) -> tuple[object, ...]:
     """Return everything but the transactions, and what is said of those that are pending."""
-    problems = [each for each in read.problems if each.code != transaction_pending.code]
+    problems = [problem for problem in read.problems if problem.code != transaction_pending.code]
     return read.sources, flink_details(read).operators, flink_details(read).saved, problems
 
 

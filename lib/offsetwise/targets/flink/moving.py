@@ -29,31 +29,31 @@ def _predict(comparison: Comparison, rows: Rows) -> Prediction:  # noqa: ARG001 
     renamed = first(rows, lambda row: row.new_topic != row.topic)
     outside = first(rows, lambda row: row.raw.verdict is RawVerdict.OUT_OF_RANGE)
     if renamed is not None:
-        told = (
+        message = (
             f"The positions of {renamed.topic} mean nothing to {renamed.new_topic}, which the job begins as its "
             "source's initializer says."
         )
-        return besides(told, damage(rows, _BEGINS))
+        return besides(message, damage(rows, _BEGINS))
     if outside is not None:
-        told = (
+        message = (
             f"{named(outside)} lies outside the new log. The job is restored without an error and follows "
             "auto.offset.reset: earliest, which most sources have set, reads the whole log again; latest skips to its "
             "end; none stops the job."
         )
-        return besides(told, damage(rows, _BEGINS))
+        return besides(message, damage(rows, _BEGINS))
     return by_numbers(rows, _BEGINS)
 
 
 def _words(plan: Plan) -> str:
     """Return the offsets of each source in the words of SQL, which takes them for one topic, of Java and of Python."""
-    made: list[str] = []
-    ordered = sorted(plan.positions, key=lambda one: (one.source, one.new_topic, one.partition))
-    for source, together in groupby(ordered, key=lambda one: one.source):
+    results: list[str] = []
+    ordered = sorted(plan.positions, key=lambda position: (position.source, position.new_topic, position.partition))
+    for source, together in groupby(ordered, key=lambda position: position.source):
         topics = list(whole_topics(plan, list(together), otherwise="Flink reads the others from their start"))
         name = "".join(letter for letter in source if letter.isprintable())
         for topic, offsets in topics:
             listed = ";".join(f"partition:{number},offset:{offset}" for number, offset in offsets)
-            made += [
+            results += [
                 f"-- SQL: options of the table that reads {topic} (source {name}), the only topic it reads",
                 "'scan.startup.mode' = 'specific-offsets',",
                 f"'scan.startup.specific-offsets' = '{listed}'",
@@ -62,7 +62,7 @@ def _words(plan: Plan) -> str:
         places = [(topic, number, offset) for topic, offsets in topics for number, offset in offsets]
         java = ",\n".join(f'    Map.entry(new TopicPartition("{topic}", {n}), {at}L)' for topic, n, at in places)
         python = ",\n".join(f'    KafkaTopicPartition("{topic}", {n}): {at}' for topic, n, at in places)
-        made += [
+        results += [
             f"// Java: setStartingOffsets of the KafkaSource {name}",
             f"OffsetsInitializer.offsets(Map.ofEntries(\n{java}), OffsetResetStrategy.NONE)",
             "",
@@ -70,12 +70,12 @@ def _words(plan: Plan) -> str:
             f"KafkaOffsetsInitializer.offsets({{\n{python}}}, KafkaOffsetResetStrategy.NONE)",
             "",
         ]
-    return "\n".join(made)
+    return "\n".join(results)
 
 
 def _stopped(plan: Plan) -> Iterator[GateCheck]:  # noqa: ARG001 - as above
-    told = "No checkpoint or savepoint tells whether its job goes on: move the one that you stopped the job with."
-    yield GateCheck(outcome=Outcome.UNKNOWN, name="job stopped", told=told)
+    message = "No checkpoint or savepoint tells whether its job goes on: move the one that you stopped the job with."
+    yield GateCheck(outcome=Outcome.UNKNOWN, name="job stopped", told=message)
 
 
 @finding(
@@ -95,7 +95,11 @@ def no_uid(comparison: Comparison, job: JobTraits) -> Iterator[Said]:
         yield "Operators are stated to have no uids: another source may give them other ids, so that state is lost."
     if checkpoint is None or job.sql or job.uids is not None:
         return
-    unnamed = [each.name or each.id for each in flink_details(checkpoint).operators if each.states and each.uid is None]
+    unnamed = [
+        operator.name or operator.id
+        for operator in flink_details(checkpoint).operators
+        if operator.states and operator.uid is None
+    ]
     if not unnamed:
         return
     if flink_details(checkpoint).saved.format_version >= _NAMES_SINCE:
@@ -104,13 +108,13 @@ def no_uid(comparison: Comparison, job: JobTraits) -> Iterator[Said]:
             "another one, so that its state is lost."
         )
     else:
-        told = f"It is not known whether all operators have uids: the savepoint holds hashes only ({unnamed[0]})."
-        yield told, "Look into the job's code, and state `uids`."
+        message = f"It is not known whether all operators have uids: the savepoint holds hashes only ({unnamed[0]})."
+        yield message, "Look into the job's code, and state `uids`."
 
 
 def _uids(comparison: Comparison, job: JobTraits) -> Iterator[str]:
     named_there = comparison.checkpoint is not None and any(
-        each.uid is not None for each in flink_details(comparison.checkpoint).operators
+        operator.uid is not None for operator in flink_details(comparison.checkpoint).operators
     )
     if job.sql is None and not named_there:
         yield "Is it a SQL job? Its operators get no uids. (`sql`)"

@@ -25,8 +25,8 @@ def reviewed_files(plan: Plan, context: Context) -> tuple[Mapping[str, bytes], s
     if required.engine != "flink":
         raise unfit(f"a Flink savepoint, found a checkpoint of {required.engine}")
     folder = open_tree(required.uri, roots=context.read_roots).for_large_files()
-    found = folder.read_many(dict.fromkeys(path for path, _ in required.files))
-    held = {path: data for path, data in found.items() if isinstance(data, bytes)}
+    results = folder.read_many(dict.fromkeys(path for path, _ in required.files))
+    held = {path: data for path, data in results.items() if isinstance(data, bytes)}
     if METADATA not in held:
         raise StalePlanError(
             f"{required.uri}: expected {METADATA} as reviewed, found that it cannot be read. Nothing was written.",

@@ -57,8 +57,8 @@ def against_savepoint(
     if not isinstance(checkpoint.details, FlinkDetails):
         return
     if not checkpoint.details.saved.aligned:
-        told = "It is unaligned: records in flight are in its state, read before its offsets."
-        yield checkpoint_unaligned.problem(told)
+        message = "It is unaligned: records in flight are in its state, read before its offsets."
+        yield checkpoint_unaligned.problem(message)
     yield from state_elsewhere(checkpoint)
     yield from several_clusters(checkpoint)
 
@@ -98,9 +98,9 @@ def no_savepoint(checkpoint: Checkpoint) -> Iterator[str]:
 def state_elsewhere(checkpoint: Checkpoint) -> Iterator[str]:
     """A copy would point at files that the job still owns and may delete."""
     outside = [
-        f"{state.name} of operator {each.uid or each.name or each.id}"
-        for each in flink_details(checkpoint).operators
-        for state in each.states
+        f"{state.name} of operator {operator.uid or operator.name or operator.id}"
+        for operator in flink_details(checkpoint).operators
+        for state in operator.states
         if _ELSEWHERE.intersection(state.places)
     ]
     if outside:

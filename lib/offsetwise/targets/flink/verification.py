@@ -63,9 +63,9 @@ def verified(
     lacking = unmarked(plan.marks, read)
     if lacking is not None:
         return for_all(plan, Turnout.DIFFERENT, f"{step.place}: {lacking}")
-    made = compared(plan, step, read)
-    if checkpoint is None or any(each.turnout is Turnout.DIFFERENT for each in made):
-        return made
+    results = compared(plan, step, read)
+    if checkpoint is None or any(each.turnout is Turnout.DIFFERENT for each in results):
+        return results
     own = readers.with_times(checkpoint).checkpoint
     other = _not_of_this_job(own, read)
     return restored(plan, own, readers) if other is None else for_all(plan, Turnout.UNKNOWN, other)
@@ -80,13 +80,13 @@ def as_planned(plan: Plan, step: ReceiptStep, read: Checkpoint) -> list[Seen]:
 def _as_planned(position: PlannedPosition, stands: _Stands, step: ReceiptStep) -> Seen:
     name, found = str(position.new_topic_partition), stands.of(position)
     if found == position.new_offset:
-        told = f"{name}: {found:,} is in {step.place}, as planned."
-        return Seen(found=found, turnout=Turnout.CONFIRMED, told=told)
+        message = f"{name}: {found:,} is in {step.place}, as planned."
+        return Seen(found=found, turnout=Turnout.CONFIRMED, told=message)
     if found is None and position.old_offset is None and position.start is Start.EARLIEST:
-        told = f"{name} is new: Flink begins it at its earliest record, which no savepoint shows."
-        return Seen(found=None, turnout=Turnout.UNKNOWN, told=told)
-    told = f"{name}: expected {position.new_offset:,} in {step.place}, found {number(found)}."
-    return Seen(found=found, turnout=Turnout.DIFFERENT, told=told)
+        message = f"{name} is new: Flink begins it at its earliest record, which no savepoint shows."
+        return Seen(found=None, turnout=Turnout.UNKNOWN, told=message)
+    message = f"{name}: expected {position.new_offset:,} in {step.place}, found {number(found)}."
+    return Seen(found=found, turnout=Turnout.DIFFERENT, told=message)
 
 
 class _Stands:
@@ -119,22 +119,24 @@ def _gone_on(
     found, planned, log = stands.of(position), position.new_offset, logs.get(key)
     end = None if log is None else log.hw
     if found is None:
-        told = f"{key}: {own.uri} leaves this partition out, so the job does not read it from there."
-        return Seen(found=None, turnout=Turnout.DIFFERENT, told=told)
+        message = f"{key}: {own.uri} leaves this partition out, so the job does not read it from there."
+        return Seen(found=None, turnout=Turnout.DIFFERENT, told=message)
     if found < planned:
-        told = f"{key}: expected {planned:,} or more in {own.uri}, found {found:,}: the job did not begin as planned."
-        return Seen(found=found, turnout=Turnout.DIFFERENT, told=told)
+        message = (
+            f"{key}: expected {planned:,} or more in {own.uri}, found {found:,}: the job did not begin as planned."
+        )
+        return Seen(found=found, turnout=Turnout.DIFFERENT, told=message)
     if end is None:
-        told = f"{key}: {found:,} is in {own.uri}, and the log cannot be read to tell whether that can be."
-        return Seen(found=found, turnout=Turnout.UNKNOWN, told=told)
+        message = f"{key}: {found:,} is in {own.uri}, and the log cannot be read to tell whether that can be."
+        return Seen(found=found, turnout=Turnout.UNKNOWN, told=message)
     if found > end:
-        told = f"{key}: {found:,} is in {own.uri}, past the end of the log {end:,}: it reads another cluster."
-        return Seen(found=found, turnout=Turnout.DIFFERENT, told=told)
+        message = f"{key}: {found:,} is in {own.uri}, past the end of the log {end:,}: it reads another cluster."
+        return Seen(found=found, turnout=Turnout.DIFFERENT, told=message)
     if found == planned:
-        told = f"{key}: the job is at {found}, as planned, in {own.uri}."
-        return Seen(found=found, turnout=Turnout.CONFIRMED, told=told, started=True)
-    told = f"{key}: the job has gone on from {planned} to {found} in {own.uri}."
-    return Seen(found=found, turnout=Turnout.MOVED_ON, told=told, started=True)
+        message = f"{key}: the job is at {found}, as planned, in {own.uri}."
+        return Seen(found=found, turnout=Turnout.CONFIRMED, told=message, started=True)
+    message = f"{key}: the job has gone on from {planned} to {found} in {own.uri}."
+    return Seen(found=found, turnout=Turnout.MOVED_ON, told=message, started=True)
 
 
 def _not_of_this_job(own: Checkpoint, restored: Checkpoint) -> str | None:

@@ -100,10 +100,10 @@ def _cluster_id(client: Client) -> str | None:
     """Ask once more which cluster answers; None where none does in time."""
     try:
         answer = client.admin.describe_cluster(request_timeout=client.deadline.left_s())
-        found: str | None = answer.result(timeout=client.deadline.grace_s()).cluster_id
+        result: str | None = answer.result(timeout=client.deadline.grace_s()).cluster_id
     except (KafkaException, TimeoutError):
         return None
-    return found
+    return result
 
 
 def _led_away(client: Client, cluster_id: str | None) -> str | None:
@@ -115,7 +115,7 @@ def _led_away(client: Client, cluster_id: str | None) -> str | None:
 
 
 def _ask(client: Client, group: str, offsets: tuple[GroupOffset, ...]) -> Future[Any]:
-    request = [ConsumerGroupTopicPartitions(group, [_partition(one) for one in offsets])]
+    request = [ConsumerGroupTopicPartitions(group, [_partition(offset) for offset in offsets])]
     return client.admin.alter_consumer_group_offsets(request, request_timeout=client.deadline.beyond_s())[group]
 
 
@@ -129,9 +129,9 @@ def _reply(client: Client, group: str, count: int, asked: Future[Any]) -> Reply:
             return lost(group, reason(error))
         return nothing_committed(group, count, reason(error))
     return {
-        TopicPartition(topic=one.topic, partition=one.partition): reason(KafkaException(one.error))
-        for one in answer.topic_partitions
-        if one.error is not None
+        TopicPartition(topic=partition.topic, partition=partition.partition): reason(KafkaException(partition.error))
+        for partition in answer.topic_partitions
+        if partition.error is not None
     }
 
 

@@ -46,12 +46,12 @@ def intended_step(plan: Plan, target: Target, record: StepRecord, now: GroupStat
 def offsets_to_write(plan: Plan, name: str, now: GroupState) -> tuple[WrittenOffset, ...]:
     """Return every offset to write, with what is committed now: exactly what the plan was drafted against."""
     require_inactive(name, now)
-    found = by_partition(now)
+    results = by_partition(now)
     offsets = tuple(
-        with_before(partition, offset, found.get(partition))
+        with_before(partition, offset, results.get(partition))
         for partition, offset in planned_offsets(plan, name).items()
     )
-    reviewed = next((each for each in plan.requirements.groups if each.group == name), None)
+    reviewed = next((group for group in plan.requirements.groups if group.group == name), None)
     if reviewed is None:
         raise ApplyError(
             f"Group {name!r}: expected what was committed when the plan was drafted, found nothing about it in the "
@@ -60,10 +60,10 @@ def offsets_to_write(plan: Plan, name: str, now: GroupState) -> tuple[WrittenOff
         )
     expected = {TopicPartition(t, p): offset for t, p, offset in reviewed.offsets}
     others = [
-        f"{one.topic_partition}: {offset_or_none(one.before)} in the place of "
-        f"{offset_or_none(expected.get(one.topic_partition))}"
-        for one in offsets
-        if one.before != expected.get(one.topic_partition)
+        f"{offset.topic_partition}: {offset_or_none(offset.before)} in the place of "
+        f"{offset_or_none(expected.get(offset.topic_partition))}"
+        for offset in offsets
+        if offset.before != expected.get(offset.topic_partition)
     ]
     if others:
         raise StalePlanError(

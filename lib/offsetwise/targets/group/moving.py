@@ -20,15 +20,17 @@ def _predict(comparison: Comparison, rows: Rows) -> Prediction:
     outside = first(rows, lambda row: row.raw.verdict is RawVerdict.OUT_OF_RANGE)
     unset = first(comparison.partitions, lambda row: row.old_offset is None)
     if outside is None and unset is not None:
-        told = f"Without a commit in {unset.topic_partition}, the consumer begins there where auto.offset.reset says."
-        return besides(told, damage(rows, _BEGINS))
+        message = (
+            f"Without a commit in {unset.topic_partition}, the consumer begins there where auto.offset.reset says."
+        )
+        return besides(message, damage(rows, _BEGINS))
     if outside is None:
         return by_numbers(rows, _BEGINS)
-    told = (
+    message = (
         f"Copied as it is, {named(outside)} lies outside the new log, and the consumer follows "
         "auto.offset.reset: to the end (what lies before is skipped) or to the start (all is read again)."
     )
-    return besides(told, damage(rows, _BEGINS))
+    return besides(message, damage(rows, _BEGINS))
 
 
 MOVING: Final = Moving(

@@ -29,7 +29,9 @@ def with_before(partition: TopicPartition, offset: int, before: GroupOffset | No
 
 def to_commit(offsets: Iterable[WrittenOffset]) -> tuple[GroupOffset, ...]:
     """Return what a plan commits: no leader epoch crosses clusters, and no metadata."""
-    return tuple(GroupOffset(topic=one.topic, partition=one.partition, offset=one.offset) for one in offsets)
+    return tuple(
+        GroupOffset(topic=offset.topic, partition=offset.partition, offset=offset.offset) for offset in offsets
+    )
 
 
 def to_put_back(one: WrittenOffset) -> GroupOffset:
@@ -52,13 +54,17 @@ def without_metadata(one: WrittenOffset) -> WrittenOffset:
 
 def by_partition(group: GroupState) -> dict[TopicPartition, GroupOffset]:
     """Return a group's commits by partition."""
-    return {each.topic_partition: each for each in group.offsets}
+    return {offset.topic_partition: offset for offset in group.offsets}
 
 
 def differing_from(now: GroupState, wanted: Iterable[GroupOffset]) -> tuple[TopicPartition, ...]:
     """Return the partitions that are not committed as wanted. A broker may add a leader epoch of its own."""
-    found = by_partition(now)
-    return tuple(at for one in wanted if (at := one.topic_partition) not in found or _value(found[at]) != _value(one))
+    results = by_partition(now)
+    return tuple(
+        at
+        for offset in wanted
+        if (at := offset.topic_partition) not in results or _value(results[at]) != _value(offset)
+    )
 
 
 def refuse_foreign(name: str, now: GroupState, offsets: tuple[WrittenOffset, ...]) -> None:
@@ -67,14 +73,14 @@ def refuse_foreign(name: str, now: GroupState, offsets: tuple[WrittenOffset, ...
     Raises:
         ApplyError: It does.
     """
-    found = by_partition(now)
+    results = by_partition(now)
     others = []
-    for one in offsets:
-        stands = found[one.topic_partition].offset if one.topic_partition in found else None
-        if stands not in (one.offset, one.before):
+    for offset in offsets:
+        stands = results[offset.topic_partition].offset if offset.topic_partition in results else None
+        if stands not in (offset.offset, offset.before):
             others.append(
-                f"{one.topic_partition}: {offset_or_none(stands)}, neither {one.offset:,} nor "
-                f"{offset_or_none(one.before)}"
+                f"{offset.topic_partition}: {offset_or_none(stands)}, neither {offset.offset:,} nor "
+                f"{offset_or_none(offset.before)}"
             )
     if others:
         raise ApplyError(
@@ -86,11 +92,11 @@ def refuse_foreign(name: str, now: GroupState, offsets: tuple[WrittenOffset, ...
 
 def told_not_taken_away(name: str, kept: list[WrittenOffset], restored: int, refused: str | None = None) -> str:
     """Describe which partitions keep a commit that they did not have before, and the command that takes it away."""
-    topics = sorted({one.topic for one in kept})
+    topics = sorted({offset.topic for offset in kept})
     commands = "; ".join(
         f"kafka-consumer-groups.sh --bootstrap-server HOST:PORT --delete-offsets --group {quote(name)} --topic {topic}"
         + ":"
-        + ",".join(str(one.partition) for one in kept if one.topic == topic)
+        + ",".join(str(offset.partition) for offset in kept if offset.topic == topic)
         for topic in topics
     )
     why = "Kafka's Python client cannot take a single one away" if refused is None else f"deleting the group: {refused}"
@@ -102,11 +108,11 @@ def told_not_taken_away(name: str, kept: list[WrittenOffset], restored: int, ref
 
 def told_standing(now: GroupState, wanted: Iterable[GroupOffset], refused: Mapping[TopicPartition, str]) -> str:
     """Describe what is committed now, and what was refused."""
-    found = by_partition(now)
+    results = by_partition(now)
     rows = [
-        f"{one.topic_partition} at {offset_or_none(_offset(found.get(one.topic_partition)))}"
-        + (f" ({refused[one.topic_partition]})" if one.topic_partition in refused else "")
-        for one in wanted
+        f"{offset.topic_partition} at {offset_or_none(_offset(results.get(offset.topic_partition)))}"
+        + (f" ({refused[offset.topic_partition]})" if offset.topic_partition in refused else "")
+        for offset in wanted
     ]
     return f"Committed now: {some_of(rows)}."
 
@@ -118,7 +124,7 @@ def counted(offsets: tuple[WrittenOffset, ...]) -> str:
 
 def named(offsets: list[WrittenOffset]) -> str:
     """Name partitions."""
-    return some_of([str(one.topic_partition) for one in offsets])
+    return some_of([str(offset.topic_partition) for offset in offsets])
 
 
 def some_of(rows: list[str]) -> str:

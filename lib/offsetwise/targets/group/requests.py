@@ -98,23 +98,23 @@ class GroupRequests:
                 name: other_cluster(f"Group {name!r}", self._cluster_id, error.cluster_id, effect) for name in requests
             }
         led_away = answers.after is not None and answers.after != self._cluster_id
-        found: dict[str, _Outcome | int] = {}
+        results: dict[str, _Outcome | int] = {}
         for name, response in zip(requests, answers.responses, strict=True):
             codes = {} if response is None else codes_of(response)
             again = set(codes.values())
             if response is None:
-                found[name] = lost(name, "the broker did not answer, or the connection to it failed")
+                results[name] = lost(name, "the broker did not answer, or the connection to it failed")
             elif not codes:
-                found[name] = lost(name, "the broker's answer is not about it")
+                results[name] = lost(name, "the broker's answer is not about it")
             elif led_away:
-                found[name] = lost(name, f"behind it the connection led to cluster {answers.after}")
+                results[name] = lost(name, f"behind it the connection led to cluster {answers.after}")
             elif KafkaError.REQUEST_TIMED_OUT in again:
-                found[name] = lost(name, _reason(KafkaError.REQUEST_TIMED_OUT))
+                results[name] = lost(name, _reason(KafkaError.REQUEST_TIMED_OUT))
             elif len(again) == 1 and again <= set(AGAIN):
-                found[name] = again.pop()
+                results[name] = again.pop()
             else:
-                found[name] = {at: _reason(code) for at, code in codes.items() if code}
-        return found
+                results[name] = {at: _reason(code) for at, code in codes.items() if code}
+        return results
 
     def _coordinators(self, groups: Iterable[str]) -> tuple[dict[int, list[str]], dict[str, int]]:
         """Find the groups' coordinators anew: groups by node, and the code of those that have none."""
@@ -127,13 +127,16 @@ class GroupRequests:
                 key_type=CoordinatorType.GROUP.value, key=share[0], coordinator_keys=share, min_version=1
             )
             response = next(filter(None, (self._wire.ask(node, request) for node in self._wire.brokers())), None)
-            found: dict[str, tuple[int, int]] = {}
+            results: dict[str, tuple[int, int]] = {}
             if response is not None and single:
-                found = {share[0]: (response.node_id, response.error_code)}
+                results = {share[0]: (response.node_id, response.error_code)}
             elif response is not None:
-                found = {each.key: (each.node_id, each.error_code) for each in response.coordinators}
+                results = {
+                    coordinator.key: (coordinator.node_id, coordinator.error_code)
+                    for coordinator in response.coordinators
+                }
             for name in share:  # and nothing else, whatever the broker answers about
-                node, code = found.get(name, (-1, int(KafkaError.COORDINATOR_NOT_AVAILABLE)))
+                node, code = results.get(name, (-1, int(KafkaError.COORDINATOR_NOT_AVAILABLE)))
                 if code == 0:
                     nodes[node].append(name)
                 else:
@@ -144,13 +147,13 @@ class GroupRequests:
 def _commit(group: str, offsets: Sequence[GroupOffset]) -> Any:
     topic = OffsetCommitRequest.OffsetCommitRequestTopic
     by_topic: dict[str, list[Any]] = defaultdict(list)
-    for one in offsets:
-        by_topic[one.topic].append(
+    for offset in offsets:
+        by_topic[offset.topic].append(
             topic.OffsetCommitRequestPartition(
-                partition_index=one.partition,
-                committed_offset=one.offset,
-                committed_leader_epoch=-1 if one.leader_epoch is None else one.leader_epoch,
-                committed_metadata=one.metadata,
+                partition_index=offset.partition,
+                committed_offset=offset.offset,
+                committed_leader_epoch=-1 if offset.leader_epoch is None else offset.leader_epoch,
+                committed_metadata=offset.metadata,
             )
         )
     return OffsetCommitRequest(
@@ -167,9 +170,9 @@ def _commit(group: str, offsets: Sequence[GroupOffset]) -> Any:
 
 def _committed(response: Any) -> _Codes:
     return {
-        TopicPartition(topic.name, each.partition_index): each.error_code
+        TopicPartition(topic.name, partition.partition_index): partition.error_code
         for topic in response.topics
-        for each in topic.partitions
+        for partition in topic.partitions
     }
 
 

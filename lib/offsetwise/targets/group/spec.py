@@ -67,22 +67,22 @@ class ConsumerGroupTarget(TargetType):
         planned = planned_offsets(plan, name)
         reviewed = {
             TopicPartition(topic, partition): offset
-            for each in plan.requirements.groups
-            if each.group == name
-            for topic, partition, offset in each.offsets
+            for group in plan.requirements.groups
+            if group.group == name
+            for topic, partition, offset in group.offsets
         }
         seen: set[TopicPartition] = set()
-        for one in step.offsets:
-            key = one.topic_partition
+        for written_offset in step.offsets:
+            key = written_offset.topic_partition
             if key in seen:
                 yield f"it has {key} twice"
             seen.add(key)
-            if one.offset != planned.get(key):
-                yield f"it has {key} at {one.offset:,}, and the plan says {planned.get(key, 'nothing')}"
-            if one.before != reviewed.get(key):
-                before, was = (_committed(each) for each in (one.before, reviewed.get(key)))
+            if written_offset.offset != planned.get(key):
+                yield f"it has {key} at {written_offset.offset:,}, and the plan says {planned.get(key, 'nothing')}"
+            if written_offset.before != reviewed.get(key):
+                before, was = (_committed(each) for each in (written_offset.before, reviewed.get(key)))
                 yield f"it says that {before} was committed for {key} before, and {was} was reviewed"
-            if one.error is not None:
+            if written_offset.error is not None:
                 yield f"it says that {key} was refused"
         if planned.keys() - seen:
             lacking = min(planned.keys() - seen)

@@ -17,16 +17,18 @@ def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | No
 def _verified(plan: Plan, step: ReceiptStep, readers: Readers) -> Iterator[Seen]:
     now, wanted = readers.cluster(Cluster.NEW, topics_of(plan), (step.place,)), plan.requirements.new.cluster_id
     if now.cluster_id != wanted:
-        told = f"Group {step.place!r} was written on the cluster {wanted}, and this is {now.cluster_id or 'unknown'}."
-        yield from for_all(plan, Turnout.UNKNOWN, told)
+        message = (
+            f"Group {step.place!r} was written on the cluster {wanted}, and this is {now.cluster_id or 'unknown'}."
+        )
+        yield from for_all(plan, Turnout.UNKNOWN, message)
         return
-    found = next((each for each in now.groups if each.name == step.place), None)
+    state = next((group for group in now.groups if group.name == step.place), None)
     logs = now.partitions()
-    if found is None or found.error is not None:
-        why = "the cluster did not tell about it" if found is None else found.error
+    if state is None or state.error is not None:
+        why = "the cluster did not tell about it" if state is None else state.error
         yield from for_all(plan, Turnout.UNKNOWN, f"Group {step.place!r} cannot be read: {why}.")
         return
-    stands = {each.topic_partition: each.offset for each in found.offsets}
+    stands = {offset.topic_partition: offset.offset for offset in state.offsets}
     for position in plan.positions:
         key = position.new_topic_partition
         yield _committed(key, position.new_offset, stands.get(key), logs.get(key))
@@ -37,15 +39,15 @@ def _committed(key: TopicPartition, planned: AnyPosition, found: int | None, log
     if found == planned:
         return Seen(found=found, turnout=Turnout.CONFIRMED, told=f"{key}: committed at {found:,}, as planned.")
     if found is None:
-        told = f"{key}: expected the commit {planned:,}, found none: it expired or was deleted."
+        message = f"{key}: expected the commit {planned:,}, found none: it expired or was deleted."
     elif found < planned:
-        told = f"{key}: expected {planned:,} or more, found {found:,} committed: somebody went back."
+        message = f"{key}: expected {planned:,} or more, found {found:,} committed: somebody went back."
     elif end is not None and found > end:
-        told = f"{key}: {found:,} is committed, past the end of the log {end:,}: nobody can have read up to there."
+        message = f"{key}: {found:,} is committed, past the end of the log {end:,}: nobody can have read up to there."
     elif end is None:
-        told = f"{key}: {found:,} is committed, and its log cannot be read to tell whether that can be."
-        return Seen(found=found, turnout=Turnout.UNKNOWN, told=told)
+        message = f"{key}: {found:,} is committed, and its log cannot be read to tell whether that can be."
+        return Seen(found=found, turnout=Turnout.UNKNOWN, told=message)
     else:
-        told = f"{key}: the group has gone on from {planned} to {found}."
-        return Seen(found=found, turnout=Turnout.MOVED_ON, told=told, started=True)
-    return Seen(found=found, turnout=Turnout.DIFFERENT, told=told)
+        message = f"{key}: the group has gone on from {planned} to {found}."
+        return Seen(found=found, turnout=Turnout.MOVED_ON, told=message, started=True)
+    return Seen(found=found, turnout=Turnout.DIFFERENT, told=message)

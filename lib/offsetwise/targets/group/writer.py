@@ -122,12 +122,12 @@ class GroupWriter(Writer):
             By step what came of it: written, or the error that `write` raises. After a share with an error no other
             one begins. A step that is missing was not written by this call.
         """
-        made: dict[int, ReceiptStep | OffsetwiseError] = {}
+        results: dict[int, ReceiptStep | OffsetwiseError] = {}
         for first in range(0, len(steps), AT_ONCE):
-            made |= self._write_share(plan, steps[first : first + AT_ONCE])
-            if any(isinstance(came, OffsetwiseError) for came in made.values()):
+            results |= self._write_share(plan, steps[first : first + AT_ONCE])
+            if any(isinstance(came, OffsetwiseError) for came in results.values()):
                 break
-        return made
+        return results
 
     def _write_share(
         self, plan: Plan, steps: Sequence[tuple[Target, Context]]
@@ -145,21 +145,25 @@ class GroupWriter(Writer):
             return made
         step = next(iter(left))
         try:
-            found = self.port.read([group_of(target) for target in left.values()], cluster_id=_cluster(plan))
+            results = self.port.read([group_of(target) for target in left.values()], cluster_id=_cluster(plan))
             intended: dict[int, ReceiptStep] = {}
             for step, target in left.items():
-                intended[step] = intended_step(plan, target, journal.record(step), found[group_of(target)])
+                intended[step] = intended_step(plan, target, journal.record(step), results[group_of(target)])
             step = next(iter(left))
-            journal.begin_together({n: one for n, one in intended.items() if not journal.record(n).stands})
+            journal.begin_together(
+                {n: receipt_step for n, receipt_step in intended.items() if not journal.record(n).stands}
+            )
             failed = self._commit(
                 plan,
-                {one.place: to_commit(one.offsets) for one in intended.values()},
-                put_back={one.place: one.offsets for one in intended.values()},
+                {receipt_step.place: to_commit(receipt_step.offsets) for receipt_step in intended.values()},
+                put_back={receipt_step.place: receipt_step.offsets for receipt_step in intended.values()},
             )
         except OffsetwiseError as error:
             return made | {step: error}
-        came: dict[int, OffsetwiseError] = {n: failed[one.place] for n, one in intended.items() if one.place in failed}
-        written = {n: one for n, one in intended.items() if n not in came}
+        came: dict[int, OffsetwiseError] = {
+            n: failed[receipt_step.place] for n, receipt_step in intended.items() if receipt_step.place in failed
+        }
+        written = {n: receipt_step for n, receipt_step in intended.items() if n not in came}
         try:
             journal.done_together(written)
         except OffsetwiseError as error:
@@ -226,10 +230,10 @@ class GroupWriter(Writer):
             now = self._read(plan, name)
         except (ClusterError, ApplyError, StalePlanError) as error:
             return SeenPlace(standing=StepStanding.UNKNOWN, told=error.problem)
-        found = by_partition(now)
+        results = by_partition(now)
         undone = step.state is StepState.UNDONE
-        wanted = {each.topic_partition: each.before if undone else each.offset for each in step.offsets}
-        stands = {key: found[key].offset if key in found else None for key in wanted}
+        wanted = {offset.topic_partition: offset.before if undone else offset.offset for offset in step.offsets}
+        stands = {key: results[key].offset if key in results else None for key in wanted}
         if stands == wanted:
             return SeenPlace(
                 standing=StepStanding.AS_WRITTEN, told=f"Group {name!r} is committed as this step left it."
@@ -247,8 +251,8 @@ class GroupWriter(Writer):
 
     def left(self, plan: Plan, undone: ReceiptStep, context: Context) -> str | None:
         """Describe which commits are not as they were before; see `Writer`."""
-        found = self.look(plan, undone, context)
-        return None if found.standing is StepStanding.AS_WRITTEN else found.told
+        result = self.look(plan, undone, context)
+        return None if result.standing is StepStanding.AS_WRITTEN else result.told
 
     def _commit(
         self,
@@ -279,12 +283,12 @@ class GroupWriter(Writer):
         }
         sent = [name for name in wanted if name not in failed]
         try:
-            found = self.port.read(sent, cluster_id=_cluster(plan)) if sent else {}
+            results = self.port.read(sent, cluster_id=_cluster(plan)) if sent else {}
         except (ClusterError, StalePlanError) as error:
             return failed | {name: _not_read_back(name, error.problem, replies[name], error) for name in sent}
         for name in sent:
             refused = replies[name] if refusals_count or isinstance(replies[name], OffsetwiseError) else {}
-            wrong = self._judged(plan, name, wanted[name], refused, found[name], put_back=put_back.get(name, ()))
+            wrong = self._judged(plan, name, wanted[name], refused, results[name], put_back=put_back.get(name, ()))
             if wrong is not None:
                 failed[name] = wrong
         return failed
@@ -332,9 +336,9 @@ class GroupWriter(Writer):
 
     def _put_back(self, plan: Plan, name: str, written: list[WrittenOffset]) -> str:
         """Take a half-written commit back as far as it goes; say what stands then."""
-        before = tuple(to_put_back(one) for one in written if one.before is not None)
-        kept = [one for one in written if one.before is None]
-        left = f" {named(kept)} had no commit before and keep the new one." if kept else ""
+        before = tuple(to_put_back(offset) for offset in written if offset.before is not None)
+        offsets = [offset for offset in written if offset.before is None]
+        left = f" {named(offsets)} had no commit before and keep the new one." if offsets else ""
         try:
             reply = self.port.commit({name: before}, cluster_id=_cluster(plan))[name] if before else {}
             if isinstance(reply, OffsetwiseError):

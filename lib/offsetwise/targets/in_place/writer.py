@@ -48,14 +48,14 @@ class InPlaceWriter(Writer):
             OffsetwiseError: It could not be edited as things stand; the message says why.
         """
         place = _place(requirement(plan).uri, context)
-        made = _decided(plan, context)
+        checkpoint_rewrite = _decided(plan, context)
         with told("Nothing was written."):
             scan_stopped(place, young_s=context.young_s)
         return Preview(
             target=target,
             place=place,
-            told=f"The checkpoint {place} would be edited, {made.told}; its originals are kept in it.",
-            files=made.changes(),
+            told=f"The checkpoint {place} would be edited, {checkpoint_rewrite.told}; its originals are kept in it.",
+            files=checkpoint_rewrite.changes(),
         )
 
     def write(self, plan: Plan, target: Target, context: Context) -> ReceiptStep:
@@ -108,10 +108,10 @@ class InPlaceWriter(Writer):
                 journal.undoing(context.step, keep=keep)
                 guard = below(place, record.notes.get("guard") or batch_guard(step))
                 _put_guard(place, guard, keep, context)
-                for one in step.files:
-                    if one.kept_as is not None and os.path.lexists(kept := below(place, one.kept_as)):
-                        disk.rename(kept, below(place, one.path))
-                _sync(place, (one.path for one in step.files), context)
+                for written_file in step.files:
+                    if written_file.kept_as is not None and os.path.lexists(kept := below(place, written_file.kept_as)):
+                        disk.rename(kept, below(place, written_file.path))
+                _sync(place, (file.path for file in step.files), context)
                 _remove_guard(guard, keep, context)
             elif record.intended is not None:
                 _withdraw(place, context)
@@ -129,9 +129,9 @@ class InPlaceWriter(Writer):
             return SeenPlace(
                 standing=StepStanding.CHANGED, told=f"{place}: a query has run on it since: {changed} is there."
             )
-        for one in step.files:
-            if sha256_of_file(below(place, one.path)) != one.sha256:
-                return SeenPlace(standing=StepStanding.CHANGED, told=f"{place}: {one.path} is not as it was written.")
+        for file in step.files:
+            if sha256_of_file(below(place, file.path)) != file.sha256:
+                return SeenPlace(standing=StepStanding.CHANGED, told=f"{place}: {file.path} is not as it was written.")
         other = foreign(plan, open_tree(place, roots=context.write_roots))
         if other is not None:
             return SeenPlace(standing=StepStanding.CHANGED, told=f"{place}: {other}")
@@ -139,7 +139,7 @@ class InPlaceWriter(Writer):
 
     def left(self, plan: Plan, undone: ReceiptStep, context: Context) -> str | None:  # noqa: ARG002 - the protocol's
         """Describe which file does not have its original bytes; see `Writer`."""
-        paths = {below(undone.place, one.path): one.before_sha256 for one in undone.files}
+        paths = {below(undone.place, file.path): file.before_sha256 for file in undone.files}
         wrong = next((path for path, before in paths.items() if sha256_of_file(path) != before), None)
         return None if wrong is None else f"{wrong} is not as it was before."
 
@@ -177,20 +177,20 @@ def _decided(plan: Plan, context: Context) -> CheckpointRewrite:
 def _stage(plan: Plan, target: Target, place: str, context: Context) -> ReceiptStep:
     """Keep the originals and lay out the new files, all of it where Spark does not look."""
     journal, disk = journal_of(context), context.disk
-    made = _decided(plan, context)
+    checkpoint_rewrite = _decided(plan, context)
     scan_stopped(place, young_s=context.young_s)
     keep = f".offsetwise-{context.digest[:12]}-{uuid.uuid4().hex[:8]}"
     intended = ReceiptStep(
         target=target,
         place=place,
         state=StepState.DONE,
-        told=f"The checkpoint {place} is edited, {made.told}; its originals are kept in {keep}.",
-        files=_with_digests(place, made.written(kept_in=f"{keep}/{_BEFORE}")),
+        told=f"The checkpoint {place} is edited, {checkpoint_rewrite.told}; its originals are kept in {keep}.",
+        files=_with_digests(place, checkpoint_rewrite.written(kept_in=f"{keep}/{_BEFORE}")),
     )
-    journal.begin(context.step, intended, keep=keep, guard=made.guard)
+    journal.begin(context.step, intended, keep=keep, guard=checkpoint_rewrite.guard)
     try:
-        after = {one.path: one.after for one in made.edits}
-        kept = [*after, *made.dropped]
+        after = {edit.path: edit.after for edit in checkpoint_rewrite.edits}
+        kept = [*after, *checkpoint_rewrite.dropped]
         folders = {f"{keep}/{side}/{above}" for side in (_BEFORE, _AFTER) for path in kept for above in _above(path)}
         for folder in sorted({keep, f"{keep}/{_BEFORE}", f"{keep}/{_AFTER}", *folders}):
             disk.make_folder(below(place, folder), like=place)
@@ -220,23 +220,23 @@ def _swap(place: str, step: ReceiptStep, context: Context) -> None:
     if os.path.isdir(staged):
         fresh = "swapping" not in notes
         _put_guard(place, guard, keep, context)
-        for one in step.files:
-            found = sha256_of_file(below(place, one.path))
-            if found != one.before_sha256 and (fresh or found != one.sha256):
+        for written_file in step.files:
+            result = sha256_of_file(below(place, written_file.path))
+            if result != written_file.before_sha256 and (fresh or result != written_file.sha256):
                 raise StalePlanError(
-                    f"{place}: expected {one.path} as reviewed, found that somebody else has changed it. "
+                    f"{place}: expected {written_file.path} as reviewed, found that somebody else has changed it. "
                     "Nothing was written.",
                     fix="Compare again, and draft a new plan.",
                 )
         if fresh:
             journal.note(context.step, swapping="yes")
-        for one in step.files:
-            path, new = below(place, one.path), below(staged, one.path)
-            if one.kept_as is not None and one.sha256 is None:
+        for written_file in step.files:
+            path, new = below(place, written_file.path), below(staged, written_file.path)
+            if written_file.kept_as is not None and written_file.sha256 is None:
                 disk.remove(path)
             elif os.path.lexists(new):
                 disk.rename(new, path)
-        _sync(place, (one.path for one in step.files), context)
+        _sync(place, (file.path for file in step.files), context)
         _remove_guard(guard, keep, context)
         disk.remove_tree(staged)
         disk.sync_folder(below(place, keep))
@@ -280,13 +280,16 @@ def _sync(place: str, paths: Iterable[str], context: Context) -> None:
 def _refuse_foreign(place: str, step: ReceiptStep, keep: str) -> None:
     later = _later(place, step, beside=keep)
     reason = None if later is None else f"a query has run on it since: {later} is there."
-    for one in step.files:
-        if reason is None and sha256_of_file(below(place, one.path)) not in (one.sha256, one.before_sha256):
-            reason = f"{one.path} is neither as it was written nor as it was before."
-        kept = None if one.kept_as is None else sha256_of_file(below(place, one.kept_as))
-        if reason is None and kept not in (None, one.before_sha256):
-            reason = f"{one.kept_as} is not the original that was kept."
-    reason = reason or beside(names_below(below(place, f"{keep}/{_BEFORE}")), {one.path for one in step.files})
+    for written_file in step.files:
+        if reason is None and sha256_of_file(below(place, written_file.path)) not in (
+            written_file.sha256,
+            written_file.before_sha256,
+        ):
+            reason = f"{written_file.path} is neither as it was written nor as it was before."
+        kept = None if written_file.kept_as is None else sha256_of_file(below(place, written_file.kept_as))
+        if reason is None and kept not in (None, written_file.before_sha256):
+            reason = f"{written_file.kept_as} is not the original that was kept."
+    reason = reason or beside(names_below(below(place, f"{keep}/{_BEFORE}")), {file.path for file in step.files})
     _refuse(place, reason)
 
 
@@ -297,7 +300,7 @@ def _refuse(place: str, reason: str | None) -> None:
 
 def _later(place: str, step: ReceiptStep, *, beside: str | None = None) -> str | None:
     """Return a file of a batch that only a query can have made since. Half way, dropped files may still be there."""
-    ours = {one.path for one in step.files if one.kept_as is not None}
+    ours = {file.path for file in step.files if file.kept_as is not None}
 
     def names(log: str) -> list[str]:
         folder = below(place, log)
@@ -316,14 +319,14 @@ def _is_guard(path: str) -> bool:
 
 
 def _keep_of(step: ReceiptStep) -> str | None:
-    return next((one.kept_as.partition("/")[0] for one in step.files if one.kept_as is not None), None)
+    return next((file.kept_as.partition("/")[0] for file in step.files if file.kept_as is not None), None)
 
 
 def _with_digests(place: str, files: tuple[WrittenFile, ...]) -> tuple[WrittenFile, ...]:
     """Add the digests of what is dropped, so that undoing can tell it from what somebody else made."""
     return tuple(
-        replace(one, before_sha256=sha256_of_file(below(place, one.path))) if one.sha256 is None else one
-        for one in files
+        replace(file, before_sha256=sha256_of_file(below(place, file.path))) if file.sha256 is None else file
+        for file in files
     )
 
 

@@ -80,7 +80,7 @@ def moved(before: Item, place: ShardPlace) -> Item:
 def added(key: str, place: ShardPlace, *, low: int, high: int, parents: tuple[str, ...], typed: bool) -> Item:
     """Return a new lease; `typed` where the others say what they are, as since KCL 3.5."""
     text, sub = words(place)
-    made: dict[str, Mapping[str, Any]] = {
+    results: dict[str, Mapping[str, Any]] = {
         KEY: {"S": key},
         "checkpoint": {"S": text},
         "checkpointSubSequenceNumber": {"N": sub},
@@ -90,8 +90,8 @@ def added(key: str, place: ShardPlace, *, low: int, high: int, parents: tuple[st
         "endingHashKey": {"S": str(high)},
     }
     if parents:
-        made["parentShardId"] = {"SS": list(parents)}
-    return made | ({"entityType": {"S": "LEASE"}} if typed else {})
+        results["parentShardId"] = {"SS": list(parents)}
+    return results | ({"entityType": {"S": "LEASE"}} if typed else {})
 
 
 def words(place: ShardPlace) -> tuple[str, str]:

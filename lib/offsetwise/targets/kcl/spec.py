@@ -46,7 +46,7 @@ class Leases:
     @property
     def typed(self) -> bool:
         """Whether leases say what they are, as since KCL 3.5."""
-        return any("entityType" in each for each in self.rows.values())
+        return any("entityType" in row for row in self.rows.values())
 
 
 class NoTableError(ClusterError):
@@ -93,22 +93,22 @@ def read_leases(table: DynamoTable) -> Leases:
     coordinator = table.rows_of(f"{table.name}{_COORDINATOR}")
     beside = [] if coordinator is None else [Table(name=f"{table.name}{_COORDINATOR}", keys=None, items=coordinator)]
     read = checkpoint_of(table.uri, _as_table(table.name, rows), beside)
-    wrong = next((each for each in read.problems if each.code in _REFUSED), None)
+    wrong = next((problem for problem in read.problems if problem.code in _REFUSED), None)
     if wrong is not None:
         raise ApplyError(f"{table.uri}: {wrong.message} Nothing was written.", fix=wrong.fix)
     shards = read.sources[0].shards
     _require_one_stream(table, shards)
-    held = read.details.leases if isinstance(read.details, KclDetails) else ()
-    keys = {each.key for each in held}
-    without = next((each.key for each in held if each.counter is None), None)
+    leases = read.details.leases if isinstance(read.details, KclDetails) else ()
+    keys = {lease.key for lease in leases}
+    without = next((lease.key for lease in leases if lease.counter is None), None)
     if without is not None:
         raise ApplyError(
             f"{table.uri}: expected a {COUNTER} in the lease {without}, found none. Nothing was written.",
             fix="Correct the row.",
         )
     return Leases(
-        rows={str(each[KEY]["S"]): each for each in rows if each.get(KEY, {}).get("S") in keys and _is_lease(each)},
-        places={each.shard: each.position for each in shards},
+        rows={str(row[KEY]["S"]): row for row in rows if row.get(KEY, {}).get("S") in keys and _is_lease(row)},
+        places={shard.shard: shard.position for shard in shards},
     )
 
 

@@ -134,9 +134,9 @@ class LeaseTable(DynamoTable):
         raise self._slow("deleted", state)
 
     def _slow(self, expected: str, state: TableState | None) -> ApplyError:
-        found = "no table" if state is None else f"the status {state.status}"
+        result = "no table" if state is None else f"the status {state.status}"
         return ApplyError(
-            f"{self.uri}: expected the table to be {expected} within {LOOKS * POLL_S:,.0f} seconds, found {found}.",
+            f"{self.uri}: expected the table to be {expected} within {LOOKS * POLL_S:,.0f} seconds, found {result}.",
             fix="Give the same command again: it goes on from here.",
         )
 
@@ -149,7 +149,7 @@ class LeaseTable(DynamoTable):
             ApplyError: It was refused; none was written.
         """
         try:
-            self._client.transact_write_items(TransactItems=[self._item(each) for each in changes])
+            self._client.transact_write_items(TransactItems=[self._item(change) for change in changes])
         except self._of.ClientError as error:
             raise self._refused(error, changes) from error
         except (self._of.EndpointConnectionError, self._of.NoCredentialsError) as error:
@@ -166,7 +166,9 @@ class LeaseTable(DynamoTable):
             return self._lost(changes, f"DynamoDB says {code}")
         reasons = error.response.get("CancellationReasons", [])
         failed = [
-            each.key for each, why in zip(changes, reasons, strict=False) if why.get("Code") == "ConditionalCheckFailed"
+            change.key
+            for change, why in zip(changes, reasons, strict=False)
+            if why.get("Code") == "ConditionalCheckFailed"
         ]
         if failed:
             return StalePlanError(

@@ -101,7 +101,7 @@ def of_another_stream(plan: Plan, leases: Mapping[str, AnyPosition]) -> str:
         plan: The plan.
         leases: The positions in a table, by lease key.
     """
-    shards = {shard_id(each.partition): each for topic in plan.requirements.new.topics for each in topic.shards}
+    shards = {shard_id(shard.partition): shard for topic in plan.requirements.new.topics for shard in topic.shards}
     firsts = {
         key: evidence_of(number)
         for key, shard in shards.items()
@@ -112,9 +112,9 @@ def of_another_stream(plan: Plan, leases: Mapping[str, AnyPosition]) -> str:
             f"its lease of {ended} is at the end of the shard, which the stream of the plan lists as open: the table "
             "is of another stream's application"
         )
-    for one in plan.positions:
-        key = shard_id(one.partition)
-        planned, lease = _evidence(one.new_offset) or firsts.get(key), _evidence(leases.get(key))
+    for position in plan.positions:
+        key = shard_id(position.partition)
+        planned, lease = _evidence(position.new_offset) or firsts.get(key), _evidence(leases.get(key))
         if planned is not None and lease is not None and planned.born_s != lease.born_s:
             return (
                 f"its lease of {key} is at {leases[key]}, in a shard made at {moment(lease.born_s)}, and the shard of "
@@ -150,8 +150,8 @@ def _of_tables(plan: Plan) -> Iterator[Problem]:
     creates = created_for(plan) is not None
     for before in plan.requirements.tables:
         if creates and not before.absent:
-            found = f"the plan creates it, and there is one already, with {many(len(before.leases), 'lease')}"
-            yield lease_table.problem(f"Table {before.table}: {found}.", fix=_DO_NOT_CREATE)
+            result = f"the plan creates it, and there is one already, with {many(len(before.leases), 'lease')}"
+            yield lease_table.problem(f"Table {before.table}: {result}.", fix=_DO_NOT_CREATE)
         elif before.absent and not creates:
             yield from lease_table(before.table, "there is none in this region and account, and the plan creates none")
         elif not before.absent:
@@ -163,7 +163,7 @@ def _of_leases(plan: Plan, before: TableBefore) -> Iterator[Problem]:
     if why := of_another_stream(plan, leases):
         yield table_shared.problem(f"Table {before.table}: {why}.", fix=NAME_ANOTHER)
         return
-    planned = {shard_id(one.partition): place_of(one) for one in plan.positions}
+    planned = {shard_id(position.partition): place_of(position) for position in plan.positions}
     other = next((key for key, place in planned.items() if leases.get(key, place) != place), None)
     if other is not None and is_to_another_stream(plan.positions):
         yield table_shared.problem(
@@ -189,21 +189,21 @@ def of_new_leases(plan: Plan, leases: Mapping[str, AnyPosition]) -> Iterator[Pro
         leases: The positions in the table, by lease key.
     """
     known = {shard_id(shard.partition) for topic in plan.requirements.new.topics for shard in topic.shards}
-    for one in plan.positions:
-        key, place = shard_id(one.partition), place_of(one)
+    for position in plan.positions:
+        key, place = shard_id(position.partition), place_of(position)
         if key not in leases and key not in known and place is not None and place.place is not Place.SHARD_END:
-            yield from shards_unknown(f"{key} of {one.new_topic!r} gets a lease, and its hash keys are not known.")
+            yield from shards_unknown(f"{key} of {position.new_topic!r} gets a lease, and its hash keys are not known.")
             return
 
 
 def _of_settings(plan: Plan) -> Iterator[Problem]:
     settings = settings_of(LeaseSettings, plan.settings)
     if settings.create_table and settings.kcl is None:
-        told = "A table is to be created, and nothing says for which version of the KCL."
-        yield lease_table.problem(told, fix="Add --set kcl=2, which KCL 1 takes too, or --set kcl=3.")
+        message = "A table is to be created, and nothing says for which version of the KCL."
+        yield lease_table.problem(message, fix="Add --set kcl=2, which KCL 1 takes too, or --set kcl=3.")
     if settings.kcl is not None and not settings.create_table:
-        told = f"kcl={settings.kcl} says how a table is created, and the plan creates none."
-        yield lease_table.problem(told, fix="Add --set create_table=true, or leave out --set kcl.")
+        message = f"kcl={settings.kcl} says how a table is created, and the plan creates none."
+        yield lease_table.problem(message, fix="Add --set create_table=true, or leave out --set kcl.")
 
 
 WAY: Final = Way(
@@ -272,11 +272,13 @@ class KclLeasesTarget(TargetType):
         yield from _of_tables(plan)
         if created_for(plan) is not None:
             yield from of_new_leases(plan, {})
-        for one in plan.positions:
-            if place_of(one) is None:
+        for planned_position in plan.positions:
+            if place_of(planned_position) is None:
                 why = "it is after a record, at the oldest one or at the end of the shard"
-                yield from place_not_held(one.new_topic_partition, one.new_offset, "a lease", why)
-        if len({(one.source, one.new_topic) for one in plan.positions}) > 1:
+                yield from place_not_held(
+                    planned_position.new_topic_partition, planned_position.new_offset, "a lease", why
+                )
+        if len({(position.source, position.new_topic) for position in plan.positions}) > 1:
             yield sources.problem("A table holds the leases of one stream, and the positions are of several.")
 
     def creates(self, plan: Plan, target: Target) -> str | None:

@@ -16,8 +16,8 @@ def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | No
     read = _table(readers, step.target.group or "") if checkpoint is None else readers.with_times(checkpoint).checkpoint
     if read is None:
         return for_all(plan, Turnout.DIFFERENT, f"There is no table {step.target.group} in this region and account.")
-    found = {each.shard: each.position for source in read.sources for each in source.shards}
-    return [_seen(one, found.get(shard_id(one.partition)), read.uri) for one in plan.positions]
+    results = {shard.shard: shard.position for source in read.sources for shard in source.shards}
+    return [_seen(position, results.get(shard_id(position.partition)), read.uri) for position in plan.positions]
 
 
 def _table(readers: Readers, name: str) -> Checkpoint | None:
@@ -28,12 +28,12 @@ def _table(readers: Readers, name: str) -> Checkpoint | None:
 def _seen(one: PlannedPosition, here: AnyPosition | None, uri: str) -> Seen:
     name, planned = shard_id(one.partition), place_of(one)
     if planned is None or here is None:
-        told = f"{name} has no lease in {uri}: the application has read it to its end, or was never given it."
-        return Seen(found=None, turnout=Turnout.UNKNOWN, told=told)
+        message = f"{name} has no lease in {uri}: the application has read it to its end, or was never given it."
+        return Seen(found=None, turnout=Turnout.UNKNOWN, told=message)
     if here == planned:
         return Seen(found=here, turnout=Turnout.CONFIRMED, told=f"{name}: the lease is at {here}, as planned.")
     if here > planned or planned.sequence is None:
-        told = f"{name}: the application has gone on from {planned} to {here}."
-        return Seen(found=here, turnout=Turnout.MOVED_ON, told=told, started=True)
-    told = f"{name}: expected {planned} or later in {uri}, found {number(here)}."
-    return Seen(found=here, turnout=Turnout.DIFFERENT, told=told)
+        message = f"{name}: the application has gone on from {planned} to {here}."
+        return Seen(found=here, turnout=Turnout.MOVED_ON, told=message, started=True)
+    message = f"{name}: expected {planned} or later in {uri}, found {number(here)}."
+    return Seen(found=here, turnout=Turnout.DIFFERENT, told=message)

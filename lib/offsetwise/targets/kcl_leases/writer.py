@@ -95,8 +95,8 @@ class LeaseWriter(Writer):
                 require_none(table)
         if intended is None:
             leases = _to_write(plan, table, found)
-            told = f"{many(len(leases), 'lease')} of the application {table.name!r} are written as planned."
-            intended = ReceiptStep(target=target, place=table.uri, state=StepState.DONE, told=told, leases=leases)
+            message = f"{many(len(leases), 'lease')} of the application {table.name!r} are written as planned."
+            intended = ReceiptStep(target=target, place=table.uri, state=StepState.DONE, told=message, leases=leases)
             journal.begin(context.step, intended)
         if kcl is not None:
             created_ms = create(table, kcl, _created_ms(intended, record if goes_on else None), self.wait)
@@ -104,7 +104,7 @@ class LeaseWriter(Writer):
             intended = replace(intended, table=CreatedTable(kcl=kcl, created_ms=created_ms))
             if goes_on:
                 found = require_stopped(table, read_leases(table), self.wait)
-        changes = [_change(plan, one, found) for one in intended.leases]
+        changes = [_change(plan, lease, found) for lease in intended.leases]
         _carry_out(table, found, changes)
         journal.done(context.step, intended)
         return intended
@@ -124,12 +124,14 @@ class LeaseWriter(Writer):
             return record.undone
         if created_for(plan) is not None:
             return self._deleted(plan, step, context, table)
-        found = require_stopped(table, read_leases(table), self.wait)
-        forth = [_change(plan, one, found) for one in step.leases]
+        leases = require_stopped(table, read_leases(table), self.wait)
+        forth = [_change(plan, lease, leases) for lease in step.leases]
         journal.undoing(context.step)
-        _carry_out(table, found, [LeaseChange(key=each.key, before=each.after, after=each.before) for each in forth])
-        told = f"{many(len(step.leases), 'lease')} of the application {table.name!r} are as they were before."
-        undone = replace(step, state=StepState.UNDONE, told=told)
+        _carry_out(
+            table, leases, [LeaseChange(key=change.key, before=change.after, after=change.before) for change in forth]
+        )
+        message = f"{many(len(step.leases), 'lease')} of the application {table.name!r} are as they were before."
+        undone = replace(step, state=StepState.UNDONE, told=message)
         journal.undone(context.step, undone)
         return undone
 
@@ -139,18 +141,20 @@ class LeaseWriter(Writer):
         state, created_ms = table.state(), _created_ms(step, journal.record(context.step))
         if state is not None and state.status != DELETING:
             require_own(table, table.until_active(self.wait), created_ms)
-            found = require_stopped(table, read_leases(table), self.wait)
-            changes = [_change(plan, one, found) for one in step.leases]
-            require_only(table, {each.key for each in changes})
+            leases = require_stopped(table, read_leases(table), self.wait)
+            changes = [_change(plan, lease, leases) for lease in step.leases]
+            require_only(table, {change.key for change in changes})
             journal.undoing(context.step)
-            _carry_out(table, found, [LeaseChange(key=each.key, before=each.after, after=None) for each in changes])
+            _carry_out(
+                table, leases, [LeaseChange(key=change.key, before=change.after, after=None) for change in changes]
+            )
             require_only(table, set())
             delete(table, self.wait)
         else:
             journal.undoing(context.step)
             table.until_gone(self.wait)
-        told = f"The table {table.name!r} is deleted: there was none before."
-        undone = replace(step, state=StepState.UNDONE, told=told)
+        message = f"The table {table.name!r} is deleted: there was none before."
+        undone = replace(step, state=StepState.UNDONE, told=message)
         journal.undone(context.step, undone)
         return undone
 
@@ -161,19 +165,21 @@ class LeaseWriter(Writer):
             state = table.state() if created_for(plan) is not None else None
             if created_for(plan) is not None and (state is None or state.status == DELETING):
                 return SeenPlace(standing=StepStanding.ABSENT, told=f"{table.uri}: there is no such table.")
-            found = read_leases(table)
+            leases = read_leases(table)
         except (ClusterError, ApplyError) as error:
             return SeenPlace(standing=StepStanding.UNKNOWN, told=error.problem)
-        changes = [_change(plan, one, found) for one in step.leases]
+        changes = [_change(plan, lease, leases) for lease in step.leases]
         undone = step.state is StepState.UNDONE
-        other = [each.key for each in changes if not _is(found, each.key, each.before if undone else each.after)]
+        other = [
+            change.key for change in changes if not _is(leases, change.key, change.before if undone else change.after)
+        ]
         if not other:
             return SeenPlace(
                 standing=StepStanding.AS_WRITTEN, told=f"{table.uri}: the leases are as this step left them."
             )
-        told = f"{table.uri}: {other[0]} is not as this step left it"
-        told += f", nor are {many(len(other) - 1, 'more lease')}." if len(other) > 1 else "."
-        return SeenPlace(standing=StepStanding.CHANGED, told=told)
+        message = f"{table.uri}: {other[0]} is not as this step left it"
+        message += f", nor are {many(len(other) - 1, 'more lease')}." if len(other) > 1 else "."
+        return SeenPlace(standing=StepStanding.CHANGED, told=message)
 
     def left(self, plan: Plan, undone: ReceiptStep, context: Context) -> str | None:
         """Describe which leases are not as they were before; see `Writer`."""
@@ -204,14 +210,17 @@ def _to_write(plan: Plan, table: LeaseTable, found: Leases) -> tuple[WrittenLeas
     refuse_unfit(of_new_leases(plan, found.places), table.uri)
     if why := of_another_stream(plan, found.places) or of_other_keys(plan.requirements.new.topics, found.rows):
         raise ApplyError(f"{table.uri}: {why}. Nothing was written.", fix=NAME_ANOTHER)
-    pinned = next((dict(each.leases) for each in plan.requirements.tables if each.table == table.name), None)
+    pinned = next(
+        (dict(table_before.leases) for table_before in plan.requirements.tables if table_before.table == table.name),
+        None,
+    )
     reviewed, elsewhere = is_reviewed(plan, table.name), is_to_another_stream(plan.positions)
-    made = []
-    planned = {shard_id(one.partition): one for one in plan.positions}
-    for key, one in sorted(planned.items()):
-        place, row, now = place_of(one), found.rows.get(key), found.places.get(key)
-        if reviewed and now not in (one.old_offset, place):
-            raise _stale(table, f"{key} at {number(one.old_offset)} as reviewed", f"{now}")
+    leases = []
+    planned = {shard_id(position.partition): position for position in plan.positions}
+    for key, planned_position in sorted(planned.items()):
+        place, row, now = place_of(planned_position), found.rows.get(key), found.places.get(key)
+        if reviewed and now not in (planned_position.old_offset, place):
+            raise _stale(table, f"{key} at {number(planned_position.old_offset)} as reviewed", f"{now}")
         if pinned is not None and now not in (pinned.get(key), place):
             raise _stale(table, f"{key} at {pinned.get(key) or 'no lease'} as reviewed", f"{now or 'no lease'}")
         if elsewhere and now not in (None, place):
@@ -221,14 +230,14 @@ def _to_write(plan: Plan, table: LeaseTable, found: Leases) -> tuple[WrittenLeas
                 fix=NAME_ANOTHER,
             )
         if now != place and place is not None and not (row is None and place.place is Place.SHARD_END):
-            made.append(
+            leases.append(
                 WrittenLease(key=key, position=place, before_position=now, before=None if row is None else dumped(row))
             )
     missing = [key for key, at in found.places.items() if key not in planned and str(at) != Place.SHARD_END]
     if missing:
         expected = "a position in the plan for every lease that is not read to its end"
         raise _stale(table, expected, f"none for {min(missing)}")
-    return tuple(made)
+    return tuple(leases)
 
 
 def _stale(table: LeaseTable, expected: str, found: str) -> StalePlanError:
@@ -251,7 +260,7 @@ def _change(plan: Plan, one: WrittenLease, found: Leases) -> LeaseChange:
         except (ValueError, KeyError, TypeError) as error:
             raise changed(f"{one.key}: expected the row as it was before, found {one.before[:80]!r}.") from error
     known = (shard for topic in plan.requirements.new.topics for shard in topic.shards)
-    shard = next((each for each in known if shard_id(each.partition) == one.key), None)
+    shard = next((shard_range for shard_range in known if shard_id(shard_range.partition) == one.key), None)
     if shard is None:
         raise changed(
             f"{one.key}: expected the row as it was before, found none, and the plan makes no new lease of it."
@@ -268,12 +277,12 @@ def _is(found: Leases, key: str, row: Item | None) -> bool:
 
 def _carry_out(table: LeaseTable, found: Leases, changes: Sequence[LeaseChange]) -> None:
     """Write what is not yet as it shall be, and read it back."""
-    left = [each for each in changes if not _is(found, each.key, each.after)]
-    for each in left:
-        if not _is(found, each.key, each.before):
-            raise _written_to(table, each, "Nothing was written to it.")
-    for start in range(0, len(left), AT_ONCE):
-        share = left[start : start + AT_ONCE]
+    lease_changes = [change for change in changes if not _is(found, change.key, change.after)]
+    for lease_change in lease_changes:
+        if not _is(found, lease_change.key, lease_change.before):
+            raise _written_to(table, lease_change, "Nothing was written to it.")
+    for start in range(0, len(lease_changes), AT_ONCE):
+        share = lease_changes[start : start + AT_ONCE]
         try:
             table.write(share)
         except LostReplyError:
@@ -285,7 +294,7 @@ def _carry_out(table: LeaseTable, found: Leases, changes: Sequence[LeaseChange])
             raise type(error)(
                 f"{error.problem} The {start:,} leases before them are written.", fix=error.fix
             ) from error
-    other = next(_others(table, left), None)
+    other = next(_others(table, lease_changes), None)
     if other is not None:
         raise _written_to(table, other, "All leases were written without an error before that.")
 
@@ -293,7 +302,7 @@ def _carry_out(table: LeaseTable, found: Leases, changes: Sequence[LeaseChange])
 def _others(table: LeaseTable, changes: Sequence[LeaseChange]) -> Iterator[LeaseChange]:
     """Read the table again, and give what is not as it was written."""
     now = read_leases(table)
-    return (each for each in changes if not _is(now, each.key, each.after))
+    return (change for change in changes if not _is(now, change.key, change.after))
 
 
 def _written_to(table: LeaseTable, change: LeaseChange, effect: str) -> StalePlanError:
@@ -306,5 +315,5 @@ def _written_to(table: LeaseTable, change: LeaseChange, effect: str) -> StalePla
 
 
 def _told(leases: Sequence[WrittenLease]) -> str:
-    shown = [f"{one.key} from {one.before_position or 'no lease'} to {one.position}" for one in leases[:4]]
+    shown = [f"{lease.key} from {lease.before_position or 'no lease'} to {lease.position}" for lease in leases[:4]]
     return ", ".join((*shown, *([f"and {len(leases) - 4:,} more"] if len(leases) > 4 else [])))

@@ -13,16 +13,16 @@ Row = PlannedPosition | PartitionComparison
 
 def is_to_another_stream(positions: Iterable[Row]) -> bool:
     """Return whether positions were found on another stream than the one that the job reads."""
-    return any(in_several(one.old_offset) for one in positions)
+    return any(in_several(position.old_offset) for position in positions)
 
 
 def left_in_shards(positions: Iterable[Row]) -> dict[int, ShardPlace]:
     """Return where a job is in the shards of the stream that it reads, those left out that it has read to their end."""
     return {
         number: place
-        for one in positions
-        if isinstance(one.old_offset, ShardPlace)
-        for number, place in one.old_offset.of
+        for position in positions
+        if isinstance(position.old_offset, ShardPlace)
+        for number, place in position.old_offset.of
         if place != SHARD_END
     }
 
@@ -45,13 +45,13 @@ def stands_elsewhere(planned: Sequence[PlannedPosition], held: Mapping[int, Sour
 
 def has_other_shards(positions: Sequence[Row]) -> bool:
     """Return whether the other stream lacks the number of a shard that has a position."""
-    return not left_in_shards(positions).keys() <= {one.partition for one in positions}
+    return not left_in_shards(positions).keys() <= {position.partition for position in positions}
 
 
 def against_other_shards(positions: Sequence[Row], holder: str) -> Iterator[Problem]:
     """Refuse a copy in which each position takes the place of the same shard's, where the shards are others."""
-    for one in positions:
-        if one.new_offset is not None:
+    for position in positions:
+        if position.new_offset is not None:
             why = "its shards are those of the stream that it is of"
-            yield from place_not_held(one.new_topic_partition, one.new_offset, holder, why)
+            yield from place_not_held(position.new_topic_partition, position.new_offset, holder, why)
             return

@@ -16,8 +16,8 @@ def _predict(comparison: Comparison, rows: Rows) -> Prediction:
     unset = first(comparison.partitions, lambda row: row.old_offset is None)
     if unset is None:
         return by_numbers(rows, _BEGINS)
-    told = f"Without a position in {unset.topic_partition}, the job begins there where auto.offset.reset says."
-    return besides(told, damage(rows, _BEGINS))
+    message = f"Without a position in {unset.topic_partition}, the job begins there where auto.offset.reset says."
+    return besides(message, damage(rows, _BEGINS))
 
 
 MOVING: Final = Moving(predict=_predict, parameters=UnsetSettings)

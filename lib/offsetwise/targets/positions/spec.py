@@ -34,7 +34,7 @@ def shape_of(plan: Plan) -> Shape:
     """
     from offsetwise.targets.moves import refused  # noqa: PLC0415 - the console loads this module, and nothing that writes
 
-    names = {named(one.source)[0] for one in plan.positions}
+    names = {named(position.source)[0] for position in plan.positions}
     shape = SHAPES.get(min(names)) if len(names) == 1 else None
     if shape is None:
         raise refused(
@@ -46,7 +46,8 @@ def shape_of(plan: Plan) -> Shape:
 def rows_of(plan: Plan) -> list[Row]:
     """Return the new positions of a plan, by group, topic and partition."""
     return sorted(
-        Row(named(one.source)[1], one.new_topic, one.partition, offset_of(one.new_offset)) for one in plan.positions
+        Row(named(position.source)[1], position.new_topic, position.partition, offset_of(position.new_offset))
+        for position in plan.positions
     )
 
 

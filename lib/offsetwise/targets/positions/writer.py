@@ -17,14 +17,16 @@ from offsetwise.targets.text_file import TextFileWriter, as_written, changed
 def _content(plan: Plan) -> tuple[str, tuple[NumberChange, ...]]:
     numbers = tuple(
         NumberChange(
-            source=one.source,
-            topic=one.topic,
-            partition=one.partition,
-            before=offset_or_none(one.old_offset),
-            new_topic=one.new_topic,
-            after=offset_of(one.new_offset),
+            source=planned_position.source,
+            topic=planned_position.topic,
+            partition=planned_position.partition,
+            before=offset_or_none(planned_position.old_offset),
+            new_topic=planned_position.new_topic,
+            after=offset_of(planned_position.new_offset),
         )
-        for one in sorted(plan.positions, key=lambda one: (one.source, one.new_topic_partition))
+        for planned_position in sorted(
+            plan.positions, key=lambda position: (position.source, position.new_topic_partition)
+        )
     )
     return positions_text(plan), numbers
 

@@ -120,9 +120,9 @@ class SavepointTarget(OutputTarget):
         checkpoint = comparison.checkpoint
         if checkpoint is not None and isinstance(checkpoint.details, FlinkDetails):
             legacy = {
-                each.uid or each.id
-                for each in checkpoint.details.operators
-                for state in each.states
+                operator.uid or operator.id
+                for operator in checkpoint.details.operators
+                for state in operator.states
                 if state.name == LEGACY_STATE
             }
             yield from _without_offset(checkpoint, legacy)

@@ -74,23 +74,27 @@ def _not_moved(plan: Plan, step: ReceiptStep, context: Context) -> str | None:
     copy = read_from(kept)
     if has_opaque_positions(plan):
         return _ELSEWHERE if misplaced(plan, copy) else unmarked(plan.marks, copy)
-    found = {
+    results = {
         (source.id, at.topic, at.partition): at.offset
         for source in copy.sources
         if has_offsets(source.kind)
         for at in source.positions
     }
-    ids = {source for source, _, _ in found}
+    ids = {source for source, _, _ in results}
     planned = {
-        (one.source if one.source in ids else operator_id(one.source), one.new_topic, one.partition): one
-        for one in plan.positions
+        (
+            position.source if position.source in ids else operator_id(position.source),
+            position.new_topic,
+            position.partition,
+        ): position
+        for position in plan.positions
     }
     wanted = {
-        key: one.new_offset
-        for key, one in planned.items()
-        if key in found or one.old_offset is not None or one.start is not Start.EARLIEST
+        key: position.new_offset
+        for key, position in planned.items()
+        if key in results or position.old_offset is not None or position.start is not Start.EARLIEST
     }
-    if found != wanted:
+    if results != wanted:
         return _ELSEWHERE
     return unmarked(plan.marks, copy)
 

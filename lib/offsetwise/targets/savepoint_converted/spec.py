@@ -27,7 +27,9 @@ def _against_said(plan: Plan) -> Iterator[Problem]:
     said = plan.savepoint
     if said is None:
         return
-    other = sorted(arn for one in plan.positions if (arn := arn_of(plan, one.new_topic)) not in (None, said.stream_arn))
+    other = sorted(
+        arn for position in plan.positions if (arn := arn_of(plan, position.new_topic)) not in (None, said.stream_arn)
+    )
     if other:
         yield new_savepoint.problem(
             f"The stream says that its ARN is {other[0]}, and --set stream_arn is {said.stream_arn[:200]!r}.",
@@ -70,8 +72,8 @@ class SavepointConvertedTarget(OutputTarget):
         yield from against_savepoint(comparison, job, sink_rewound=sink_rewound)
         details = None if comparison.checkpoint is None else comparison.checkpoint.details
         if isinstance(details, FlinkDetails) and not is_legacy(details):
-            told = "The savepoint has no state of the legacy FlinkKinesisConsumer."
-            yield no_savepoint.problem(told, fix="Write to flink-savepoint: the source is the new one already.")
+            message = "The savepoint has no state of the legacy FlinkKinesisConsumer."
+            yield no_savepoint.problem(message, fix="Write to flink-savepoint: the source is the new one already.")
 
     def stated(self, plan: Plan) -> Recorded:
         """Return what the plan says of the savepoint."""
@@ -86,7 +88,9 @@ class SavepointConvertedTarget(OutputTarget):
         yield from against_places(plan)
         if is_to_another_stream(plan.positions):
             yield from against_other_shards(plan.positions, "a copy of the savepoint")
-        unknown = sorted({one.new_topic for one in plan.positions if arn_of(plan, one.new_topic) is None})
+        unknown = sorted(
+            {position.new_topic for position in plan.positions if arn_of(plan, position.new_topic) is None}
+        )
         if unknown:
             yield from shards_unknown(
                 f"The ARN of stream {unknown[0]!r} is not known: the legacy consumer keeps its name alone, the stream "

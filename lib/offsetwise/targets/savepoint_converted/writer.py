@@ -22,10 +22,10 @@ def _converted(plan: Plan, context: Context) -> Edits:
     """Decide what the copy has in the place of the legacy consumer, and prove that a reader finds the positions."""
     TYPE.require_fit(plan, "The copy")
     held, uri = reviewed_files(plan, context)
-    made = converted_metadata(plan, held, uri=uri)
-    sources = tuple(sorted({one.source for one in plan.positions}))
+    data = converted_metadata(plan, held, uri=uri)
+    sources = tuple(sorted({position.source for position in plan.positions}))
     return Edits(
-        edits=(FileEdit(path=METADATA, before=held[METADATA], after=made),), guard=GUARD_FILE, converted=sources
+        edits=(FileEdit(path=METADATA, before=held[METADATA], after=data),), guard=GUARD_FILE, converted=sources
     )
 
 

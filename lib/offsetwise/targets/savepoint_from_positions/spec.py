@@ -59,8 +59,8 @@ class SavepointFromPositionsTarget(OutputTarget):
         if plan.savepoint is None:
             yield new_savepoint.problem("Of which source the savepoint is to be is not said.")
             return
-        yield from new_savepoint(plan.savepoint, tuple(sorted({one.new_topic for one in plan.positions})))
-        read = {one.source for one in plan.positions}
+        yield from new_savepoint(plan.savepoint, tuple(sorted({position.new_topic for position in plan.positions})))
+        read = {position.source for position in plan.positions}
         if len(read) > 1:
             yield sources.problem(f"It holds one source, and the positions are of {len(read):,}.")
         yield from against_splits(plan)

@@ -67,10 +67,10 @@ def _prove(before: Checkpoint, dropped: Collection[str], folder: HeldFolder) -> 
         after = read_from(folder)
     except OffsetwiseError as error:
         raise refused(folder.uri, f"to read the savepoint without its sources, found {error.problem}") from error
-    left = tuple(each for each in flink_details(before).operators if each.id not in dropped)
+    operators = tuple(operator for operator in flink_details(before).operators if operator.id not in dropped)
     others = [replace(source, index=0) for source in before.sources if not has_offsets(source.kind)]
     same = (flink_details(after).operators, after.details.transactions, _saved(after)) == (
-        left,
+        operators,
         before.details.transactions,
         _saved(before),
     )

@@ -22,7 +22,7 @@ from offsetwise.targets.savepoint_without_sources.drop import without_sources
 def _dropped(plan: Plan, context: Context) -> Edits:
     """Decide what is left without the sources, and prove that a reader finds all else afterwards."""
     held, uri = reviewed_files(plan, context)
-    sources = sorted({one.source for one in plan.positions})
+    sources = sorted({position.source for position in plan.positions})
     files = {METADATA: without_sources(held, sources, uri=uri)}
     files |= mark_committed({**held, **files}, plan.marks, uri=uri)
     return Edits(
@@ -43,8 +43,8 @@ def _not_dropped(plan: Plan, step: ReceiptStep, context: Context) -> str | None:
 def _compared(plan: Plan, step: ReceiptStep, read: Checkpoint) -> list[Seen]:
     if any(source.positions for source in read.sources):
         return for_all(plan, Turnout.DIFFERENT, f"{step.place} keeps positions, expected none.")
-    told = f"{step.place} keeps no position, as planned: the job begins where its source is told to."
-    return for_all(plan, Turnout.CONFIRMED, told)
+    message = f"{step.place} keeps no position, as planned: the job begins where its source is told to."
+    return for_all(plan, Turnout.CONFIRMED, message)
 
 
 _COPIES: Final = CopyWriter(decide=_dropped, foreign=_not_dropped, links="", guard=GUARD)

@@ -62,8 +62,8 @@ class SeededCheckpointTarget(OutputTarget):
     def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
         """Yield what speaks against writing it for a job; see `TargetType`."""
         yield from against_several(comparison, job)
-        held = () if comparison.checkpoint is None else comparison.checkpoint.sources
-        others = sum(not has_offsets(source.kind) for source in held)
+        checkpoint_sources = () if comparison.checkpoint is None else comparison.checkpoint.sources
+        others = sum(not has_offsets(source.kind) for source in checkpoint_sources)
         if others:
             yield sources.problem(f"The job has {many(others, 'other source')}, whose positions would be lost.")
         yield from against_anew(comparison, job, sink_rewound=sink_rewound)

@@ -110,7 +110,9 @@ def verify(
 def _wrong(step: ReceiptStep) -> str | None:
     """Describe what is not as it was written. The positions follow from the plan, and the step agrees with that."""
     wrong = (
-        ran_in_folder(step) or folder_changed(step) or beside(names_below(step.place), {one.path for one in step.files})
+        ran_in_folder(step)
+        or folder_changed(step)
+        or beside(names_below(step.place), {file.path for file in step.files})
     )
     if wrong is None:
         try:

@@ -52,19 +52,19 @@ def edit_offsets(data: bytes, moves: Mapping[str, Iterable[Move]], *, subject: s
     except GarbledError as error:
         raise refused(subject, f"an offset file, found it garbled: {error}") from error
     text = data.decode("utf-8")
-    spans = line_spans(text, before.version, [one.id for one in before.sources])
+    spans = line_spans(text, before.version, [source.id for source in before.sources])
     intended: list[SourceOffset] = []
     changes: list[NumberChange] = []
     pieces: list[tuple[int, int, str]] = []
     wanted = {source: tuple(each) for source, each in moves.items()}
-    for one in before.sources:
-        moved = wanted.pop(one.id, ())
+    for source_offset in before.sources:
+        moved = wanted.pop(source_offset.id, ())
         if not moved:
-            intended.append(one)
+            intended.append(source_offset)
             continue
-        start, end = spans[one.id]
-        made, changed, line = _edit_line(one, text[start:end], moved, subject)
-        intended.append(made)
+        start, end = spans[source_offset.id]
+        offset, changed, line = _edit_line(source_offset, text[start:end], moved, subject)
+        intended.append(offset)
         changes += changed
         pieces.append((start, end, line))
     if wanted:
@@ -89,9 +89,9 @@ def edit_initial(data: bytes, source: str, moves: Iterable[Move], *, subject: st
         raise refused(subject, f"initial offsets, found them unusable: {stumble or before.damage}")
     # The byte before the version may be any: Spark's reader drops it unseen.
     start = data.index(b"{", 1)
-    made, changes, line = _edit_line(replace(before, id=source), data[start:].decode("utf-8"), tuple(moves), subject)
+    offset, changes, line = _edit_line(replace(before, id=source), data[start:].decode("utf-8"), tuple(moves), subject)
     edited = data[:start] + line.encode("utf-8")
-    _prove(subject, parse_initial_offsets(edited) == (replace(made, id=""), None))
+    _prove(subject, parse_initial_offsets(edited) == (replace(offset, id=""), None))
     return Edited(data=edited, changes=changes)
 
 
@@ -108,7 +108,7 @@ def _edit_line(
     parsed = _scan(text, subject)
     changes: list[NumberChange] = []
     pieces: list[tuple[int, int, str]] = []
-    made = []
+    results = []
     for topic in parsed:
         if not topic.partitions and topic.name not in names:
             continue
@@ -143,10 +143,10 @@ def _edit_line(
             text_of = ",".join(f'"{move.partition}":{move.new}' for move in added)
             pieces.append((topic.end, topic.end, f"{',' if topic.partitions else ''}{text_of}"))
         if partitions:
-            made.append((new_name, tuple(partitions), tuple(numbers)))
+            results.append((new_name, tuple(partitions), tuple(numbers)))
     if wanted:
         raise refused(subject, f"{min(wanted)}, found no such partition")
-    return _as_offsets(one, made), tuple(changes), replaced(text, pieces)
+    return _as_offsets(one, results), tuple(changes), replaced(text, pieces)
 
 
 def _as_offsets(one: SourceOffset, made: list[tuple[str, tuple[int, ...], tuple[int, ...]]]) -> SourceOffset:
@@ -180,7 +180,7 @@ class _Topic:
 def _scan(text: str, subject: str) -> list[_Topic]:
     """Find names and numbers in a text that the parser has already accepted."""
     tokens = _tokens(text, subject)
-    made: list[_Topic] = []
+    topics: list[_Topic] = []
     _expect(next(tokens), "{", subject)
     token = next(tokens)
     while token[0] != "}":
@@ -198,11 +198,11 @@ def _scan(text: str, subject: str) -> list[_Topic]:
             token = next(tokens)
             if token[0] == ",":
                 token = next(tokens)
-        made.append(_Topic(name=json.loads(name), name_at=(start, end), partitions=tuple(partitions), end=last))
+        topics.append(_Topic(name=json.loads(name), name_at=(start, end), partitions=tuple(partitions), end=last))
         token = next(tokens)
         if token[0] == ",":
             token = next(tokens)
-    return made
+    return topics
 
 
 def _tokens(text: str, subject: str) -> Iterator[tuple[str, int, int]]:
@@ -229,21 +229,21 @@ def line_spans(text: str, version: int, ids: list[str]) -> dict[str, tuple[int, 
     lines = list(zip(starts, ends, strict=True))[2:]
     if version == 1:
         return dict(zip(ids, lines, strict=False))
-    made = {}
+    results = {}
     for start, end in lines:
         source, colon, _ = text[start:end].partition(":")
         if colon:
-            made[source.strip()] = (start + len(source) + 1, end)
-    return made
+            results[source.strip()] = (start + len(source) + 1, end)
+    return results
 
 
 def replaced(text: str, pieces: list[tuple[int, int, str]]) -> str:
     """Put other texts into the place of those between two places each, which do not overlap."""
-    made, at = [], 0
+    results, at = [], 0
     for start, end, new in sorted(pieces):
-        made += [text[at:start], new]
+        results += [text[at:start], new]
         at = end
-    return "".join((*made, text[at:]))
+    return "".join((*results, text[at:]))
 
 
 def _prove(subject: str, proven: bool) -> None:

@@ -43,8 +43,8 @@ def _predict(comparison: Comparison, rows: Rows) -> Prediction:
         return wrong
     unknown = first(rows, lambda row: row.raw.verdict is not RawVerdict.SAME)
     if unknown is not None:
-        told = f"What the numbers point at on the new cluster was not read, for example at {named(unknown)}."
-        return Prediction(effect=UNKNOWN, told=told)
+        message = f"What the numbers point at on the new cluster was not read, for example at {named(unknown)}."
+        return Prediction(effect=UNKNOWN, told=message)
     return SAME_PLACE
 
 
@@ -55,9 +55,11 @@ def _exception(comparison: Comparison, rows: Rows) -> str:
     below = first(rows, lambda row: row.new.log_start is not None and row.restart[0].old < row.new.log_start)
     added = first(comparison.partitions, lambda row: row.old_offset is None and bool(offset_or_none(row.new.log_start)))
     stopped = (each.message for each in comparison.findings if describe(each.code).continuing)
-    told = [f"The query fails: {message}" for message in stopped]
+    sentences = [f"The query fails: {message}" for message in stopped]
     if renamed is not None:
-        told.append(f"The query fails: the new cluster has no topic {renamed.topic}, it is called {renamed.new_topic}.")
+        sentences.append(
+            f"The query fails: the new cluster has no topic {renamed.topic}, it is called {renamed.new_topic}."
+        )
     if beyond is not None:
         checkpoint = comparison.checkpoint
         last = None if checkpoint is None else checkpoint.details.last_planned_batch
@@ -66,14 +68,14 @@ def _exception(comparison: Comparison, rows: Rows) -> str:
             if checkpoint is None or checkpoint.details.reruns_batch is None
             else f"because batch {checkpoint.details.reruns_batch} ends past the log"
         )
-        told.append(f"The query fails: {named(beyond)} lies past the new log's end, {beyond.new.hw:,}, {left}.")
+        sentences.append(f"The query fails: {named(beyond)} lies past the new log's end, {beyond.new.hw:,}, {left}.")
     if below is not None:
-        told.append(f"The query fails: {named(below)} lies below the new log's start, {below.new.log_start:,}.")
+        sentences.append(f"The query fails: {named(below)} lies below the new log's start, {below.new.log_start:,}.")
     if added is not None:
-        told.append(
+        sentences.append(
             f"The query fails: {added.new_topic_partition} is new and starts at {added.new.log_start:,}, not 0."
         )
-    return " ".join(told)
+    return " ".join(sentences)
 
 
 def _jump(wrong: Prediction | None) -> str:
@@ -91,8 +93,8 @@ def _option(plan: Plan) -> str:
             fix="Copy the checkpoint, or give every source its offsets by hand from the plan.",
         )
     topics = whole_topics(plan, by_partition(plan), otherwise="Spark refuses such a list")
-    made = {topic: {str(number): offset for number, offset in each} for topic, each in topics}
-    return json.dumps(made, separators=(",", ":"))
+    results = {topic: {str(number): offset for number, offset in each} for topic, each in topics}
+    return json.dumps(results, separators=(",", ":"))
 
 
 def _draft(text: str, told: str) -> str:
@@ -143,8 +145,8 @@ _STARTING_OFFSETS: Final = Way(
 )
 def children_at_now(case: MigrationCase) -> Iterator[str]:
     """Shards were made while the query was down, which begin where its option `startingposition` says, LATEST too."""
-    made = {(pair.old_name, each.partition) for pair in case.topics if pair.old for each in pair.old.shards}
-    new = [row for row in case.rows if row.old_offset is None and (row.topic, row.partition) in made]
+    results = {(pair.old_name, shard.partition) for pair in case.topics if pair.old for shard in pair.old.shards}
+    new = [row for row in case.rows if row.old_offset is None and (row.topic, row.partition) in results]
     if new and case.checkpoint is not None and isinstance(case.checkpoint.details, SparkDetails):
         held = held_by(case, [row.topic_partition for row in new])
         yield (
@@ -177,8 +179,8 @@ def closed_shard_dropped(case: MigrationCase) -> Iterator[str]:
 
 
 def _elsewhere(job: Elsewhere) -> str:
-    told = f"A query on {job.new} begins with the sequence numbers of {job.old}"
-    return f"{told}, which {job.new} refuses: it fails."
+    message = f"A query on {job.new} begins with the sequence numbers of {job.old}"
+    return f"{message}, which {job.new} refuses: it fails."
 
 
 class QuerySettings(Settings):

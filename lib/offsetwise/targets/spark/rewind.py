@@ -63,7 +63,9 @@ def rewound(checkpoint: Checkpoint, batch: int, *, files: tuple[tuple[str, str],
 
 
 def _source(source: CheckpointSource, batch: Batch) -> CheckpointSource:
-    then: BatchSource | None = next((each for each in batch.sources if each.id == source.id), None)
+    then: BatchSource | None = next(
+        (batch_source for batch_source in batch.sources if batch_source.id == source.id), None
+    )
     if not is_compared(source.kind):
         return source
     if source.shards:

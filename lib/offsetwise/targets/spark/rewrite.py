@@ -85,7 +85,7 @@ def rewrite(plan: Plan, folder: FolderReader, *, young_s: float) -> CheckpointRe
         require_state(base, target.batch)
     logs = Logs.of(folder)
     newest = max((*logs.planned, *logs.committed), default=-1)
-    made = CheckpointRewrite(
+    checkpoint_rewrite = CheckpointRewrite(
         edits=tuple(_from_original(folder, fixed, (*edits, *sums))),
         dropped=dropped,
         repair="" if plan.repair is None else plan.repair.kind,
@@ -93,8 +93,8 @@ def rewrite(plan: Plan, folder: FolderReader, *, young_s: float) -> CheckpointRe
         batch=target.batch,
         pending=target.pending,
     )
-    _prove(plan, folder, made, target)
-    return made
+    _prove(plan, folder, checkpoint_rewrite, target)
+    return checkpoint_rewrite
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,12 +116,12 @@ def _repaired(plan: Plan, folder: FolderReader) -> Repaired | None:
     if plan.repair is None:
         return None
     try:
-        made = repair(folder, plan.repair.kind, dict(plan.settings))
+        repaired = repair(folder, plan.repair.kind, dict(plan.settings))
     except UnrepairableError as error:
         raise unfit(f"a checkpoint as when it was reviewed, found that the repair does not fit: {error}") from error
-    if made.costs != plan.repair.costs or made.job_id != plan.repair.job_id:
+    if repaired.costs != plan.repair.costs or repaired.job_id != plan.repair.job_id:
         raise unfit("the repair that was reviewed, found one with other costs")
-    return made
+    return repaired
 
 
 def _newest_kept(folder: FolderReader, target: _Target) -> Iterator[FileEdit]:
@@ -149,7 +149,7 @@ def _from_original(folder: FolderReader, fixed: Repaired | None, edits: tuple[Fi
         yield from edits
         return
     after = {path: FileEdit(path=path, before=None, after=data) for path, data in fixed.replaced.items()}
-    after |= {one.path: one for one in edits}
+    after |= {edit.path: edit for edit in edits}
     for path, data in folder.read_many(dict.fromkeys(after)).items():
         if isinstance(data, StorageError) and not isinstance(data, MissingError):
             raise data
@@ -217,54 +217,54 @@ def _edits(plan: Plan, folder: FolderReader, target: _Target) -> Iterator[FileEd
 
 
 def _starts(plan: Plan) -> dict[str, tuple[Move, ...]]:
-    made: defaultdict[str, list[Move]] = defaultdict(list)
-    for one in plan.positions:
-        name = str(one.topic_partition)
-        point = one.restart[0] if one.restart else None
-        if (point is None) != (one.old_offset is None) or (
-            point is not None and (point.new, point.old) != (one.new_offset, one.old_offset)
+    results: defaultdict[str, list[Move]] = defaultdict(list)
+    for position in plan.positions:
+        name = str(position.topic_partition)
+        point = position.restart[0] if position.restart else None
+        if (point is None) != (position.old_offset is None) or (
+            point is not None and (point.new, point.old) != (position.new_offset, position.old_offset)
         ):
             raise unfit(f"one new and one old number of {name} in the plan, found that it contradicts itself")
         if plan.rewind_to is not None and point is not None and point.batch != plan.rewind_to:
             raise unfit(f"{name} as it stood after batch {plan.rewind_to}, found it as after batch {point.batch}")
-        made[one.source].append(Move.planned(one))
-    return {source: tuple(moves) for source, moves in made.items()}
+        results[position.source].append(Move.planned(position))
+    return {source: tuple(moves) for source, moves in results.items()}
 
 
 def _ends(plan: Plan, pending: int) -> dict[str, tuple[Move, ...]]:
     """Return the ends of the pending batch; a partition that is new gets its start, so the batch has none of it."""
-    made: defaultdict[str, list[Move]] = defaultdict(list)
-    for one in plan.positions:
-        points = [point for point in one.restart[1:] if point.batch == pending]
-        if one.restart and not points:
+    results: defaultdict[str, list[Move]] = defaultdict(list)
+    for position in plan.positions:
+        points = [point for point in position.restart[1:] if point.batch == pending]
+        if position.restart and not points:
             continue
-        old, new = (points[0].old, points[0].new) if points else (None, one.new_offset)
+        old, new = (points[0].old, points[0].new) if points else (None, position.new_offset)
         if new is None:
-            raise unfit(f"the end of batch {pending} in {one.topic_partition}, found none in the plan")
-        made[one.source].append(
+            raise unfit(f"the end of batch {pending} in {position.topic_partition}, found none in the plan")
+        results[position.source].append(
             Move(
-                topic=one.topic,
-                partition=one.partition,
+                topic=position.topic,
+                partition=position.partition,
                 old=offset_or_none(old),
-                new_topic=one.new_topic,
+                new_topic=position.new_topic,
                 new=offset_of(new),
                 added=old is None,
             )
         )
-    return {source: tuple(moves) for source, moves in made.items()}
+    return {source: tuple(moves) for source, moves in results.items()}
 
 
 def _previous(folder: FolderReader, batch: int, lines: Mapping[str, tuple[Move, ...]]) -> Iterator[FileEdit]:
-    found = _offsets(folder, batch)
-    if found is None:
+    result = _offsets(folder, batch)
+    if result is None:
         return
     here: dict[str, tuple[Move, ...]] = {}
-    known = found[1].by_id()
+    known = result[1].by_id()
     names = {move.topic: move.new_topic for moves in lines.values() for move in moves}
     for source, moves in lines.items():
         line = known.get(source)
         if line is not None and line.is_kafka:
-            topics = {one.topic for one in line.offsets}
+            topics = {offset.topic for offset in line.offsets}
             wanted = (move for move in moves if move.topic in topics)
             moved = {move.topic_partition for move in moves}
             left = ((at, offset) for at, offset in line.by_partition().items() if at not in moved)
@@ -285,7 +285,7 @@ def _previous(folder: FolderReader, batch: int, lines: Mapping[str, tuple[Move, 
                     for at, offset in left
                 ),
             )
-    yield _edited(f"offsets/{batch}", found, here)
+    yield _edited(f"offsets/{batch}", result, here)
 
 
 def _edited(path: str, found: tuple[bytes, OffsetFile], moves: Mapping[str, Iterable[Move]]) -> FileEdit:
@@ -307,7 +307,7 @@ def _offsets(folder: FolderReader, batch: int | None) -> tuple[bytes, OffsetFile
 
 
 def _checksums(folder: FolderReader, edits: Iterable[FileEdit]) -> Iterator[FileEdit]:
-    paths = {crc_path(one.path): one for one in edits}
+    paths = {crc_path(edit.path): edit for edit in edits}
     for path, data in folder.read_many(dict.fromkeys(paths)).items():
         if isinstance(data, MissingError):
             continue
@@ -322,7 +322,7 @@ def _prove(plan: Plan, folder: FolderReader, made: CheckpointRewrite, target: _T
     after = read_from(
         Overlay(
             folder=folder,
-            replaced={one.path: one.after for one in made.edits},
+            replaced={edit.path: edit.after for edit in made.edits},
             dropped=_NO_STATE.union(made.dropped),
         ),
         batches=0,
@@ -338,36 +338,36 @@ def foreign(plan: Plan, folder: FolderReader) -> str | None:
     Raises:
         OffsetwiseError: It cannot be read.
     """
-    found = read_from(Overlay(folder=folder, replaced={}, dropped=_NO_STATE), batches=0)
+    checkpoint = read_from(Overlay(folder=folder, replaced={}, dropped=_NO_STATE), batches=0)
     required = requirement(plan)
-    if found.job_id != plan.job_id:
-        return f"it is of the query {found.job_id}, and the plan is for {plan.job_id}."
+    if checkpoint.job_id != plan.job_id:
+        return f"it is of the query {checkpoint.job_id}, and the plan is for {plan.job_id}."
     plan = standing(plan)
     reruns = plan.rewind_to is None and plan.dropped_batch is None
-    pending = {point.batch for one in plan.positions for point in one.restart[1:] if reruns}
+    pending = {point.batch for position in plan.positions for point in position.restart[1:] if reruns}
     if has_opaque_positions(plan) and required.last_planned_batch != required.last_committed_batch:
         pending.add(required.last_planned_batch)
-    elsewhere = _elsewhere(plan, found, max((batch for batch in pending if batch is not None), default=None))
+    elsewhere = _elsewhere(plan, checkpoint, max((batch for batch in pending if batch is not None), default=None))
     return None if elsewhere is None else f"it restarts at other positions than the planned ones: {elsewhere}."
 
 
 def _elsewhere(plan: Plan, read: Checkpoint, pending: int | None) -> str | None:
     """Describe where a checkpoint restarts elsewhere than planned; None where it does not."""
     shards = has_opaque_positions(plan)
-    found = {
-        (source.id, each.topic_partition): (each.offset, each.planned_offset)
+    results = {
+        (source.id, position.topic_partition): (position.offset, position.planned_offset)
         for source in read.sources
         if bool(source.shards) == shards
-        for each in positions_of(source)
+        for position in positions_of(source)
     }
     wanted = {}
-    for one in plan.positions:
-        ends = [point.new for point in one.restart[1:] if point.batch == pending]
-        new_end = one.new_offset if pending is not None and not one.restart else None
-        begin = place_of(one) if shards else one.new_offset
-        wanted[one.source, one.new_topic_partition] = (begin, ends[0] if ends else new_end)
-    if found == wanted and read.details.reruns_batch == pending:
+    for planned_position in plan.positions:
+        ends = [point.new for point in planned_position.restart[1:] if point.batch == pending]
+        new_end = planned_position.new_offset if pending is not None and not planned_position.restart else None
+        begin = place_of(planned_position) if shards else planned_position.new_offset
+        wanted[planned_position.source, planned_position.new_topic_partition] = (begin, ends[0] if ends else new_end)
+    if results == wanted and read.details.reruns_batch == pending:
         return None
-    differing = sorted(key for key in {*found, *wanted} if found.get(key) != wanted.get(key))
+    differing = sorted(key for key in {*results, *wanted} if results.get(key) != wanted.get(key))
     shown = ", ".join(f"{at} of source {source}" for source, at in differing[:3])
     return shown or "another batch"

@@ -47,8 +47,10 @@ def batch_ids(job: JobTraits, *, sink_rewound: bool, what: str) -> Iterator[Prob
     if sink_rewound:
         return
     if job.sink is None:
-        told = f"{what}, and it is not stated which sink the job has: one that remembers batch ids would ignore them."
-        yield sink_batch_ids.problem(told, fix=_STATE_SINK)
+        message = (
+            f"{what}, and it is not stated which sink the job has: one that remembers batch ids would ignore them."
+        )
+        yield sink_batch_ids.problem(message, fix=_STATE_SINK)
     elif job.sink.casefold() in BATCH_ID_SINKS:
-        told = f"{what}, and the {job.sink} sink ignores batch ids it has recorded: records would be missing there."
-        yield sink_batch_ids.problem(told, fix=_REWOUND)
+        message = f"{what}, and the {job.sink} sink ignores batch ids it has recorded: records would be missing there."
+        yield sink_batch_ids.problem(message, fix=_REWOUND)

@@ -25,9 +25,9 @@ def against_checkpoint(
     stateless = [] if comparison.checkpoint is None else list(no_state_to_copy(comparison.checkpoint, _CHECKPOINT))
     yield from stateless
     if comparison.checkpoint is not None and comparison.checkpoint.engine != SPARK.name and not stateless:
-        told = f"The checkpoint is one of {comparison.checkpoint.engine}, not of Spark."
+        message = f"The checkpoint is one of {comparison.checkpoint.engine}, not of Spark."
         fix = instead_of_copy(comparison.checkpoint, "Write to flink-savepoint, or to a consumer group.")
-        yield no_checkpoint.problem(told, fix=fix)
+        yield no_checkpoint.problem(message, fix=fix)
 
 
 def against_several(comparison: Comparison, job: JobTraits) -> Iterator[Problem]:
@@ -35,8 +35,8 @@ def against_several(comparison: Comparison, job: JobTraits) -> Iterator[Problem]
     yield from against_checkpoint(comparison, job, sink_rewound=False)
     count = len({row.source for row in comparison.partitions})
     if comparison.checkpoint is not None and count != 1:
-        told = f"The job has {count} Kafka sources, and a fresh checkpoint can be given the positions of one."
-        yield sources.problem(told)
+        message = f"The job has {count} Kafka sources, and a fresh checkpoint can be given the positions of one."
+        yield sources.problem(message)
 
 
 def against_anew(comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:

@@ -40,8 +40,8 @@ def began(plan: Plan, step: ReceiptStep, readers: Readers, uri: str, *, fresh: b
     reading = readers.with_times(uri)
     required = plan.requirements.checkpoint
     if not fresh and required is not None and reading.checkpoint.job_id != plan.job_id:
-        told = f"{uri} is of the query {reading.checkpoint.job_id}, expected {plan.job_id}."
-        return for_all(plan, Turnout.DIFFERENT, told)
+        message = f"{uri} is of the query {reading.checkpoint.job_id}, expected {plan.job_id}."
+        return for_all(plan, Turnout.DIFFERENT, message)
     batches = {batch.id: batch for batch in reading.checkpoint.details.batches}
     begins = _INITIAL if fresh else _begins(plan)
     later = [batch for batch in batches if batch > begins]
@@ -55,7 +55,9 @@ def began(plan: Plan, step: ReceiptStep, readers: Readers, uri: str, *, fresh: b
         start=_start(reading, batches.get(begins)) if begins in batches or begins == _INITIAL else None,
         batches=tuple((batches[batch], _at(batches[batch].sources)) for batch in sorted(later)),
         uri=uri,
-        problems=tuple(each.message for each in reading.checkpoint.problems if each.code == checkpoint_damaged.code),
+        problems=tuple(
+            problem.message for problem in reading.checkpoint.problems if problem.code == checkpoint_damaged.code
+        ),
     )
     return [_position(position, history) for position in plan.positions]
 
@@ -71,19 +73,19 @@ def began_as_told(plan: Plan, step: ReceiptStep, data: bytes, readers: Readers, 
         checkpoint: The checkpoint.
     """
     try:
-        found = _at_line(data)
+        results = _at_line(data)
     except GarbledError as error:
         return for_all(plan, Turnout.DIFFERENT, f"{step.place} is garbled: {error}.")
     made = []
     for position in plan.positions:
-        stands = found.get(position.new_topic_partition)
+        stands = results.get(position.new_topic_partition)
         same = stands == position.new_offset
-        told = f"{position.new_topic_partition}: {step.place} gives {number(stands)}"
+        message = f"{position.new_topic_partition}: {step.place} gives {number(stands)}"
         made.append(
             Seen(
                 found=stands,
                 turnout=Turnout.CONFIRMED if same else Turnout.DIFFERENT,
-                told=f"{told}, as planned." if same else f"{told}, expected {position.new_offset:,}.",
+                told=f"{message}, as planned." if same else f"{message}, expected {position.new_offset:,}.",
             )
         )
     if checkpoint is None or any(each.turnout is Turnout.DIFFERENT for each in made):
@@ -132,17 +134,19 @@ def _position(position: PlannedPosition, history: _History) -> Seen:
     key = name = position.new_topic_partition
     if history.start is None:
         if not history.batches:
-            told = f"{name}: {history.where} of {history.uri} is not there, so nothing tells where the job would begin."
-            return Seen(found=None, turnout=Turnout.DIFFERENT, told=told)
-        told = f"{name}: {history.where} is not retained any more, so where the job began cannot be seen."
+            message = (
+                f"{name}: {history.where} of {history.uri} is not there, so nothing tells where the job would begin."
+            )
+            return Seen(found=None, turnout=Turnout.DIFFERENT, told=message)
+        message = f"{name}: {history.where} is not retained any more, so where the job began cannot be seen."
         last = _of(history.batches[-1][1], position.source, key)
-        return Seen(found=last, turnout=Turnout.UNKNOWN, told=told)
+        return Seen(found=last, turnout=Turnout.UNKNOWN, told=message)
     start = _of(history.start, position.source, key)
     if start != position.new_offset:
         if start is None and history.problems:
             return Seen(found=None, turnout=Turnout.UNKNOWN, told=f"{name}: {history.problems[0]}")
-        told = f"{name}: expected {position.new_offset:,} in {history.where}, found {number(start)}."
-        return Seen(found=start, turnout=Turnout.DIFFERENT, told=told)
+        message = f"{name}: expected {position.new_offset:,} in {history.where}, found {number(start)}."
+        return Seen(found=start, turnout=Turnout.DIFFERENT, told=message)
     return _gone_on(position, key, history)
 
 
@@ -154,24 +158,26 @@ def _gone_on(position: PlannedPosition, key: TopicPartition, history: _History) 
     for batch, ends in history.batches:
         end = _of(ends, position.source, key)
         if end is None and not ends:
-            told = f"{name}: offsets/{batch.id} cannot be read, so what the job did cannot be seen."
-            return Seen(found=None, turnout=Turnout.UNKNOWN, told=told)
+            message = f"{name}: offsets/{batch.id} cannot be read, so what the job did cannot be seen."
+            return Seen(found=None, turnout=Turnout.UNKNOWN, told=message)
         if end is None:
-            told = f"{name}: offsets/{batch.id} leaves this partition out, so the job does not read it from there."
-            return Seen(found=None, turnout=Turnout.DIFFERENT, told=told)
+            message = f"{name}: offsets/{batch.id} leaves this partition out, so the job does not read it from there."
+            return Seen(found=None, turnout=Turnout.DIFFERENT, told=message)
         if end < at:
-            told = f"{name}: expected offsets/{batch.id} to end at or after {at:,}, found {end:,}."
-            return Seen(found=end, turnout=Turnout.DIFFERENT, told=told)
+            message = f"{name}: expected offsets/{batch.id} to end at or after {at:,}, found {end:,}."
+            return Seen(found=end, turnout=Turnout.DIFFERENT, told=message)
         if batch.committed:
             at, committed = end, batch.id
     if committed is None:
-        told = f"{name}: {position.new_offset:,} is there as planned; the job has not committed a batch since."
-        return Seen(found=at, turnout=Turnout.CONFIRMED, told=told)
+        message = f"{name}: {position.new_offset:,} is there as planned; the job has not committed a batch since."
+        return Seen(found=at, turnout=Turnout.CONFIRMED, told=message)
     if at == position.new_offset:
-        told = f"{name}: the job began at {at:,} as planned and had nothing to read up to batch {committed}."
-        return Seen(found=at, turnout=Turnout.CONFIRMED, told=told, started=True)
-    told = f"{name}: the job began at exactly {position.new_offset:,} and has read up to {at:,} in batch {committed}."
-    return Seen(found=at, turnout=Turnout.MOVED_ON, told=told, started=True)
+        message = f"{name}: the job began at {at:,} as planned and had nothing to read up to batch {committed}."
+        return Seen(found=at, turnout=Turnout.CONFIRMED, told=message, started=True)
+    message = (
+        f"{name}: the job began at exactly {position.new_offset:,} and has read up to {at:,} in batch {committed}."
+    )
+    return Seen(found=at, turnout=Turnout.MOVED_ON, told=message, started=True)
 
 
 def _at(sources: tuple[BatchSource, ...]) -> dict[str, Places]:

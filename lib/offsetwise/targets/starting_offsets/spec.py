@@ -28,8 +28,8 @@ class StartingOffsetsTarget(OutputTarget):
         if form is not None:
             yield from form.against(comparison, job, sink_rewound=sink_rewound)
         else:
-            told = f"A job of {keeper_of(comparison.engine).label} cannot be told to begin at offsets."
-            yield no_checkpoint.problem(told)
+            message = f"A job of {keeper_of(comparison.engine).label} cannot be told to begin at offsets."
+            yield no_checkpoint.problem(message)
 
     def unfit(self, plan: Plan) -> Iterator[Problem]:
         """Yield where it would leave out a partition of a topic: a job that begins anew needs exactly all of them."""

@@ -19,5 +19,5 @@ def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | No
         return unlike
     if form.verification is None:
         return as_written(plan, step, form.seen)
-    made: list[Seen] = import_module(form.verification).began_as_told(plan, step, text.encode(), readers, checkpoint)
-    return made
+    results: list[Seen] = import_module(form.verification).began_as_told(plan, step, text.encode(), readers, checkpoint)
+    return results

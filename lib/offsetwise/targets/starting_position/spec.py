@@ -28,11 +28,11 @@ _HOLDER: Final = "the option `startingposition`"
 
 def starting_position(plan: Plan) -> str:
     """Return the file's text: every shard that is not read to its end, one stream."""
-    stream = min((one.new_topic for one in plan.positions), default="")
+    stream = min((position.new_topic for position in plan.positions), default="")
     shards = {
-        shard_id(one.partition): entry_of(place)
-        for one in sorted(plan.positions, key=lambda each: each.partition)
-        if (place := _place_of(one)) is not None and place.place is not Place.SHARD_END
+        shard_id(planned_position.partition): entry_of(place)
+        for planned_position in sorted(plan.positions, key=lambda position: position.partition)
+        if (place := _place_of(planned_position)) is not None and place.place is not Place.SHARD_END
     }
     body = {"metadata": {"streamName": stream, "batchId": "0"}, **shards}
     return json.dumps(body, separators=(",", ":")) + "\n"
@@ -106,12 +106,14 @@ class StartingPositionTarget(OutputTarget):
 
     def unfit(self, plan: Plan) -> Iterator[Problem]:
         """Yield what of a plan it cannot hold."""
-        for one in plan.positions:
-            if _place_of(one) is None:
-                yield from place_not_held(one.new_topic_partition, one.new_offset, _HOLDER, _why(one))
-        if len({(one.source, one.new_topic) for one in plan.positions}) > 1:
+        for planned_position in plan.positions:
+            if _place_of(planned_position) is None:
+                yield from place_not_held(
+                    planned_position.new_topic_partition, planned_position.new_offset, _HOLDER, _why(planned_position)
+                )
+        if len({(position.source, position.new_topic) for position in plan.positions}) > 1:
             yield sources.problem("It is of one stream, and the positions are of several.")
-        planned = {one.new_topic_partition for one in plan.positions}
+        planned = {position.new_topic_partition for position in plan.positions}
         left = [
             f"{shard_id(shard.partition)} of {topic.name!r}"
             for topic in plan.requirements.new.topics

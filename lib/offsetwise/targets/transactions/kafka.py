@@ -147,7 +147,9 @@ class KafkaSink:
         response = self._changed(leader, request)
         if isinstance(response, Reply):
             return response
-        codes = {each.error_code for one in response.markers for topic in one.topics for each in topic.partitions}
+        codes = {
+            partition.error_code for one in response.markers for topic in one.topics for partition in topic.partitions
+        }
         return _reply(max(codes, key=abs))
 
 

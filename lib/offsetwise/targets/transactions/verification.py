@@ -19,5 +19,8 @@ def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | No
             f"{'none' if ends is None else ends.cluster_id}. Nothing can be told about its transactions.",
             fix="Give the migration file that the plan was applied with.",
         )
-    made = (judge(each, ends.answers.get(each.transactional_id or ""), ends.logs) for each in plan.transactions)
-    return [Seen(found=None, turnout=turnout, told=told) for turnout, told in made]
+    results = (
+        judge(transaction, ends.answers.get(transaction.transactional_id or ""), ends.logs)
+        for transaction in plan.transactions
+    )
+    return [Seen(found=None, turnout=turnout, told=told) for turnout, told in results]

@@ -93,16 +93,16 @@ class SinkWriter(Writer):
             sent = _sent(plan, record.notes.get("sending"), journal.path) if record.stands else -1
             if not record.stands:
                 journal.begin(context.step, intended)
-            for number, each in enumerate(plan.transactions):
-                answer = _look(port, each)
-                if _is_done(port, each, answer, sent=number <= sent):
+            for number, transaction in enumerate(plan.transactions):
+                answer = _look(port, transaction)
+                if _is_done(port, transaction, answer, sent=number <= sent):
                     continue
-                if not _is_open(port, each, answer):
-                    raise _not_open(each, answer, _rest(plan, number, port))
-                journal.note(context.step, sending=json.dumps([number, *_request(each)]))
-                reply = port.end(each)
+                if not _is_open(port, transaction, answer):
+                    raise _not_open(transaction, answer, _rest(plan, number, port))
+                journal.note(context.step, sending=json.dumps([number, *_request(transaction)]))
+                reply = port.end(transaction)
                 if reply.elsewhere is not None:
-                    raise _led_away(each, sink, reply.elsewhere, _rest(plan, number, None))
+                    raise _led_away(transaction, sink, reply.elsewhere, _rest(plan, number, None))
                 if reply.code != 0:
                     self._require_ended(plan, number, port, reply)
             _verify(plan, port)
@@ -130,11 +130,11 @@ class SinkWriter(Writer):
                 return SeenPlace(
                     standing=StepStanding.UNKNOWN, told=f"{sink.name!r} is another cluster: {port.cluster_id}."
                 )
-            found = _judged(plan.transactions, port)
+            results = _judged(plan.transactions, port)
         for turnout, standing in ((Turnout.DIFFERENT, StepStanding.CHANGED), (Turnout.UNKNOWN, StepStanding.UNKNOWN)):
-            told = [each for which, each in found if which is turnout]
-            if told:
-                return SeenPlace(standing=standing, told=_some(told))
+            sentences = [each for which, each in results if which is turnout]
+            if sentences:
+                return SeenPlace(standing=standing, told=_some(sentences))
         return SeenPlace(standing=StepStanding.AS_WRITTEN, told=step.told)
 
     def _require_ended(self, plan: Plan, number: int, port: SinkPort, reply: Reply) -> None:
@@ -188,14 +188,18 @@ def _require_same(sink: SinkRequirement, port: SinkPort) -> None:
 
 
 def _require_rights(plan: Plan, port: SinkPort) -> None:
-    names = (parse(each.transactional_id) for each in plan.transactions if each.transactional_id is not None)
+    names = (
+        parse(transaction.transactional_id)
+        for transaction in plan.transactions
+        if transaction.transactional_id is not None
+    )
     for prefix in sorted({name.prefix for name in names if name is not None}):
         may = port.may_write(prefix)
         if may is not True:
-            found = "that it may not" if may is False else "no answer of its coordinator"
+            result = "that it may not" if may is False else "no answer of its coordinator"
             raise ApplyError(
                 f"Transactional ids of the prefix {prefix!r}: expected that the user may end their transactions, found "
-                f"{found}. Nothing was sent that could end one.",
+                f"{result}. Nothing was sent that could end one.",
                 fix=f"Grant WRITE on TransactionalId '{prefix}-', prefixed, then try again.",
             )
 
@@ -226,9 +230,9 @@ def _verify(plan: Plan, port: SinkPort) -> None:
     Raises:
         ApplyError: One is not as planned; or it cannot be told.
     """
-    found = _settled(plan.transactions, port)
-    wrong = [told for turnout, told in found if turnout is Turnout.DIFFERENT]
-    unknown = [told for turnout, told in found if turnout is Turnout.UNKNOWN]
+    results = _settled(plan.transactions, port)
+    wrong = [told for turnout, told in results if turnout is Turnout.DIFFERENT]
+    unknown = [told for turnout, told in results if turnout is Turnout.UNKNOWN]
     if wrong:
         raise ApplyError(
             f"The requests to end {_counted(plan)} were answered without an error, and {len(wrong):,} of them "
@@ -246,17 +250,17 @@ def _verify(plan: Plan, port: SinkPort) -> None:
 
 def _settled(transactions: Sequence[PlannedTransaction], port: SinkPort) -> list[tuple[Turnout, str]]:
     """Judge transactions once their markers have been written, as far as the port waits for that."""
-    found = _judged(transactions, port)
-    while any(turnout is not Turnout.CONFIRMED for turnout, _ in found) and port.wait():
-        found = _judged(transactions, port)
-    return found
+    results = _judged(transactions, port)
+    while any(turnout is not Turnout.CONFIRMED for turnout, _ in results) and port.wait():
+        results = _judged(transactions, port)
+    return results
 
 
 def _judged(transactions: Sequence[PlannedTransaction], port: SinkPort) -> list[tuple[Turnout, str]]:
-    ids = [each.transactional_id for each in transactions if each.transactional_id is not None]
+    ids = [transaction.transactional_id for transaction in transactions if transaction.transactional_id is not None]
     answers = port.describe(ids) if ids else {}
     logs = port.logs(transactions) if transactions else {}
-    return [judge(each, answers.get(each.transactional_id or ""), logs) for each in transactions]
+    return [judge(transaction, answers.get(transaction.transactional_id or ""), logs) for transaction in transactions]
 
 
 def _request(each: PlannedTransaction) -> tuple[str | None, int, int, int | None]:
@@ -268,7 +272,7 @@ def _sent(plan: Plan, note: str | None, path: str) -> int:
     """Return the number of the last transaction that the journal says was about to be ended; -1 for none."""
     if note is None:
         return -1
-    known = [json.dumps([number, *_request(each)]) for number, each in enumerate(plan.transactions)]
+    known = [json.dumps([number, *_request(transaction)]) for number, transaction in enumerate(plan.transactions)]
     if note not in known:
         raise StalePlanError(
             f"{path}: expected a transaction of the plan that was about to be ended, found {note[:200]!r}. Nothing was "
@@ -282,8 +286,8 @@ def _rest(plan: Plan, number: int, port: SinkPort | None) -> str:
     """Describe what came of the others; without a port to ask, only what was answered."""
     total, left = len(plan.transactions), len(plan.transactions) - number - 1
     # A request can be answered without an error and change nothing: what came of those before is looked up.
-    found = [] if port is None else _settled(plan.transactions[:number], port)
-    other = [told for turnout, told in found if turnout is not Turnout.CONFIRMED]
+    results = [] if port is None else _settled(plan.transactions[:number], port)
+    other = [told for turnout, told in results if turnout is not Turnout.CONFIRMED]
     before = f"The {number:,} before it are ended as planned."
     if number == 0:
         before = "None was ended before it."
@@ -300,7 +304,7 @@ def _counted(plan: Plan) -> str:
 
 
 def _ways(plan: Plan) -> str:
-    commits = sum(each.decision is Settlement.COMMIT for each in plan.transactions)
+    commits = sum(transaction.decision is Settlement.COMMIT for transaction in plan.transactions)
     return f"{commits:,} committed, {len(plan.transactions) - commits:,} aborted"
 
 

@@ -43,17 +43,17 @@ def converted(
     """
     if entry.coordinator is not None:
         raise _has_more(entry)
-    held = [split for subtask in entry.subtasks for split in _elements(entry, subtask, opened)]
-    if not held:
+    splits = [split for subtask in entry.subtasks for split in _elements(entry, subtask, opened)]
+    if not splits:
         raise NotEditableError("no shard in the state of the consumer")
-    streams = sorted({each.shard.stream or "" for each in held})
+    streams = sorted({split.shard.stream or "" for split in splits})
     if streams != [arn.rpartition("/")[2]]:
         raise NotEditableError(f"shards of {', '.join(streams)}, where the ARN is {arn}")
-    shards = [_fields(each, arn, places.get(each.shard.id, each.shard.position)) for each in held]
-    beyond = places.keys() - {each.shard for each in shards}
+    shards = [_fields(split, arn, places.get(split.shard.id, split.shard.position)) for split in splits]
+    beyond = places.keys() - {shard.shard for shard in shards}
     if beyond:
         raise NotEditableError(f"no {min(beyond)}, for which the plan has a position")
-    if len({each.shard for each in shards}) != len(shards):
+    if len({shard.shard for shard in shards}) != len(shards):
         raise NotEditableError("a shard twice")
     return anew(entry, metadata, opened, Splits.of(shards), state=LEGACY_STATE)
 
@@ -71,15 +71,15 @@ def anew(entry: OperatorEntry, metadata: Metadata, opened: Opened, splits: Split
     Raises:
         NotEditableError: It has more, or a split cannot hold its position.
     """
-    if any(_keeps_more(each, state) for each in entry.subtasks):
+    if any(_keeps_more(subtask, state) for subtask in entry.subtasks):
         raise _has_more(entry)
     cursor = Cursor(opened.data, entry.at, entry.end)
     if metadata.version >= NAMES_SINCE:
         cursor.skip_text("an operator's name")
         cursor.skip_text("an operator's uid")
     cursor.skip(_ID_BYTES, "an operator's id")
-    made = source_state(splits, parallelism=entry.parallelism, max_parallelism=entry.max_parallelism)
-    return Piece(cursor.at, entry.end, made)
+    data = source_state(splits, parallelism=entry.parallelism, max_parallelism=entry.max_parallelism)
+    return Piece(cursor.at, entry.end, data)
 
 
 def _has_more(entry: OperatorEntry) -> NotEditableError:

@@ -35,18 +35,18 @@ def converted_metadata(plan: Plan, held: Mapping[str, bytes], *, uri: str) -> by
     """
     before, metadata, opened = open_savepoint(held, uri)
     pieces, ids = [], set()
-    for source in sorted({one.source for one in plan.positions}):
-        mine = [one for one in plan.positions if one.source == source]
-        places = {shard_id(one.partition): place for one in mine if (place := place_of(one)) is not None}
+    for source in sorted({position.source for position in plan.positions}):
+        mine = [position for position in plan.positions if position.source == source]
+        places = {shard_id(position.partition): place for position in mine if (place := place_of(position)) is not None}
         arn = arn_of(plan, mine[0].new_topic) or ""
-        found = [each for each in metadata.operators if each.id in (source, operator_id(source))]
-        if len(found) != 1 or LEGACY_STATE not in {state.name for state in states_of(found[0])}:
+        entries = [operator for operator in metadata.operators if operator.id in (source, operator_id(source))]
+        if len(entries) != 1 or LEGACY_STATE not in {state.name for state in states_of(entries[0])}:
             raise refused(uri, f"the legacy consumer {source!r}, found none")
         try:
-            pieces.append(converted(found[0], metadata, opened, arn, places))
+            pieces.append(converted(entries[0], metadata, opened, arn, places))
         except (NotEditableError, DamagedError) as error:
             raise refused(uri, f"a legacy consumer that can be converted, found {error}", error) from error
-        ids.add(found[0].id)
-    made = spliced(held[METADATA], pieces)
-    prove(plan, before, HeldFolder(uri=uri, files={**held, METADATA: made}), ids)
-    return made
+        ids.add(entries[0].id)
+    data = spliced(held[METADATA], pieces)
+    prove(plan, before, HeldFolder(uri=uri, files={**held, METADATA: data}), ids)
+    return data

@@ -72,23 +72,23 @@ def _element(plain: bytes, moves: ShardMoves) -> tuple[TopicPartition, bytes]:
     if split_element(fields) != plain:
         raise NotEditableError("a split in a form that no known connector writes")
     move = _move(split, moves)
-    made = replace(fields, arn=_arn(fields.arn, move))
+    split_fields = replace(fields, arn=_arn(fields.arn, move))
     if move.new != move.old:
         if Place.SHARD_END in (move.old.place, move.new.place):
             raise NotEditableError(f"{split.shard.id} to go from {move.old} to {move.new}")
-        made = replace(made, position=move.new)
-    return move.topic_partition, split_element(made)
+        split_fields = replace(split_fields, position=move.new)
+    return move.topic_partition, split_element(split_fields)
 
 
 def _coordinator(cursor: Cursor, moves: ShardMoves, added: Sequence[SplitFields]) -> list[Piece]:
     """Edit what a coordinator knows: of what it has handed out the readers' positions count, and its own stay."""
     begun = cursor.at
-    found = read_enumerator(Cursor(cursor.data, begun, cursor.end))
+    enumerator = read_enumerator(Cursor(cursor.data, begun, cursor.end))
     before = cursor.data[begun : cursor.end]
-    if enumerator_state(found) != before:
+    if enumerator_state(enumerator) != before:
         raise NotEditableError("a coordinator in a form that no known connector writes")
-    splits = tuple(_known(each, moves) for each in found.splits)
-    after = enumerator_state(_with(replace(found, splits=splits), added))
+    splits = tuple(_known(split, moves) for split in enumerator.splits)
+    after = enumerator_state(_with(replace(enumerator, splits=splits), added))
     return [] if after == before else [Piece(begun, cursor.end, after)]
 
 
@@ -98,8 +98,8 @@ def _with(found: ShardEnumerator, added: Sequence[SplitFields]) -> ShardEnumerat
         return found
     if found.version == 0:
         raise NotEditableError(f"a coordinator of version 0, which has no place for {added[0].shard}")
-    waiting = (replace(split_of(replace(each, version=found.split_version)), status=UNASSIGNED) for each in added)
-    last = max(found.last or "", *(each.shard for each in added))
+    waiting = (replace(split_of(replace(fields, version=found.split_version)), status=UNASSIGNED) for fields in added)
+    last = max(found.last or "", *(fields.shard for fields in added))
     return replace(found, splits=(*found.splits, *waiting), last=last)
 
 
@@ -119,10 +119,12 @@ def _legacy(plain: bytes, moves: ShardMoves) -> tuple[TopicPartition, bytes]:
     if legacy_element(fields) != plain:
         raise NotEditableError("an element in a form that the legacy consumer does not write")
     move = _move(split, moves)
-    made = replace(fields, shard={**fields.shard, "streamName": move.new_topic})
+    legacy_fields = replace(fields, shard={**fields.shard, "streamName": move.new_topic})
     if move.new != move.old:
-        made = replace(made, text=_word(split, move.new), sub=_WHOLE if move.new.sub is None else move.new.sub)
-    return move.topic_partition, legacy_element(made)
+        legacy_fields = replace(
+            legacy_fields, text=_word(split, move.new), sub=_WHOLE if move.new.sub is None else move.new.sub
+        )
+    return move.topic_partition, legacy_element(legacy_fields)
 
 
 def _word(split: ShardSplit, new: ShardPlace) -> str:

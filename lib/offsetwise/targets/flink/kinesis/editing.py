@@ -59,12 +59,12 @@ def edited_savepoint(plan: Plan, held: Mapping[str, bytes], *, uri: str) -> Edit
     making = Making(opened=opened)
     editing = _Editing(plan=plan, metadata=metadata, making=making, uri=uri)
     changes: defaultdict[str, list[NumberChange]] = defaultdict(list)
-    left, ids = [*plan.positions], set()
+    positions, ids = [*plan.positions], set()
     for source in before.sources:
-        planned = [one for one in left if is_of(source, one.source)]
+        planned = [position for position in positions if is_of(source, position.source)]
         if not source.shards or not is_compared(source.kind):
             continue
-        left = [one for one in left if one not in planned]
+        positions = [position for position in positions if position not in planned]
         try:
             entry = entry_of(source, metadata)
             editing.edit(source, entry, planned)
@@ -73,8 +73,8 @@ def edited_savepoint(plan: Plan, held: Mapping[str, bytes], *, uri: str) -> Edit
         ids.add(entry.id)
         for change in _changes(planned):
             changes[making.kept_in.get((entry.id, change.topic, change.partition), METADATA)].append(change)
-    if left:
-        raise refused(uri, f"a source of Kinesis {left[0].source!r}, found none")
+    if positions:
+        raise refused(uri, f"a source of Kinesis {positions[0].source!r}, found none")
     files = making.files(held)
     prove(plan, before, HeldFolder(uri=uri, files={**held, **files}), ids)
     return EditedSavepoint(files=files, changes={name: tuple(changes[name]) for name in files})
@@ -98,42 +98,50 @@ class _Editing:
             NotEditableError: It may not be edited.
         """
         legacy = LEGACY_STATE in {state.name for state in states_of(entry)}
-        at = {each.topic_partition: each for each in positions_of(source)}
+        at = {position.topic_partition: position for position in positions_of(source)}
         elsewhere = is_to_another_stream(planned)
-        if elsewhere and (told := stands_elsewhere(planned, {each.partition: each for each in at.values()})):
-            raise refused(self.uri, told)
+        if elsewhere and (
+            message := stands_elsewhere(planned, {position.partition: position for position in at.values()})
+        ):
+            raise refused(self.uri, message)
         if elsewhere and not legacy:
             self._anew(source, entry, planned)
             return
-        new = [one for one in planned if one.old_offset is None]
-        moves = {one.topic_partition: self._move(one, at) for one in planned if one.old_offset is not None}
+        new = [position for position in planned if position.old_offset is None]
+        moves = {
+            position.topic_partition: self._move(position, at)
+            for position in planned
+            if position.old_offset is not None
+        }
         lacking = sorted(at.keys() - moves.keys())
         if lacking:
             raise refused(self.uri, f"a position for {lacking[0]} in the plan, found none")
-        if legacy and any(begin_of(one) != TRIM_HORIZON for one in new):
+        if legacy and any(begin_of(position) != TRIM_HORIZON for position in new):
             raise NotEditableError(f"no {new[0].topic_partition}: the legacy consumer begins it at its oldest record")
-        arn = next((each.stream or "" for each in source.shards), "")
+        arn = next((shard.stream or "" for shard in source.shards), "")
         added = () if legacy else splits_of(_only(self.plan, new), arn)
         edit_source(entry, rewrite_of(moves, legacy=legacy, added=added), self.making)
 
     def _anew(self, source: CheckpointSource, entry: OperatorEntry, planned: list[PlannedPosition]) -> None:
-        streams = {one.new_topic for one in planned}
-        arns = {found for each in streams if (found := arn_of(self.plan, each)) is not None}
+        streams = {position.new_topic for position in planned}
+        arns = {result for stream in streams if (result := arn_of(self.plan, stream)) is not None}
         if len(streams) != 1 or len(arns) != 1:
             raise refused(self.uri, f"one stream, whose ARN is known, for source {source.id!r}, found none in the plan")
         splits = Splits.of(splits_of(_only(self.plan, planned), min(arns)))
         self.making.add(METADATA, [anew(entry, self.metadata, self.making.opened, splits, state=READER_STATE)])
 
     def _move(self, one: PlannedPosition, at: Mapping[TopicPartition, SourcePosition]) -> ShardMove:
-        held, place = at.get(one.topic_partition), begin_of(one)
-        moved = held is not None and (in_several(one.old_offset) or held.offset == one.old_offset)
-        if held is None or not isinstance(held.offset, ShardPlace) or not moved:
-            found = "no such shard" if held is None else held.offset
+        position, place = at.get(one.topic_partition), begin_of(one)
+        moved = position is not None and (in_several(one.old_offset) or position.offset == one.old_offset)
+        if position is None or not isinstance(position.offset, ShardPlace) or not moved:
+            found = "no such shard" if position is None else position.offset
             raise refused(self.uri, f"{one.topic_partition} at {number(one.old_offset)} as in the plan, found {found}")
         if place is None:
             wanted = f"a place of {one.topic_partition} that Flink can begin at"
             raise refused(self.uri, f"{wanted}, found {one.new_offset:,} in the plan")
-        return ShardMove(topic=one.topic, partition=one.partition, old=held.offset, new_topic=one.new_topic, new=place)
+        return ShardMove(
+            topic=one.topic, partition=one.partition, old=position.offset, new_topic=one.new_topic, new=place
+        )
 
 
 def _only(plan: Plan, positions: list[PlannedPosition]) -> Plan:
@@ -143,12 +151,12 @@ def _only(plan: Plan, positions: list[PlannedPosition]) -> Plan:
 def _changes(planned: list[PlannedPosition]) -> list[NumberChange]:
     return [
         NumberChange(
-            source=one.source,
-            topic=one.topic,
-            partition=one.partition,
-            before=one.old_offset,
-            new_topic=one.new_topic,
-            after=one.new_offset,
+            source=position.source,
+            topic=position.topic,
+            partition=position.partition,
+            before=position.old_offset,
+            new_topic=position.new_topic,
+            after=position.new_offset,
         )
-        for one in planned
+        for position in planned
     ]

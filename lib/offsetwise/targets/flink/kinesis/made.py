@@ -21,16 +21,16 @@ def made_of(plan: Plan) -> bytes:
         ApplyError: The plan cannot be written so.
         AssertionError: A reader finds something else in it.
     """
-    asked = plan.savepoint
+    savepoint = plan.savepoint
     for target in plan.targets:
         target_type(target.kind).require_fit(plan, "The savepoint")
-    match asked:
+    match savepoint:
         case NewSavepoint(uid=str(uid), parallelism=int(parallelism), max_parallelism=int(most)):
-            splits = splits_of(plan, asked.stream_arn)
+            splits = splits_of(plan, savepoint.stream_arn)
         case _:
             raise AssertionError("a plan that fits says of which source the savepoint is")
     data = made_savepoint(uid, Splits.of(splits), parallelism=parallelism, max_parallelism=most)
-    found = read_from(HeldFolder(uri="the savepoint", files={METADATA: data}), uids=(uid,))
-    if shards_in(found) != {each.shard: each.position for each in splits if not each.finished}:
+    checkpoint = read_from(HeldFolder(uri="the savepoint", files={METADATA: data}), uids=(uid,))
+    if shards_in(checkpoint) != {split.shard: split.position for split in splits if not split.finished}:
         raise AssertionError("a reader finds other positions in the savepoint than the planned ones")
     return data

@@ -31,14 +31,18 @@ def prove(plan: Plan, before: Checkpoint, folder: HeldFolder, ids: Collection[st
         after = read_from(folder)
     except OffsetwiseError as error:
         raise refused(folder.uri, f"to read the edited savepoint again, found {error.problem}") from error
-    others = [[each for each in flink_details(read).operators if each.id not in ids] for read in (before, after)]
-    untouched = [[replace(each, index=0) for each in read.sources if not _of(each.id, ids)] for read in (before, after)]
+    others = [
+        [operator for operator in flink_details(read).operators if operator.id not in ids] for read in (before, after)
+    ]
+    untouched = [
+        [replace(source, index=0) for source in read.sources if not _of(source.id, ids)] for read in (before, after)
+    ]
     if (
         misplaced(plan, after)
         or others[0] != others[1]
         or untouched[0] != untouched[1]
         or before.details.transactions != after.details.transactions
-        or any(each.code == checkpoint_damaged.code for each in after.problems)
+        or any(problem.code == checkpoint_damaged.code for problem in after.problems)
     ):
         raise refused(folder.uri, "the planned positions and everything else as it was, found another difference")
 
@@ -49,20 +53,20 @@ def misplaced(plan: Plan, read: Checkpoint) -> bool:
     A shard that is read to its end may be gone from it, and one that begins at its oldest record may not be there yet:
     its source finds it.
     """
-    found = {
-        (each.id, at.shard): at.position
-        for each in read.sources
-        if is_compared(each.kind)
-        for at in each.shards
+    results = {
+        (source.id, at.shard): at.position
+        for source in read.sources
+        if is_compared(source.kind)
+        for at in source.shards
         if at.position != SHARD_END
     }
     wanted = {}
-    for one in plan.positions:
-        key, place = (_named(one.source, read), shard_id(one.partition)), begin_of(one)
-        new = one.old_offset is None and place == TRIM_HORIZON
-        if place is not None and place != SHARD_END and (key in found or not new):
+    for position in plan.positions:
+        key, place = (_named(position.source, read), shard_id(position.partition)), begin_of(position)
+        new = position.old_offset is None and place == TRIM_HORIZON
+        if place is not None and place != SHARD_END and (key in results or not new):
             wanted[key] = place
-    return found != wanted
+    return results != wanted
 
 
 def _of(source: str, ids: Collection[str]) -> bool:
@@ -71,4 +75,4 @@ def _of(source: str, ids: Collection[str]) -> bool:
 
 def _named(source: str, read: Checkpoint) -> str:
     """Return what a checkpoint calls a source that a plan names by its uid or its operator's id."""
-    return source if any(each.id == source for each in read.sources) else operator_id(source)
+    return source if any(checkpoint_source.id == source for checkpoint_source in read.sources) else operator_id(source)

@@ -42,21 +42,24 @@ class Splits:
     @classmethod
     def of(cls, shards: Sequence[SplitFields]) -> Splits:
         """Return the shards of a source apart, finished ones included: there is at least one."""
-        known = [each for each in shards if not each.finished]
-        open_ = {each.shard for each in known}
-        waiting = {each.shard for each in known if each.position == TRIM_HORIZON and open_.intersection(each.parents)}
-        return cls(known=known, waiting=frozenset(waiting), last=max(each.shard for each in shards))
+        known = [shard for shard in shards if not shard.finished]
+        open_ = {fields.shard for fields in known}
+        waiting = {
+            fields.shard for fields in known if fields.position == TRIM_HORIZON and open_.intersection(fields.parents)
+        }
+        return cls(known=known, waiting=frozenset(waiting), last=max(shard.shard for shard in shards))
 
     @property
     def read(self) -> list[SplitFields]:
         """Those that readers read on."""
-        return [each for each in self.known if each.shard not in self.waiting]
+        return [fields for fields in self.known if fields.shard not in self.waiting]
 
     @property
     def coordinator(self) -> bytes:
         """The state of the source's coordinator."""
         listed = [
-            (each, UNASSIGNED) if each.shard in self.waiting else (handed_out(each), _ASSIGNED) for each in self.known
+            (fields, UNASSIGNED) if fields.shard in self.waiting else (handed_out(fields), _ASSIGNED)
+            for fields in self.known
         ]
         return coordinator_state(listed, last=self.last)
 
@@ -114,9 +117,9 @@ def _subtask(index: int, splits: Sequence[SplitFields]) -> bytes:
 
 def _reader_handle(index: int, splits: Sequence[SplitFields]) -> bytes:
     places, blob = [], _BLOB_HEADER
-    for each in splits:
+    for split in splits:
         places.append(int64(len(blob)))
-        blob += split_element(each)
+        blob += split_element(split)
     listed = text(READER_STATE) + _SPLIT_AMONG_SUBTASKS + int32(len(places)) + b"".join(places)
     return _OPERATOR_STATE + int32(1) + listed + _inline(f"splits of subtask {index}", blob)
 

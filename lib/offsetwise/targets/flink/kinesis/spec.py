@@ -44,11 +44,11 @@ def splits_of(plan: Plan, arn: str) -> tuple[SplitFields, ...]:
     Whatever `against_splits` says something about is left out.
     """
     ranges = ranges_of(plan)
-    made = []
-    for one in sorted(plan.positions, key=lambda each: each.partition, reverse=True):
+    fieldses = []
+    for one in sorted(plan.positions, key=lambda planned_position: planned_position.partition, reverse=True):
         shard, position = ranges.get(one.new_topic_partition), place_of(one)
         if shard is not None and position is not None:
-            made.append(
+            fieldses.append(
                 SplitFields(
                     version=LAST_SPLIT_VERSION,
                     arn=arn,
@@ -60,14 +60,14 @@ def splits_of(plan: Plan, arn: str) -> tuple[SplitFields, ...]:
                     finished=position.place is Place.SHARD_END,
                 )
             )
-    return tuple(made)
+    return tuple(fieldses)
 
 
 def against_splits(plan: Plan) -> Iterator[Problem]:
     """Report which positions cannot be splits of one source, and which shards would never be read."""
     yield from against_places(plan)
     ranges = ranges_of(plan)
-    unknown = sorted(one.partition for one in plan.positions if one.new_topic_partition not in ranges)
+    unknown = sorted(position.partition for position in plan.positions if position.new_topic_partition not in ranges)
     if unknown:
         yield from shards_unknown(
             f"The hash keys of {shard_id(unknown[0])} are not known"
@@ -81,9 +81,9 @@ def against_edit(plan: Plan) -> Iterator[Problem]:
     """Report which positions no source of Flink can hold, and which shards would never be read."""
     if not has_opaque_positions(plan):
         return
-    for one in plan.positions:
-        if begin_of(one) is None:
-            yield from place_not_held(one.new_topic_partition, one.new_offset, _SAVEPOINT, _why(one))
+    for position in plan.positions:
+        if begin_of(position) is None:
+            yield from place_not_held(position.new_topic_partition, position.new_offset, _SAVEPOINT, _why(position))
     yield from _against_left(plan)
 
 
@@ -103,8 +103,8 @@ def is_legacy(details: FlinkDetails) -> bool:
 
 
 def _against_left(plan: Plan) -> Iterator[Problem]:
-    ranges, planned = ranges_of(plan), {one.new_topic_partition for one in plan.positions}
-    last = max((one.partition for one in plan.positions), default=-1)
+    ranges, planned = ranges_of(plan), {position.new_topic_partition for position in plan.positions}
+    last = max((position.partition for position in plan.positions), default=-1)
     left = sorted(
         key for key, shard in ranges.items() if not shard.closed and key not in planned and key.partition <= last
     )
@@ -122,9 +122,9 @@ def against_places(plan: Plan) -> Iterator[Problem]:
             yield aggregated.problem(
                 f"{each.message} KinesisStreamsSource takes an aggregate for one record.", fix=each.remedy
             )
-    for one in plan.positions:
-        if place_of(one) is None:
-            yield from place_not_held(one.new_topic_partition, one.new_offset, _SPLIT, _why(one))
+    for position in plan.positions:
+        if place_of(position) is None:
+            yield from place_not_held(position.new_topic_partition, position.new_offset, _SPLIT, _why(position))
 
 
 def arn_of(plan: Plan, stream: str) -> str | None:

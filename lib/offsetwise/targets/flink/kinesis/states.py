@@ -29,11 +29,11 @@ def split_element(fields: SplitFields) -> bytes:
 
 
 def _split(fields: SplitFields) -> bytes:
-    made = text(fields.arn) + text(fields.shard) + _position(fields.shard, fields.position)
+    data = text(fields.arn) + text(fields.shard) + _position(fields.shard, fields.position)
     if fields.version > 0:
         parents = b"".join(map(text, fields.parents))
-        made += int32(len(fields.parents)) + parents + text(str(fields.low)) + text(str(fields.high))
-    return made + flag(fields.finished) if fields.version > 1 else made
+        data += int32(len(fields.parents)) + parents + text(str(fields.low)) + text(str(fields.high))
+    return data + flag(fields.finished) if fields.version > 1 else data
 
 
 def _position(shard: str, position: ShardPlace) -> bytes:
@@ -69,8 +69,8 @@ def coordinator_state(
     """
     seen = flag(False) if last is None else flag(True) + text(last)
     listed = b"".join(sized(_split(fields)) + (b"" if status is None else int32(status)) for fields, status in splits)
-    made = seen + int32(len(splits)) + int32(split_version) + listed
-    return int32(wrapped) + int32(version) + sized(made)
+    data = seen + int32(len(splits)) + int32(split_version) + listed
+    return int32(wrapped) + int32(version) + sized(data)
 
 
 def enumerator_state(found: ShardEnumerator) -> bytes:
@@ -79,7 +79,7 @@ def enumerator_state(found: ShardEnumerator) -> bytes:
     Raises:
         NotEditableError: It is one of another source.
     """
-    splits = [(each.fields, each.status) for each in found.splits if each.fields is not None]
+    splits = [(split.fields, split.status) for split in found.splits if split.fields is not None]
     if len(splits) != len(found.splits):
         raise NotEditableError("a coordinator of another source than KinesisStreamsSource")
     return coordinator_state(

@@ -20,7 +20,7 @@ Shards = Mapping[str, AnyPosition]
 
 def shards_in(read: Checkpoint) -> Shards:
     """Return the positions of a checkpoint of one stream."""
-    return {each.shard: each.position for source in read.sources for each in source.shards}
+    return {shard.shard: shard.position for source in read.sources for shard in source.shards}
 
 
 def verified(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[Seen]:
@@ -29,22 +29,22 @@ def verified(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | 
     if changed is not None:
         return for_all(plan, Turnout.DIFFERENT, changed)
     read = read_from(HeldFolder(uri=step.place, files=readers.files(step.place, _names(plan))))
-    made = shards_as_planned(plan, step, read)
-    if checkpoint is None or any(each.turnout is Turnout.DIFFERENT for each in made):
-        return made
+    results = shards_as_planned(plan, step, read)
+    if checkpoint is None or any(each.turnout is Turnout.DIFFERENT for each in results):
+        return results
     return shards_restored(plan, readers.with_times(checkpoint).checkpoint, readers)
 
 
 def shards_as_planned(plan: Plan, step: ReceiptStep, read: Checkpoint) -> list[Seen]:
     """Hold the positions of a savepoint against the plan."""
-    found = shards_in(read)
-    return [_as_planned(one, found, step.place) for one in plan.positions]
+    results = shards_in(read)
+    return [_as_planned(position, results, step.place) for position in plan.positions]
 
 
 def shards_restored(plan: Plan, own: Checkpoint, readers: Readers) -> list[Seen]:  # noqa: ARG001 - a number needs no end
     """Return where a restored job stands in its shards, by a checkpoint of its own."""
-    found = shards_in(own)
-    return [_gone_on(one, found, own.uri) for one in plan.positions]
+    results = shards_in(own)
+    return [_gone_on(position, results, own.uri) for position in plan.positions]
 
 
 def _names(plan: Plan) -> tuple[str, ...]:
@@ -55,30 +55,30 @@ def _names(plan: Plan) -> tuple[str, ...]:
 def _as_planned(one: PlannedPosition, found: Shards, place: str) -> Seen:
     name, planned, here = shard_id(one.partition), begin_of(one), found.get(shard_id(one.partition))
     if here is None and one.old_offset is None and planned == TRIM_HORIZON:
-        told = f"{name} is new: Flink begins it at its oldest record, which no savepoint shows."
-        return Seen(found=None, turnout=Turnout.UNKNOWN, told=told)
+        message = f"{name} is new: Flink begins it at its oldest record, which no savepoint shows."
+        return Seen(found=None, turnout=Turnout.UNKNOWN, told=message)
     if planned == SHARD_END and here is None:
         return Seen(found=None, turnout=Turnout.CONFIRMED, told=f"{name} is read to its end, and is not in {place}.")
     if planned is not None and here == planned:
         return Seen(found=here, turnout=Turnout.CONFIRMED, told=f"{name}: {here} is in {place}, as planned.")
-    told = f"{name}: expected {number(planned)} in {place}, found {number(here)}."
-    return Seen(found=here, turnout=Turnout.DIFFERENT, told=told)
+    message = f"{name}: expected {number(planned)} in {place}, found {number(here)}."
+    return Seen(found=here, turnout=Turnout.DIFFERENT, told=message)
 
 
 def _gone_on(one: PlannedPosition, own: Shards, uri: str) -> Seen:
     """Return where a restored job stands in one shard, by a checkpoint of its own."""
     name, planned, here = shard_id(one.partition), begin_of(one), own.get(shard_id(one.partition))
     if planned is None or here is None:
-        told = f"{name} is not in {uri}: the job has read it to its end, or does not read it."
-        return Seen(found=None, turnout=Turnout.UNKNOWN, told=told)
+        message = f"{name} is not in {uri}: the job has read it to its end, or does not read it."
+        return Seen(found=None, turnout=Turnout.UNKNOWN, told=message)
     if here == planned:
-        told = f"{name}: the job is at {here}, as planned, in {uri}."
-        return Seen(found=here, turnout=Turnout.CONFIRMED, told=told, started=True)
+        message = f"{name}: the job is at {here}, as planned, in {uri}."
+        return Seen(found=here, turnout=Turnout.CONFIRMED, told=message, started=True)
     if here > planned:
-        told = f"{name}: the job has gone on from {planned} to {here} in {uri}."
-        return Seen(found=here, turnout=Turnout.MOVED_ON, told=told, started=True)
+        message = f"{name}: the job has gone on from {planned} to {here} in {uri}."
+        return Seen(found=here, turnout=Turnout.MOVED_ON, told=message, started=True)
     if here < planned:
-        told = f"{name}: expected {planned} or later in {uri}, found {here}: the job did not begin as planned."
-        return Seen(found=here, turnout=Turnout.DIFFERENT, told=told)
-    told = f"{name}: {here} is in {uri}; whether it is behind {planned} the stream alone can tell."
-    return Seen(found=here, turnout=Turnout.UNKNOWN, told=told)
+        message = f"{name}: expected {planned} or later in {uri}, found {here}: the job did not begin as planned."
+        return Seen(found=here, turnout=Turnout.DIFFERENT, told=message)
+    message = f"{name}: {here} is in {uri}; whether it is behind {planned} the stream alone can tell."
+    return Seen(found=here, turnout=Turnout.UNKNOWN, told=message)

@@ -47,13 +47,13 @@ class _Move:
         return shard_id(self.planned.partition)
 
     def change(self, before: AnyPosition | None, after: AnyPosition) -> NumberChange:
-        one = self.planned
+        position = self.planned
         return NumberChange(
-            source=one.source,
-            topic=one.topic,
-            partition=one.partition,
+            source=position.source,
+            topic=position.topic,
+            partition=position.partition,
             before=before,
-            new_topic=one.new_topic,
+            new_topic=position.new_topic,
             after=after,
         )
 
@@ -79,18 +79,18 @@ def shard_edits(
     path = f"offsets/{batch}"
     data = read_file(folder, path)
     try:
-        found = parse_offsets(data)
+        file = parse_offsets(data)
     except GarbledError as error:
         raise unfit(f"{path} to be an offset file, found it garbled: {error}") from error
     text = data.decode("utf-8")
-    spans = line_spans(text, found.version, [one.id for one in found.sources])
+    spans = line_spans(text, file.version, [offset.id for offset in file.sources])
     pieces, numbers = [], []
     for source, moves in _moves(plan, checkpoint, path).items():
         start, end = spans[source]
         pieces.append((start, end, _line(text[start:end], moves, path)))
         ends = [*_ends(plan, folder, checkpoint, source, moves, pending=pending)]
         yield from ends
-        kept = {change.partition for one in ends for change in one.numbers}
+        kept = {change.partition for edit in ends for change in edit.numbers}
         numbers += [
             move.change(move.planned.old_offset, move.begins)
             for move in moves
@@ -102,34 +102,34 @@ def shard_edits(
 def _moves(plan: Plan, checkpoint: Checkpoint, path: str) -> dict[str, list[_Move]]:
     """Return what a plan says of each source, each of whose shards has to be in it as it stands."""
     sources = {source.id: source for source in checkpoint.sources if source.shards}
-    planned: dict[str, list[PlannedPosition]] = {each: [] for each in sources}
-    for one in plan.positions:
-        if one.source not in planned:
-            raise refused(path, f"shards of source {one.source!r}, found none")
-        planned[one.source].append(one)
+    planned: dict[str, list[PlannedPosition]] = {source: [] for source in sources}
+    for position in plan.positions:
+        if position.source not in planned:
+            raise refused(path, f"shards of source {position.source!r}, found none")
+        planned[position.source].append(position)
     return {source: _of_source(sources[source], mine, path) for source, mine in planned.items()}
 
 
 def _of_source(source: CheckpointSource, planned: list[PlannedPosition], path: str) -> list[_Move]:
     held = {at.topic_partition: at for at in positions_of(source)}
     elsewhere = is_to_another_stream(planned)
-    if elsewhere and (told := stands_elsewhere(planned, {at.partition: at for at in held.values()})):
-        raise refused(path, told)
-    made = []
-    for one in planned:
-        at, (begin, end) = held.pop(one.topic_partition, None), _restart(one)
+    if elsewhere and (message := stands_elsewhere(planned, {at.partition: at for at in held.values()})):
+        raise refused(path, message)
+    moves = []
+    for position in planned:
+        at, (begin, end) = held.pop(position.topic_partition, None), _restart(position)
         if not elsewhere and (begin, end) != ((None, None) if at is None else (at.offset, at.planned_offset)):
             found = "no such shard" if at is None else at.offset
-            raise refused(path, f"{one.topic_partition} at {begin} as in the plan, found {found}")
-        place, ends = place_of(one), one.restart[1].new if len(one.restart) > 1 else None
+            raise refused(path, f"{position.topic_partition} at {begin} as in the plan, found {found}")
+        place, ends = place_of(position), position.restart[1].new if len(position.restart) > 1 else None
         if place is None or (ends is not None and not isinstance(ends, ShardPlace)):
-            raise refused(path, f"a place of {one.topic_partition} that the connectors have a word for")
-        made.append(
-            _Move(planned=one, begins=place, ends=ends, changed=at is None or place != at.offset, added=at is None)
+            raise refused(path, f"a place of {position.topic_partition} that the connectors have a word for")
+        moves.append(
+            _Move(planned=position, begins=place, ends=ends, changed=at is None or place != at.offset, added=at is None)
         )
     if held:
         raise refused(path, f"a position for {min(held)} in the plan, found none")
-    return made
+    return moves
 
 
 def _restart(one: PlannedPosition) -> tuple[AnyPosition | None, AnyPosition | None]:
@@ -183,11 +183,11 @@ def _added(plan: Plan, moves: list[_Move]) -> dict[str, _Move]:
 def _with(body: Mapping[str, Any], place: ShardPlace) -> dict[str, Any]:
     """Put a place into the keys that are there, each with a value of the kind that it has."""
     entry = entry_of(place)
-    made = dict(body)
+    results = dict(body)
     for key in body.keys() & entry.keys():
         kind = type(body[key])
-        made[key] = entry[key] == "true" if kind is bool else kind(entry[key])
-    return made
+        results[key] = entry[key] == "true" if kind is bool else kind(entry[key])
+    return results
 
 
 def _as_written(text: str, path: str) -> dict[str, Any]:

@@ -38,22 +38,24 @@ def against_shards(plan: Plan) -> Iterator[Problem]:
     aggregates, elsewhere = keeps_sub(plan), is_to_another_stream(plan.positions)
     if elsewhere and has_other_shards(plan.positions):
         yield from against_other_shards(plan.positions, _HOLDER)
-    for one in plan.positions:
-        place = place_of(one)
+    for planned_position in plan.positions:
+        place = place_of(planned_position)
         if place is None:
             why = "it names no record and no time"
-            yield from place_not_held(one.new_topic_partition, one.new_offset, _HOLDER, why)
+            yield from place_not_held(planned_position.new_topic_partition, planned_position.new_offset, _HOLDER, why)
         elif place.sub is not None and not aggregates:
             again = at(place.sequence or 0)
             why = f"the qubole connector keeps no place inside an aggregate; {again} reads all of it again"
-            yield from place_not_held(one.new_topic_partition, place, _HOLDER, why)
-        elif place == SHARD_END != one.old_offset and not elsewhere:
-            yield from place_not_held(one.new_topic_partition, place, _HOLDER, "its shard was not read to the end")
+            yield from place_not_held(planned_position.new_topic_partition, place, _HOLDER, why)
+        elif place == SHARD_END != planned_position.old_offset and not elsewhere:
+            yield from place_not_held(
+                planned_position.new_topic_partition, place, _HOLDER, "its shard was not read to the end"
+            )
     if aggregates:
         yield from _closed(plan)
     required = plan.requirements.checkpoint
     if required is not None and required.last_planned_batch != required.last_committed_batch:
-        added = [shard_id(one.partition) for one in plan.positions if one.old_offset is None]
+        added = [shard_id(position.partition) for position in plan.positions if position.old_offset is None]
         if elsewhere and any(each.endswith(f"/{required.last_planned_batch}") for each in ends_of(plan).values()):
             yield pending_batch_differs.problem(
                 f"Batch {required.last_planned_batch} is pending, and its end has no known place on another stream.",
@@ -119,18 +121,18 @@ def place_of(one: PlannedPosition) -> ShardPlace | None:
 def ends_of(plan: Plan) -> dict[str, str]:
     """Return the folder in which each source keeps the ends of the newest batch, where they are beside its lines."""
     required = plan.requirements.checkpoint
-    found = (_ENDS.fullmatch(path) for path, _ in (() if required is None else required.files))
-    return {each["source"]: each["folder"] for each in found if each is not None}
+    matches = (_ENDS.fullmatch(path) for path, _ in (() if required is None else required.files))
+    return {match["source"]: match["folder"] for match in matches if match is not None}
 
 
 def added_ends(plan: Plan) -> dict[tuple[str, int], str]:
     """Return the files that shards get which the checkpoint does not name, by source and number."""
     folders, left = ends_of(plan), left_in_shards(plan.positions)
     return {
-        (one.source, one.partition): f"{folders[one.source]}/{shard_id(one.partition)}"
-        for one in plan.positions
-        if one.source in folders
-        and (one.old_offset is None or (in_several(one.old_offset) and one.partition not in left))
+        (position.source, position.partition): f"{folders[position.source]}/{shard_id(position.partition)}"
+        for position in plan.positions
+        if position.source in folders
+        and (position.old_offset is None or (in_several(position.old_offset) and position.partition not in left))
     }
 
 

@@ -24,8 +24,8 @@ def began_shards(plan: Plan, step: ReceiptStep, readers: Readers) -> list[Seen]:
     read, required = readers.with_times(step.place).checkpoint, plan.requirements.checkpoint
     if required is None or read.job_id != required.job_id or required.last_planned_batch is None:
         wanted = None if required is None else required.job_id
-        told = f"{step.place} is of the query {read.job_id}, expected {wanted}."
-        return for_all(plan, Turnout.DIFFERENT, told)
+        message = f"{step.place} is of the query {read.job_id}, expected {wanted}."
+        return for_all(plan, Turnout.DIFFERENT, message)
     pending = required.last_planned_batch != required.last_committed_batch
     first = required.last_planned_batch + (0 if pending else 1)
     done = [batch.id for batch in read.details.batches if batch.committed and batch.id >= first]
@@ -35,8 +35,8 @@ def began_shards(plan: Plan, step: ReceiptStep, readers: Readers) -> list[Seen]:
             return for_all(plan, Turnout.DIFFERENT, changed)
     begun = next((batch for batch in read.details.batches if batch.id == first), None)
     if begun is None and done:
-        told = f"offsets/{first} of {step.place} is not retained any more, so where the query began cannot be seen."
-        return for_all(plan, Turnout.UNKNOWN, told)
+        message = f"offsets/{first} of {step.place} is not retained any more, so where the query began cannot be seen."
+        return for_all(plan, Turnout.UNKNOWN, message)
     now = _now(read)
     at = _Began(
         where=step.place if begun is None else f"offsets/{first} of {step.place}",
@@ -44,7 +44,7 @@ def began_shards(plan: Plan, step: ReceiptStep, readers: Readers) -> list[Seen]:
         done=max(done, default=None),
         now=now,
     )
-    return [_seen(one, at) for one in plan.positions]
+    return [_seen(position, at) for position in plan.positions]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,35 +70,35 @@ def _now(read: Checkpoint) -> Places:
 
 def _line(batch: Batch, plan: Plan) -> Places | None:
     """Return where a batch starts, as its line says."""
-    made: dict[tuple[str, TopicPartition], AnyPosition] = {}
+    results: dict[tuple[str, TopicPartition], AnyPosition] = {}
     lines = {source.id: source.raw for source in batch.sources}
-    for one in plan.positions:
+    for position in plan.positions:
         try:
-            line = parse_line(lines.get(one.source))
+            line = parse_line(lines.get(position.source))
         except GarbledError:
             return None
-        place = None if line is None else line.places.get(shard_id(one.partition))
+        place = None if line is None else line.places.get(shard_id(position.partition))
         if line is not None and place is not None:
-            made[one.source, TopicPartition(line.stream, one.partition)] = place
-    return made
+            results[position.source, TopicPartition(line.stream, position.partition)] = place
+    return results
 
 
 def _seen(one: PlannedPosition, at: _Began) -> Seen:
     name, planned, key = shard_id(one.partition), place_of(one), (one.source, one.new_topic_partition)
     if at.places is None:
         return Seen(found=None, turnout=Turnout.UNKNOWN, told=f"{name}: {at.where} cannot be read.")
-    found = at.places.get(key)
-    if found is None and planned == SHARD_END:
+    position = at.places.get(key)
+    if position is None and planned == SHARD_END:
         return Seen(found=None, turnout=Turnout.CONFIRMED, told=f"{name} is read to its end, and not in {at.where}.")
-    if found != planned:
-        told = f"{name}: expected {number(planned)} in {at.where}, found {number(found)}."
-        return Seen(found=found, turnout=Turnout.DIFFERENT, told=told)
+    if position != planned:
+        message = f"{name}: expected {number(planned)} in {at.where}, found {number(position)}."
+        return Seen(found=position, turnout=Turnout.DIFFERENT, told=message)
     if at.done is None:
-        told = f"{name}: {found} is in {at.where}, as planned; the query has not committed a batch since."
-        return Seen(found=found, turnout=Turnout.CONFIRMED, told=told)
+        message = f"{name}: {position} is in {at.where}, as planned; the query has not committed a batch since."
+        return Seen(found=position, turnout=Turnout.CONFIRMED, told=message)
     here = at.now.get(key)
     if here == planned:
-        told = f"{name}: the query began at {found} as planned and had nothing to read up to batch {at.done}."
-        return Seen(found=here, turnout=Turnout.CONFIRMED, told=told, started=True)
-    told = f"{name}: the query began at exactly {found} and stands at {number(here)} after batch {at.done}."
-    return Seen(found=here, turnout=Turnout.MOVED_ON, told=told, started=True)
+        message = f"{name}: the query began at {position} as planned and had nothing to read up to batch {at.done}."
+        return Seen(found=here, turnout=Turnout.CONFIRMED, told=message, started=True)
+    message = f"{name}: the query began at exactly {position} and stands at {number(here)} after batch {at.done}."
+    return Seen(found=here, turnout=Turnout.MOVED_ON, told=message, started=True)
