@@ -178,13 +178,16 @@ def history_of(batches: Sequence[Batch], initial: Sequence[BatchSource] = ()) ->
     columns: dict[tuple[str, str], tuple[tuple[int, ...], npt.NDArray[np.intp]]] = {}
     for row, sources in enumerate(rows):
         for source in sources:
-            for one in source.offsets:
-                key = (source.id, one.topic)
-                if key not in columns or columns[key][0] != one.partitions:
+            for offset in source.offsets:
+                key = (source.id, offset.topic)
+                if key not in columns or columns[key][0] != offset.partitions:
                     of = places[key]
-                    columns[key] = one.partitions, np.array([of[number] for number in one.partitions], dtype=np.intp)
+                    columns[key] = (
+                        offset.partitions,
+                        np.array([of[number] for number in offset.partitions], dtype=np.intp),
+                    )
                 at = columns[key][1]
-                ends[row, at] = one.offsets
+                ends[row, at] = offset.offsets
                 known[row, at] = True
     logs = []
     for (source_id, topic), group in groupby(enumerate(lanes), key=lambda pair: (pair[1].source, pair[1].topic)):
@@ -195,11 +198,11 @@ def history_of(batches: Sequence[Batch], initial: Sequence[BatchSource] = ()) ->
 
 def facts(history: History, lanes: slice = slice(None)) -> tuple[BatchFact, ...]:
     """Return one fact per retained batch, ascending, counted over these lanes."""
-    made = []
+    batch_facts = []
     for row, batch in enumerate(history.batches):
         before = history.batches[row - 1] if row else None
         named = history.known[row + 1, lanes]
-        made.append(
+        batch_facts.append(
             BatchFact(
                 batch=batch,
                 since=None if before is None else before.id,
@@ -208,17 +211,17 @@ def facts(history: History, lanes: slice = slice(None)) -> tuple[BatchFact, ...]
                 read=_amount(history, row, lanes),
             )
         )
-    return tuple(made)
+    return tuple(batch_facts)
 
 
 def moments(history: History) -> tuple[BatchMoment, ...]:
     """Return the steps of the retained history: before it, then each batch planned and, if it was, committed."""
-    made = [BatchMoment(row=None)] if history.known[0].any() else []
+    batch_moments = [BatchMoment(row=None)] if history.known[0].any() else []
     for row, batch in enumerate(history.batches):
-        made.append(BatchMoment(row=row, phase=Phase.PLANNED))
+        batch_moments.append(BatchMoment(row=row, phase=Phase.PLANNED))
         if batch.committed:
-            made.append(BatchMoment(row=row, phase=Phase.COMMITTED))
-    return tuple(made)
+            batch_moments.append(BatchMoment(row=row, phase=Phase.COMMITTED))
+    return tuple(batch_moments)
 
 
 def standing(history: History, moment: BatchMoment, lanes: slice = slice(None)) -> BatchStanding:
@@ -276,10 +279,10 @@ def _partitions_by_topic(rows: Iterable[Sequence[BatchSource]]) -> dict[tuple[st
     last: dict[tuple[str, str], tuple[int, ...]] = {}
     for sources in rows:
         for source in sources:
-            for one in source.offsets:
-                key = (source.id, one.topic)
+            for offset in source.offsets:
+                key = (source.id, offset.topic)
                 # The same partitions in the same order stand in nearly every batch: looked at once.
-                if last.get(key) != one.partitions:
-                    partitions.setdefault(key, set()).update(one.partitions)
-                    last[key] = one.partitions
+                if last.get(key) != offset.partitions:
+                    partitions.setdefault(key, set()).update(offset.partitions)
+                    last[key] = offset.partitions
     return partitions

@@ -280,13 +280,13 @@ def schema(kind: str) -> dict[str, Any]:
 
 def schema_of(adapter: TypeAdapter[Any], kind: str) -> dict[str, Any]:
     """Return the JSON Schema of what an adapter writes, with the header of a kind."""
-    made = adapter.json_schema(mode="serialization")
+    results = adapter.json_schema(mode="serialization")
     header = {
         "format": {"const": f"offsetwise/{kind}"},
         "format_version": {"type": "string", "pattern": r"^1\.[0-9]+$"},
     }
-    keys = {"properties": header | made["properties"], "required": [*header, *made.get("required", [])]}
-    return made | keys | {"$schema": DIALECT, "title": f"offsetwise/{kind}"}
+    keys = {"properties": header | results["properties"], "required": [*header, *results.get("required", [])]}
+    return results | keys | {"$schema": DIALECT, "title": f"offsetwise/{kind}"}
 
 
 _Known = tuple[tuple[CheckpointEngine, ...], tuple[str, ...]]
@@ -317,8 +317,8 @@ def _reader(kind: str, known: _Known) -> SchemaValidator:
 def _flat_comparison(checkpoint: type) -> type:
     hints = get_type_hints(Comparison, include_extras=True) | {"checkpoint": checkpoint | None}
     namespace = {"__doc__": Comparison.__doc__, "__module__": __name__}
-    made = [(each.name, hints[each.name], field(default=each.default)) for each in _WRITTEN]
-    return make_dataclass("Comparison", made, namespace=namespace, frozen=True, slots=True, kw_only=True)
+    results = [(each.name, hints[each.name], field(default=each.default)) for each in _WRITTEN]
+    return make_dataclass("Comparison", results, namespace=namespace, frozen=True, slots=True, kw_only=True)
 
 
 def _flattened(value: Stored) -> Any:
@@ -359,13 +359,13 @@ def _strictly(schema: Any) -> Any:
         return schema
     if IN_FILES_FIRST in (schema.get("metadata") or {}):
         return schema["choices"][0]
-    made = {key: _strictly(each) for key, each in schema.items()}
-    match made.get("type"):
+    results = {key: _strictly(each) for key, each in schema.items()}
+    match results.get("type"):
         case "int" | "str" | "bool":
-            made.setdefault("strict", True)
+            results.setdefault("strict", True)
         case "tuple" | "list":
-            made["fail_fast"] = True
-    return made
+            results["fail_fast"] = True
+    return results
 
 
 def _by_line(body: dict[str, Any]) -> str:

@@ -86,7 +86,7 @@ class FleetRow:
         if self.checkpoint is None:
             return None
         committed = self.checkpoint.details.last_committed_batch
-        return next((one.timestamp_ms for one in self.checkpoint.details.batches if one.id == committed), None)
+        return next((batch.timestamp_ms for batch in self.checkpoint.details.batches if batch.id == committed), None)
 
     @property
     def topics(self) -> tuple[tuple[str, int], ...]:

@@ -70,7 +70,7 @@ def resolve(name: str, work: Path, coordinates: Iterable[str], java: str, *, pat
     Raises:
         JarError: They cannot be fetched; the end of Ivy's log is in the message.
     """
-    wanted = [each.split(":") for each in coordinates]
+    wanted = [coordinate.split(":") for coordinate in coordinates]
     ivy_file = work / "ivy.xml"
     ivy_file.write_text(_ivy_module(wanted, transitive=transitive), encoding="utf-8")
     command = [java, "-jar", str(_ivy_jar()), "-ivy", str(ivy_file), "-cache", str(work / "ivy")]
@@ -107,17 +107,17 @@ def _fetch(folder: Path, wanted: Mapping[str, str], java: str) -> None:
 def _compare(folder: Path, wanted: Mapping[str, str]) -> None:
     """Refuse a folder that holds anything else than the jars of the lock: a class path takes whatever is there."""
     expected = {_file(coordinates): digest for coordinates, digest in wanted.items()}
-    found = {path.name: path for path in folder.iterdir()}
-    for name in sorted(expected.keys() | found.keys()):
+    results = {path.name: path for path in folder.iterdir()}
+    for name in sorted(expected.keys() | results.keys()):
         if name not in expected:
-            wrong = f"{found[name]}: expected only the jars that {LOCK.name} names, found this one too"
-        elif name not in found:
+            wrong = f"{results[name]}: expected only the jars that {LOCK.name} names, found this one too"
+        elif name not in results:
             wrong = f"{folder / name}: expected a jar, found none"
         else:
-            digest = sha256_of(found[name])
+            digest = sha256_of(results[name])
             if digest == expected[name]:
                 continue
-            wrong = f"{found[name]}: expected SHA-256 {expected[name]}, as in {LOCK.name}, found {digest}"
+            wrong = f"{results[name]}: expected SHA-256 {expected[name]}, as in {LOCK.name}, found {digest}"
         raise JarError(
             f"{wrong}. Nothing was run.",
             fix=f"Find out who changed it. Then remove {folder}, and run the command again: the jars are fetched anew.",
@@ -147,10 +147,10 @@ def _ivy_module(wanted: Iterable[list[str]], *, transitive: bool) -> str:
 def _ivy_jar() -> Path:
     pyspark = find_spec("pyspark")
     folder = Path(pyspark.origin).parent / "jars" if pyspark and pyspark.origin else Path()
-    found = sorted(folder.glob("ivy-*.jar"))
-    if not found:
+    paths = sorted(folder.glob("ivy-*.jar"))
+    if not paths:
         raise JarError(
             f"Jars are fetched with the Ivy that pyspark brings, found none in {folder}. Nothing was run.",
             fix="Install the full pyspark package (not pyspark-client) into this environment.",
         )
-    return found[-1]
+    return paths[-1]

@@ -19,8 +19,8 @@ def exported(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = import_module(f"{package}.{homes[name]}")
-        found: object = module if homes[name] == name else getattr(module, name)
-        setattr(sys.modules[package], name, found)
-        return found
+        result: object = module if homes[name] == name else getattr(module, name)
+        setattr(sys.modules[package], name, result)
+        return result
 
     return load

@@ -78,7 +78,7 @@ def code_points(characters: Iterable[str]) -> str:
     >>> code_points("\u034f\u3164")
     'U+034F, U+3164'
     """
-    return ", ".join(f"U+{ord(each):04X}" for each in characters)
+    return ", ".join(f"U+{ord(character):04X}" for character in characters)
 
 
 def skeleton(text: str) -> str:
@@ -119,12 +119,12 @@ def mixed_scripts(text: str) -> tuple[str, ...]:
     >>> mixed_scripts("pаyments"), mixed_scripts("платежи-2"), mixed_scripts("支払いデータ")
     (('Cyrillic', 'Latin'), (), ())
     """
-    found = [scripts for scripts in (_scripts(each) for each in dict.fromkeys(text)) if scripts]
-    if not found or frozenset.intersection(*found):
+    results = [scripts for scripts in (_scripts(fromkey) for fromkey in dict.fromkeys(text)) if scripts]
+    if not results or frozenset.intersection(*results):
         return ()
-    if any(all(scripts & together for scripts in found) for together in _WRITTEN_TOGETHER):
+    if any(all(scripts & together for scripts in results) for together in _WRITTEN_TOGETHER):
         return ()
-    return tuple(sorted(name.replace("_", " ") for name in frozenset.union(*found)))
+    return tuple(sorted(name.replace("_", " ") for name in frozenset.union(*results)))
 
 
 def marks_without_base(text: str) -> tuple[str, ...]:
@@ -158,7 +158,7 @@ def bracketed(characters: str) -> str:
     >>> bracketed("⟨⟩")
     '⟨U+27E8⟩⟨U+27E9⟩'
     """
-    return "".join(f"⟨U+{ord(each):04X}⟩" for each in characters)
+    return "".join(f"⟨U+{ord(character):04X}⟩" for character in characters)
 
 
 def _word(word: str) -> str:

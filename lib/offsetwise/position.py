@@ -61,7 +61,7 @@ def needs_log(position: Position) -> bool:
 
 def of_one_stream(*positions: Position | None) -> bool:
     """Return whether positions are of one stream, so that they can be compared; those that are unknown do not count."""
-    return len({type(each) for each in positions if each is not None}) <= 1
+    return len({type(position) for position in positions if position is not None}) <= 1
 
 
 def offset_of(position: Position) -> int:

@@ -61,15 +61,15 @@ class Proof:
         Raises:
             ClusterError: The records at one of them could not be read.
         """
-        ends = [(each.topic_partition, *_offsets(each)) for each in positions]
+        ends = [(position.topic_partition, *_offsets(position)) for position in positions]
         keys = {(partition, offset) for partition, *pair in ends for offset in pair if offset is not None}
         unread = next((self.unread[key] for key in sorted(keys) if key in self.unread), None)
         if unread is not None:
             raise unread
-        found = {key: self.found[key] for key in keys if key in self.found}
+        results = {key: self.found[key] for key in keys if key in self.found}
         equal = {key: each for key, each in self.pending_equal.items() if key in ends}
-        ways = {key: self.ways[key] for key in found if key in self.ways}
-        return Proof(found=found, pending_equal=equal, ways=ways, salt=self.salt if found else "")
+        ways = {key: self.ways[key] for key in results if key in self.ways}
+        return Proof(found=results, pending_equal=equal, ways=ways, salt=self.salt if results else "")
 
 
 def prove(
@@ -100,10 +100,10 @@ def prove(
     match = _content_match(scenes, properties, progress)
     reader = match.reader
     answered = match.find(*by_job)
-    found = {key: answered[ask] for key, ask in asks.items() if ask in answered}
-    equal = _pending(match, [each for scene in scenes for each in scene.queries], asks, found)
+    results = {key: answered[ask] for key, ask in asks.items() if ask in answered}
+    equal = _pending(match, [query for scene in scenes for query in scene.queries], asks, results)
     unread = {ask.place: error for ask, error in reader.unread.items()}
-    return Proof(found=found, pending_equal=equal, unread=unread, ways=reader.ways, salt=reader.salt.hex())
+    return Proof(found=results, pending_equal=equal, unread=unread, ways=reader.ways, salt=reader.salt.hex())
 
 
 def _content_match(
@@ -129,10 +129,10 @@ def _content_match(
         reader=reader,
         offsets_for_times=lambda times: _as_offsets(offsets_for_times(migration.target, times)),
         batch_ends={
-            (each.topic_partition, first): last
+            (query.topic_partition, first): last
             for scene in scenes
-            for each in scene.queries
-            for first, last in (_offsets(each),)
+            for query in scene.queries
+            for first, last in (_offsets(query),)
             if first is not None and last is not None
         },
         clock_skew_ms=1_000 * migration.content.clock_skew_s,
@@ -141,7 +141,7 @@ def _content_match(
 
 
 def _as_offsets(found: Mapping[TopicPartition, AnyPosition | None]) -> dict[TopicPartition, int | None]:
-    return {at: offset_or_none(each) for at, each in found.items()}
+    return {at: offset_or_none(position) for at, position in found.items()}
 
 
 def _offsets(position: Query) -> tuple[int | None, int | None]:
@@ -216,15 +216,15 @@ def _place(found: FoundPosition, offset: int) -> int | None:
 
 def standings_read(scene: Scene, positions: Iterable[Query], read: Proof) -> Iterator[PositionStanding]:
     """Hold every position against both clusters, with what the records told of it."""
-    held = [position for position in positions if position.states_offset]
-    for position, standing in zip(held, standings_of(scene, held), strict=True):
-        told = replace(standing, same=_stands_alike(position, standing.partition, read))
+    queries = [position for position in positions if position.states_offset]
+    for position, standing in zip(queries, standings_of(scene, queries), strict=True):
+        result = replace(standing, same=_stands_alike(position, standing.partition, read))
         found = read.found.get((standing.partition, offset_of(standing.offset))) if read.found else None
         if found is not None and found.answer.cut is not None and found.answer.timed:
             at_raw = found.answer.cut.at_raw
-            before = [each.timestamp_ms for each in at_raw if (each.new_offset or 0) < standing.offset]
-            told = replace(told, time_on_old=found.answer.time_before, time_on_new=before[-1] if before else None)
-        yield told
+            before = [neighbour.timestamp_ms for neighbour in at_raw if (neighbour.new_offset or 0) < standing.offset]
+            result = replace(result, time_on_old=found.answer.time_before, time_on_new=before[-1] if before else None)
+        yield result
 
 
 def _stands_alike(position: Query, partition: TopicPartition, read: Proof) -> bool:
@@ -281,22 +281,22 @@ def _matched(scene: Scene, query: Query, at: AnyPosition, read: Proof) -> Match:
         there = query.new_topic_partition
         return Match(query=query, stream=scene.translate(at, partition, there, old=scene.old, new=scene.new))
     offset = offset_of(at)
-    found = read.found.get((partition, offset))
+    position = read.found.get((partition, offset))
     candidates = candidates_of(scene, query, offset)
     mirror_maker = mm2_answer(offset, query.topic, query.partition, scene.syncs)
     match = Match(query=query, candidates=candidates, mirror_maker=mirror_maker, salt=read.salt)
-    if found is None:
+    if position is None:
         return replace(match, preserved=scene.migration.link is Link.PRESERVING and query.new is not None)
     return replace(
         match,
-        answer=_in_empty_log(scene, query, offset, found.answer),
-        replaced=_replaced(scene, query, offset, found.answer),
-        preserved=found.preserved,
-        probed=_probed(found),
+        answer=_in_empty_log(scene, query, offset, position.answer),
+        replaced=_replaced(scene, query, offset, position.answer),
+        preserved=position.preserved,
+        probed=_probed(position),
         ways=read.ways.get((partition, offset), frozenset()),
-        candidates=(*candidates, *_guesses(found, offset)),
-        old_read=found.old_offsets_read,
-        new_read=found.new_offsets_read,
+        candidates=(*candidates, *_guesses(position, offset)),
+        old_read=position.old_offsets_read,
+        new_read=position.new_offsets_read,
     )
 
 

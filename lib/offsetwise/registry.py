@@ -76,7 +76,7 @@ class Registry(MutableMapping[str, str]):
     def conflicts(self) -> tuple[str, ...]:
         """A sentence for each name that is not used because several bring it."""
         return tuple(
-            f"{self.group} {name!r} of {' and '.join(each.distribution for each in of)} is not used: "
+            f"{self.group} {name!r} of {' and '.join(installed.distribution for installed in of)} is not used: "
             + ("Offsetwise has one of that name itself." if name in self._own else "two plug-ins have the name.")
             for name, of in self._found.items()
             if len(of) > 1 or name in self._own
@@ -152,10 +152,10 @@ class Registry(MutableMapping[str, str]):
     def _found(self) -> Mapping[str, list[Installed]]:
         from importlib.metadata import entry_points  # noqa: PLC0415 - it takes 60 ms, and not every command asks
 
-        found: dict[str, list[Installed]] = {}
+        results: dict[str, list[Installed]] = {}
         for point in sorted(entry_points(group=self.group), key=lambda point: point.name):
-            found.setdefault(point.name, []).append(Installed(point.value, _distribution(point)))
-        return found
+            results.setdefault(point.name, []).append(Installed(point.value, _distribution(point)))
+        return results
 
 
 def _distribution(point: EntryPoint) -> str:

@@ -184,8 +184,8 @@ class Folders:
         Raises:
             OSError: It cannot be listed, or a part of the path is a link.
         """
-        with self.listed(path) as found:
-            return [entry.name for entry in found]
+        with self.listed(path) as entries:
+            return [entry.name for entry in entries]
 
     def look(self, path: str) -> os.stat_result | None:
         """Return what has a name; a link is a link, and None is nothing.
@@ -208,18 +208,18 @@ class Folders:
 
     def _get(self, path: str) -> Folder | None:
         with self._lock:
-            found = self._open.get(path)
-            if found is not None:
+            folder = self._open.get(path)
+            if folder is not None:
                 self._open.move_to_end(path)
-            return found
+            return folder
 
     def _keep(self, path: str, fd: int) -> Folder:
-        made = Folder(fd)
+        folder = Folder(fd)
         with self._lock:
-            self._open[path] = made
+            self._open[path] = folder
             if len(self._open) > _KEPT:
                 self._open.popitem(last=False)
-        return made
+        return folder
 
 
 def _open(name: str, flags: int, above: int, path: str) -> int:

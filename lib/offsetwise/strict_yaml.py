@@ -140,9 +140,9 @@ def _read_yaml(path: Path, noun: FileNoun) -> dict[str, Any]:
             fix=f"Correct the line; {noun.described}",
         ) from None
     if not isinstance(value, dict):
-        found = "nothing" if value is None else f"a {type(value).__name__}"
+        result = "nothing" if value is None else f"a {type(value).__name__}"
         raise ConfigError(
-            f"{path}: expected keys and values at the top level, found {found}.",
+            f"{path}: expected keys and values at the top level, found {result}.",
             fix=f"Start with {noun.keys}; {noun.described}",
         )
     return value

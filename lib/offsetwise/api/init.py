@@ -114,12 +114,12 @@ def _new(path: Path, found: Survey) -> Survey:
     usable = not there or _holds(schema, of_schema)
     text, left = migration_text(found, path.parent, name, schema=schema.name if usable else None)
     if left:
-        told = Trouble(
+        trouble = Trouble(
             problem=f"{path.name}: {many(left, 'checkpoint or group', 'checkpoints and groups')} of those found do not "
             f"fit into a migration file, which has at most {MAX_BYTES:,} bytes, and are not in it.",
             fix="Give narrower roots, and write a migration file for each. The Fleet screen shows all below the roots.",
         )
-        found = replace(found, problems=(*found.problems, told))
+        found = replace(found, problems=(*found.problems, trouble))
     if not there:
         new_files.write_new(schema, of_schema)
     try:
@@ -145,7 +145,7 @@ def _updated(path: Path, before: bytes, said: Migration, found: Survey, confirm:
     stated = said.model_fields_set | {
         f"checkpoints[].job.{key}"
         for key in JobTraits.model_fields
-        if all(getattr(each.job, key) is not None for each in said.checkpoints)
+        if all(getattr(checkpoint.job, key) is not None for checkpoint in said.checkpoints)
     }
     found = replace(
         found,

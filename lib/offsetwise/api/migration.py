@@ -141,7 +141,7 @@ class Migration:
         """
         wanted = None if jobs is None else [WantedJob.of(job._named()) for job in jobs]
         done = []
-        for each in workflow.compare_all(
+        for comparison in workflow.compare_all(
             self.settings,
             wanted,
             out=None if out is None else Path(out),
@@ -150,15 +150,15 @@ class Migration:
             content=records,
             progress=progress,
         ):
-            made = Compared(
-                job=Job(self, Subject(kind=each.wanted.kind, name=each.wanted.name)),
-                comparison=None if isinstance(each.outcome, OffsetwiseError) else each.outcome,
-                error=each.outcome if isinstance(each.outcome, OffsetwiseError) else None,
-                reused=each.reused,
-                file=each.file,
+            compared = Compared(
+                job=Job(self, Subject(kind=comparison.wanted.kind, name=comparison.wanted.name)),
+                comparison=None if isinstance(comparison.outcome, OffsetwiseError) else comparison.outcome,
+                error=comparison.outcome if isinstance(comparison.outcome, OffsetwiseError) else None,
+                reused=comparison.reused,
+                file=comparison.file,
             )
-            heard(made)
-            done.append(made)
+            heard(compared)
+            done.append(compared)
         return tuple(done)
 
     def transactions(

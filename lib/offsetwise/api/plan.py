@@ -125,14 +125,14 @@ class Plan:
     def _require_confirmed(self, confirm: str | None) -> None:
         if confirm == self.confirmation:
             return
-        found = "none" if confirm is None else repr(confirm[:80])
+        result = "none" if confirm is None else repr(confirm[:80])
         if self.confirmation is None:
             raise NotApprovedError(
-                f"All of this plan can be taken back: expected no confirmation, found {found}. Nothing was signed.",
+                f"All of this plan can be taken back: expected no confirmation, found {result}. Nothing was signed.",
                 fix="Leave the confirmation (--confirm) out.",
             )
         raise NotApprovedError(
-            f"{irrevocable(self.document)} Expected {self.confirmation!r} as confirmation, found {found}. Nothing "
+            f"{irrevocable(self.document)} Expected {self.confirmation!r} as confirmation, found {result}. Nothing "
             "was signed.",
             fix=f"Look at the transactions of the plan, then confirm: --confirm {quote(self.confirmation)}",
         )

@@ -69,9 +69,9 @@ class LiveReaders:
         """Read the records around places of a stream again."""
         step = f"read the records around {len(wanted):,} places of the {side} cluster again"
         self.progress(step, 0, 1)
-        found = read_again(self.migration, side, wanted, salt=salt)
+        stretches = read_again(self.migration, side, wanted, salt=salt)
         self.progress(step, 1, 1)
-        return found
+        return stretches
 
     def records(
         self, side: Cluster, places: Sequence[RecordPlace], *, isolation: IsolationLevel, salt: bytes
@@ -82,7 +82,7 @@ class LiveReaders:
 
         step = f"read {len(places):,} records of the {side} cluster again"
         self.progress(step, 0, 1)
-        found = read_places(
+        results = read_places(
             open_session(self.migration.spark, kafka=True),
             java_properties(self.migration.cluster(side)),
             places,
@@ -90,7 +90,7 @@ class LiveReaders:
             salt=salt,
         )
         self.progress(step, 1, 1)
-        return found
+        return results
 
     @property
     def target(self) -> ClusterConfig:

@@ -40,9 +40,9 @@ def sample_of(plan: Plan) -> Bundled | None:
 
     A plan that moves no position names only the cluster of the sink.
     """
-    wanted = plan.requirements
-    moves = wanted.old.cluster_id, wanted.new.cluster_id
-    sink = None if wanted.sink is None else wanted.sink.cluster_id
+    requirements = plan.requirements
+    moves = requirements.old.cluster_id, requirements.new.cluster_id
+    sink = None if requirements.sink is None else requirements.sink.cluster_id
     ends_only = not plan.positions and sink is not None
     if None in moves and not ends_only:
         return None

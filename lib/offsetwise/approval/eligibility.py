@@ -17,9 +17,9 @@ def why_barred(plan: Plan, subject: str) -> str | None:
         for name in names:
             if same_person(name, subject):
                 return f"{subject} is, or may be, its {role} {name!r}"
-    for each in plan.identities:
-        if any(same_person(name, subject) for name in (each.subject, each.address) if name is not None):
-            return f"{subject} is, or may be, {each.subject!r} of {each.issuer!r}, who had a hand in it"
+    for identity in plan.identities:
+        if any(same_person(name, subject) for name in (identity.subject, identity.address) if name is not None):
+            return f"{subject} is, or may be, {identity.subject!r} of {identity.issuer!r}, who had a hand in it"
     return None
 
 

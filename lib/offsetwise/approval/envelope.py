@@ -162,18 +162,18 @@ def seal(statement: Statement, key: PrivateKey) -> bytes:
     }
     if statement.accepted_unproven:
         body["accepted_unproven"] = [
-            {"topic": each.topic, "partition": each.partition, "reason": each.reason}
-            for each in statement.accepted_unproven
+            {"topic": unproven.topic, "partition": unproven.partition, "reason": unproven.reason}
+            for unproven in statement.accepted_unproven
         ]
     payload = json.dumps(body, ensure_ascii=False, sort_keys=True).encode()
     signature = key.sign(_covered(payload))
     # Not `to_dict`, which writes base64 of the URL kind in some releases: here it is the standard one, always.
-    made = {
+    results = {
         "payload": base64.b64encode(payload).decode("ascii"),
         "payloadType": PAYLOAD_TYPE,
         "signatures": [{"keyid": key.public.id, "sig": base64.b64encode(signature).decode("ascii")}],
     }
-    content = (json.dumps(made, sort_keys=True, indent=1) + "\n").encode("ascii")
+    content = (json.dumps(results, sort_keys=True, indent=1) + "\n").encode("ascii")
     if len(content) > strict.MAX_BYTES:
         raise UsageError(
             f"An approval has at most {strict.MAX_BYTES:,} bytes, found {len(content):,}, with "
@@ -211,15 +211,15 @@ def opened(file: ApprovalFile) -> Signed:
             fix="Let each approver sign into a file of their own, and give every file.",
         )
     (signature,) = read.signatures
-    made = _decoded(signature.sig, f"{what}: its signature")
-    if len(made) != _SIGNATURE_BYTES:
+    data = _decoded(signature.sig, f"{what}: its signature")
+    if len(data) != _SIGNATURE_BYTES:
         raise NotApprovedError(
-            f"{what}: expected an Ed25519 signature of {_SIGNATURE_BYTES} bytes, found {len(made):,}: it is cut off, "
+            f"{what}: expected an Ed25519 signature of {_SIGNATURE_BYTES} bytes, found {len(data):,}: it is cut off, "
             "or of another algorithm. It counts for nothing.",
             fix=SIGN_AGAIN,
         )
     payload = _decoded(read.payload, f"{what}: its payload")
-    return Signed(name=file.name, key=signature.keyid, signature=made, payload=payload)
+    return Signed(name=file.name, key=signature.keyid, signature=data, payload=payload)
 
 
 def statement(signed: Signed, key: PublicKey) -> Statement:
@@ -267,21 +267,21 @@ def _read(signed: Signed) -> StatementShape:
 
 def _accepted(read: StatementShape) -> tuple[AcceptedUnproven, ...]:
     return tuple(
-        AcceptedUnproven(topic=each.topic, partition=each.partition, reason=each.reason)
-        for each in read.accepted_unproven or ()
+        AcceptedUnproven(topic=shape.topic, partition=shape.partition, reason=shape.reason)
+        for shape in read.accepted_unproven or ()
     )
 
 
 def _decoded(text: str, what: str) -> bytes:
     try:
-        made = base64.b64decode(text, validate=True)
+        data = base64.b64decode(text, validate=True)
         # base64 leaves bits over that readers ignore: two texts for one value would be two files for one approval.
-        same = base64.b64encode(made) == text.encode("ascii")
+        same = base64.b64encode(data) == text.encode("ascii")
     except (binascii.Error, ValueError):
         same = False
     if not same:
         raise NotApprovedError(f"{what} is not base64 as it was written. It counts for nothing.", fix=SIGN_AGAIN)
-    return made
+    return data
 
 
 def _time(text: str, what: str) -> datetime:

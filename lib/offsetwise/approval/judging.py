@@ -208,9 +208,9 @@ def _check_can_be_met(case: _Case, required: int) -> None:
         return  # a console signs for as many people as sign in there
     possible = set(case.people.values()) - {person for person, _ in case.barred}
     if len(possible) < required:
-        told = [why for _, why in case.barred]
-        told += [f"the console {key.subject} may vouch for people of nobody" for key in case.keys if key.vouches]
-        barred = "".join(f"; {why}" for why in dict.fromkeys(told))
+        sentences = [why for _, why in case.barred]
+        sentences += [f"the console {key.subject} may vouch for people of nobody" for key in case.keys if key.vouches]
+        barred = "".join(f"; {why}" for why in dict.fromkeys(sentences))
         raise NotApprovedError(
             f"{_name(case)}: expected trusted keys of {_people(required)} other than its author and editors, "
             f"found keys of {_people(len(possible))}{barred}. Two names that may be one person count as one. "
@@ -311,27 +311,27 @@ def _check_not_barred(what: str, said: Statement, case: _Case) -> None:
 def _check_times(what: str, said: Statement, case: _Case) -> None:
     wrong = [_wrong_time(said, case, now) for now in case.times]
     if None not in wrong and wrong[-1] is not None:
-        told, fix = wrong[-1]
-        raise NotApprovedError(f"{what}: {told}. It counts for nothing.", fix=fix)
+        message, fix = wrong[-1]
+        raise NotApprovedError(f"{what}: {message}. It counts for nothing.", fix=fix)
 
 
 def _wrong_time(said: Statement, case: _Case, at: datetime) -> tuple[str, str] | None:
     """Explain why an approval is not good at a time, and what to do; None where it is."""
     begins, ends, now = text_of(said.approved_at), text_of(said.expires_at), text_of(at)
     if said.expires_at <= said.approved_at:
-        told, fix = f"it expires at {ends}, not after it begins at {begins}", SIGN_AGAIN
+        message, fix = f"it expires at {ends}, not after it begins at {begins}", SIGN_AGAIN
     elif said.expires_at - said.approved_at > case.max_lifetime:
-        told = f"it is good from {begins} to {ends}, expected at most {case.max_lifetime}"
+        message = f"it is good from {begins} to {ends}, expected at most {case.max_lifetime}"
         fix = "Let the approver sign again with a shorter `--expires-in-hours`."
     elif said.approved_at > at + case.clock_skew:
-        told = f"it was made at {begins}, but it is {now} here, and clocks may differ by {case.clock_skew}"
+        message = f"it was made at {begins}, but it is {now} here, and clocks may differ by {case.clock_skew}"
         fix = "Set the clocks of both machines, and let the approver sign again."
     elif at >= said.expires_at:
-        told = f"it expired at {ends}, and it is {now}"
+        message = f"it expired at {ends}, and it is {now}"
         fix = "Let the approver look at the plan and sign it again."
     else:
         return None
-    return told, fix
+    return message, fix
 
 
 def _check_new(
@@ -345,24 +345,24 @@ def _check_new(
     if said.verdict is Verdict.REJECTED:
         return
     if said.nonce in nonces:
-        told = f"its nonce {said.nonce} was used by another approval: a copy counts once"
+        message = f"its nonce {said.nonce} was used by another approval: a copy counts once"
     elif case.people[said.subject] in people:
         other = people[case.people[said.subject]].approver.subject
-        told = f"{said.subject} is, or may be, {other}, whose approval is counted already"
+        message = f"{said.subject} is, or may be, {other}, whose approval is counted already"
     else:
         return
-    raise NotApprovedError(f"Approval {file.name}: {told}. It counts for nothing.", fix=_SOMEBODY_ELSE)
+    raise NotApprovedError(f"Approval {file.name}: {message}. It counts for nothing.", fix=_SOMEBODY_ELSE)
 
 
 def _too_few(
     case: _Case, required: int, counted: tuple[Approver, ...], refused: list[NotApprovedError]
 ) -> NotApprovedError:
-    found = f"{len(counted)} ({', '.join(each.subject for each in counted)})" if counted else "none"
-    told = "".join(f" {error.problem}" for error in refused[:_TOLD])
+    result = f"{len(counted)} ({', '.join(approver.subject for approver in counted)})" if counted else "none"
+    message = "".join(f" {error.problem}" for error in refused[:_TOLD])
     more = f" {len(refused) - _TOLD:,} more count for nothing." if len(refused) > _TOLD else ""
     return NotApprovedError(
-        f"{_name(case)}: expected the approval of {_people(required)} whom the applier trusts, found {found}."
-        f"{told}{more} Nothing was written.",
+        f"{_name(case)}: expected the approval of {_people(required)} whom the applier trusts, found {result}."
+        f"{message}{more} Nothing was written.",
         fix=refused[0].fix if refused else _SOMEBODY_ELSE,
     )
 

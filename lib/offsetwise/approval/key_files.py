@@ -94,15 +94,15 @@ def policy_for(settings: ApprovalSettings, trust: Sequence[Path] = ()) -> Approv
     """
     listed = None
     if settings.trusted_keys is not None:
-        listed = tuple(listed_key(each) for each in settings.trusted_keys)
+        listed = tuple(listed_key(key) for key in settings.trusted_keys)
     return combined(
         ApprovalPolicy(
             required=settings.required,
             trusted=listed,
             vouching=tuple(
-                (key.id, each.vouches_for)
-                for key, each in zip(listed or (), settings.trusted_keys or (), strict=True)
-                if each.vouches_for is not None
+                (key.id, trusted_key.vouches_for)
+                for key, trusted_key in zip(listed or (), settings.trusted_keys or (), strict=True)
+                if trusted_key.vouches_for is not None
             ),
             max_lifetime_s=None if settings.max_lifetime_hours is None else settings.max_lifetime_hours * 3_600,
             clock_skew_s=settings.clock_skew_s,
@@ -126,9 +126,9 @@ def listed_key(each: TrustedKey) -> PublicKey:
             "`approval.trusted_keys`.",
         )
     if key.vouches != (each.vouches_for is not None):
-        found = "a console's key without" if key.vouches else "a person's key with"
+        result = "a console's key without" if key.vouches else "a person's key with"
         raise NotApprovedError(
-            f"{each.file}: expected `vouches_for` with a console's key and with no other, found {found} it, so it is "
+            f"{each.file}: expected `vouches_for` with a console's key and with no other, found {result} it, so it is "
             "not known for whom it may sign. Nothing was written.",
             fix="Write under `vouches_for` the issuers of the people who sign in at that console; for a person's key, "
             "leave it out.",

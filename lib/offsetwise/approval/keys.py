@@ -50,11 +50,11 @@ class PublicKey:
 
     def __post_init__(self) -> None:
         whole = _PUBLIC.fullmatch(self.public) is not None
-        found = _library_key(self.public).keyid if whole else "none: it is cut off"
-        if found != self.id:
+        result = _library_key(self.public).keyid if whole else "none: it is cut off"
+        if result != self.id:
             raise NotApprovedError(
                 f"Public key of {self.subject[:MAX_TOLD]!r}: expected the key with the id {self.id[:12]}…, but the "
-                f"id of what it holds is {found[:20]}…: it was changed. {_NOBODY}",
+                f"id of what it holds is {result[:20]}…: it was changed. {_NOBODY}",
                 fix=_ASK_AGAIN,
             )
         if self.issuer.startswith(OWN_ISSUER) and self.issuer != OWN_ISSUER + self.id:
@@ -228,8 +228,8 @@ def _signer(private: str, public: PublicKey) -> CryptoSigner | None:
 
     Not the library's reader of PEM: of damaged keys it raises what is no error of input.
     """
-    found = _PEM.fullmatch(private)
-    der = b"" if found is None else base64.b64decode(found[1], validate=True)
+    match = _PEM.fullmatch(private)
+    der = b"" if match is None else base64.b64decode(match[1], validate=True)
     if len(der) != len(_PKCS8) + 32 or not der.startswith(_PKCS8):
         return None
     from securesystemslib.signer import CryptoSigner  # noqa: PLC0415 - as in `_library_key`

@@ -58,7 +58,7 @@ def distinct_people(names: Sequence[str]) -> tuple[int, ...]:
         for before in range(here):
             if same_person(name, names[before]):
                 kept, dropped = sorted((people[before], people[here]))
-                people = [kept if each == dropped else each for each in people]
+                people = [kept if person == dropped else person for person in people]
     return tuple(people)
 
 
@@ -102,7 +102,7 @@ def _reading(text: str) -> _Reading:
         whole="".join(_looks(text).split()),
         parts=parts,
         addresses=addresses,
-        local_parts=frozenset(local for local in (each.partition("@")[0] for each in addresses) if local),
+        local_parts=frozenset(local for local in (address.partition("@")[0] for address in addresses) if local),
     )
 
 

@@ -46,7 +46,7 @@ class ApprovalPolicy:
                 )
 
         for key_id, issuers in self.vouching:
-            reserved = next((each for each in issuers if each.startswith((OWN_ISSUER, RESERVED))), None)
+            reserved = next((issuer for issuer in issuers if issuer.startswith((OWN_ISSUER, RESERVED))), None)
             if reserved is not None:
                 raise NotApprovedError(
                     f"Approval policy: expected the console's key {key_id[:12]}… to vouch for people of an identity "

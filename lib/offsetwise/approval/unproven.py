@@ -31,18 +31,18 @@ def named(texts: Sequence[str], reasons: Sequence[str]) -> dict[TopicPartition, 
             f"{len(reasons):,}. Nothing was signed.",
             fix="Say why each position may be applied unproven: --accept-unproven orders:0 --reason TEXT.",
         )
-    made: dict[TopicPartition, str] = {}
+    results: dict[TopicPartition, str] = {}
     for text, reason in zip(texts, reasons, strict=True):
-        found = _PLACE.fullmatch(text)
-        at = None if found is None else TopicPartition(topic=found[1], partition=int(found[2]))
-        if at is None or at in made:
+        match = _PLACE.fullmatch(text)
+        at = None if match is None else TopicPartition(topic=match[1], partition=int(match[2]))
+        if at is None or at in results:
             wrong = f"found {text[:100]!r}" if at is None else f"found {text} twice"
             raise UsageError(
                 f"--accept-unproven: expected topic:partition, each once, {wrong}. Nothing was signed.",
                 fix="Write for example --accept-unproven orders:0, with the topic's name on the old cluster.",
             )
-        made[at] = reason
-    return made
+        results[at] = reason
+    return results
 
 
 def accepted(reasons: Mapping[TopicPartition, str]) -> tuple[AcceptedUnproven, ...]:
@@ -56,7 +56,7 @@ def accepted(reasons: Mapping[TopicPartition, str]) -> tuple[AcceptedUnproven, .
 def acceptable(position: PlannedPosition) -> bool:
     """Whether a position may be accepted as unproven: records prove it, which retention can take."""
     proofs = (position.proof, position.end_proof)
-    return position.override is None and any(each is not None and each.has_records for each in proofs)
+    return position.override is None and any(proof is not None and proof.has_records for proof in proofs)
 
 
 def why_not(plan: Plan, wanted: Sequence[AcceptedUnproven]) -> str | None:
@@ -65,19 +65,21 @@ def why_not(plan: Plan, wanted: Sequence[AcceptedUnproven]) -> str | None:
     for position in plan.positions:
         positions.setdefault(position.topic_partition, []).append(position)
     seen = set()
-    for each in wanted:
-        at = each.topic_partition
-        found = positions.get(at)
+    for unproven in wanted:
+        at = unproven.topic_partition
+        planned_positions = positions.get(at)
         if at in seen:
             return f"{at} is accepted as unproven twice."
-        if found is None:
+        if planned_positions is None:
             return f"{at} is accepted as unproven, and the plan has no position of that name on the old cluster."
-        if not any(map(acceptable, found)):
-            decided = any(one.override is not None for one in found)
+        if not any(map(acceptable, planned_positions)):
+            decided = any(planned_position.override is not None for planned_position in planned_positions)
             why = "a person decided it, which needs no proof" if decided else "no record of the plan proves it"
             return f"{at} is accepted as unproven, and {why}: there is nothing to accept."
-        if not strict.is_reason(each.reason):
-            return f"{at} is accepted as unproven: expected a reason, {strict.A_REASON}, found {each.reason[:60]!a}."
+        if not strict.is_reason(unproven.reason):
+            return (
+                f"{at} is accepted as unproven: expected a reason, {strict.A_REASON}, found {unproven.reason[:60]!a}."
+            )
         seen.add(at)
     return None
 

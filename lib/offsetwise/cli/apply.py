@@ -46,13 +46,13 @@ def apply(
     approvals, trusted = approval or (), trust or ()
     if not execute:
         with progress() as told:
-            made = chosen.apply(output=output, receipt=receipt, approvals=approvals, trust=trusted, progress=told)
+            run = chosen.apply(output=output, receipt=receipt, approvals=approvals, trust=trusted, progress=told)
         if not as_json:
-            render_apply.dry_run(stdout(), made)
-        chosen.require(made, receipt=receipt)
+            render_apply.dry_run(stdout(), run)
+        chosen.require(run, receipt=receipt)
         if as_json:
-            typer.echo(documents.dump(made), nl=False)
-        if detailed_exitcode and made.changes:
+            typer.echo(documents.dump(run), nl=False)
+        if detailed_exitcode and run.changes:
             raise typer.Exit(2)
         return
     with progress() as told:
@@ -88,11 +88,11 @@ def rollback(
     receipt = Receipt(written, chosen, plan=None if plan is None else plan_bytes(plan))
     with progress() as told:
         if not execute:
-            found = receipt.rollback(approvals=approval or (), trust=trust or (), progress=told)
+            standings = receipt.rollback(approvals=approval or (), trust=trust or (), progress=told)
             if as_json:
-                typer.echo(documents.dump(found), nl=False)
+                typer.echo(documents.dump(standings), nl=False)
             else:
-                render_apply.standings(stdout(), found)
+                render_apply.standings(stdout(), standings)
             return
         steps = receipt.rollback(approvals=approval or (), trust=trust or (), execute=True, progress=told)
     if as_json:

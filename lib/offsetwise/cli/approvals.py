@@ -91,10 +91,10 @@ def sign(
     verdict = approval.Verdict.REJECTED if reject else approval.Verdict.APPROVED
     render.transactions(stderr(), chosen.document)
     good_for = timedelta(hours=expires_in_hours)
-    made = chosen.sign(signer, expires_in=good_for, verdict=verdict, confirm=confirm, accept_unproven=accepted)
-    approval.write_approval(out, made)
+    data = chosen.sign(signer, expires_in=good_for, verdict=verdict, confirm=confirm, accept_unproven=accepted)
+    approval.write_approval(out, data)
     if as_json:
-        typer.echo(made.decode("ascii"), nl=False)
+        typer.echo(data.decode("ascii"), nl=False)
     _warn(chosen)
     for at, why in sorted(accepted.items()):
         say(f"{at} is accepted as unproven: {why}")

@@ -172,13 +172,13 @@ def _require_one_way(
             "compare: expected --all, or jobs by name, found both. Nothing was read.", fix="Leave one of them out."
         )
     if positions is None and shape is not None:
-        found = "no --positions"
+        result = "no --positions"
     elif positions is not None and (jobs or every or out is not None):
-        found = "--out" if out is not None else "other jobs beside it"
+        result = "--out" if out is not None else "other jobs beside it"
     else:
         return
     raise UsageError(
-        f"compare: expected --positions FILE alone, with or without --shape NAME, found {found}. Nothing was read.",
+        f"compare: expected --positions FILE alone, with or without --shape NAME, found {result}. Nothing was read.",
         fix="Give --positions FILE and no other job and no --out; several files are named under `positions` in the "
         "migration file.",
     )
@@ -244,8 +244,8 @@ def reconcile(
     from offsetwise.cli import render
 
     with progress() as told:
-        made = Migration.load(migration).reconcile(topic, progress=told)
+        reconciliation = Migration.load(migration).reconcile(topic, progress=told)
     if as_json:
-        typer.echo(files.dump(made), nl=False)
+        typer.echo(files.dump(reconciliation), nl=False)
     else:
-        render.reconciliation(stdout(), made)
+        render.reconciliation(stdout(), reconciliation)

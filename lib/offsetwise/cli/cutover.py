@@ -111,6 +111,6 @@ def _show_look(judged: Cutover) -> None:
     from offsetwise.wording.cutover import STATE, answer
 
     at = datetime.fromisoformat(judged.taken_at)
-    told = [f"{at:%H:%M:%S} {verdict(STATE[judged.state])} {safe(answer(judged))}"]
-    told += [f"{found.code}: {safe(found.message)}" for found in judged.findings]
-    stdout().print(" · ".join(told), soft_wrap=True)
+    sentences = [f"{at:%H:%M:%S} {verdict(STATE[judged.state])} {safe(answer(judged))}"]
+    sentences += [f"{finding.code}: {safe(finding.message)}" for finding in judged.findings]
+    stdout().print(" · ".join(sentences), soft_wrap=True)

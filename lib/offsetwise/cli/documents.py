@@ -87,8 +87,8 @@ def schema(kind: str) -> dict[str, Any]:
     """Return the JSON Schema of one kind of document."""
     if kind in KINDS:
         return files.schema_of(TypeAdapter(_types()[KINDS[kind]]), kind)
-    made = _shapes()[SHAPES[kind]].model_json_schema(mode="serialization")
-    return made | {"$schema": files.DIALECT, "title": f"offsetwise/{kind}"}
+    results = _shapes()[SHAPES[kind]].model_json_schema(mode="serialization")
+    return results | {"$schema": files.DIALECT, "title": f"offsetwise/{kind}"}
 
 
 def _types() -> dict[str, type]:

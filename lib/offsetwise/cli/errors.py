@@ -53,7 +53,9 @@ def unexpected(error: Exception) -> OffsetwiseError:
             f"This command: expected the package {missing!r}, found that it is not installed. Nothing was done.",
             fix=f"Install it: pip install 'offsetwise[{EXTRAS[missing]}]'.",
         )
-    frames = [each for each in traceback.extract_tb(error.__traceback__) if "offsetwise" in Path(each.filename).parts]
+    frames = [
+        summary for summary in traceback.extract_tb(error.__traceback__) if "offsetwise" in Path(summary.filename).parts
+    ]
     place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     return OffsetwiseError(
         f"Expected to finish, but {type(error).__name__} was raised{place}. This is a defect of Offsetwise; "

@@ -55,18 +55,18 @@ def init(
         return yes or (asks and typer.confirm(f"Write this to {out}?", err=True))
 
     with progress() as told:
-        made = offsetwise.init(
+        survey = offsetwise.init(
             *(out,), old=old, new=new, checkpoints=checkpoints or (), update=update, confirm=confirm, progress=told
         )
     if as_json:
-        typer.echo(documents.dump(made), nl=False)
+        typer.echo(documents.dump(survey), nl=False)
     else:
-        for line in _lines(made):
+        for line in _lines(survey):
             stdout().print(line, markup=False, soft_wrap=True)
-    for problem in made.problems:
+    for problem in survey.problems:
         say(f"{problem.problem} {problem.fix}")
-    say(_next(made, out))
-    if made.problems:
+    say(_next(survey, out))
+    if survey.problems:
         raise typer.Exit(1)
 
 
@@ -96,15 +96,15 @@ def _lines(made: Survey) -> Iterator[str]:
         yield f"{name}  {dict(cluster.properties)['bootstrap.servers']}: {counted}"
     yield f"link         {made.link.link or 'not known'}: {made.link.evidence}"
     yield f"topics       {made.topics.evidence}"
-    jobs = [each for each in made.checkpoints if each.left_out is None]
-    names = ", ".join(marked(each.name) for each in jobs[:10]) + (", …" if len(jobs) > 10 else "")
+    jobs = [checkpoint for checkpoint in made.checkpoints if checkpoint.left_out is None]
+    names = ", ".join(marked(job.name) for job in jobs[:10]) + (", …" if len(jobs) > 10 else "")
     yield f"checkpoints  {len(jobs):,}{f': {names}' if names else ''}"
-    groups = [each for each in made.groups if each.left_out is None]
-    names = ", ".join(marked(each.name) for each in groups[:10]) + (", …" if len(groups) > 10 else "")
+    groups = [group for group in made.groups if group.left_out is None]
+    names = ", ".join(marked(group.name) for group in groups[:10]) + (", …" if len(groups) > 10 else "")
     yield f"groups       {len(groups):,}{f': {names}' if names else ''}"
-    for each in made.groups:
-        if each.left_out is not None:
-            yield f"  left out   {marked(each.name)}: {each.left_out}"
+    for surveyed_group in made.groups:
+        if surveyed_group.left_out is not None:
+            yield f"  left out   {marked(surveyed_group.name)}: {surveyed_group.left_out}"
     for difference in made.differences:
         yield f"differs      {marked(difference)}"
     if made.written and not made.diff:
@@ -120,8 +120,11 @@ def _next(made: Survey, out: Path) -> str:
         return f"{out} was not changed: " + (
             "--yes writes what is shown." if made.diff else "it has all that was found."
         )
-    job = next((f"--checkpoint {_quoted(each.name)}" for each in made.checkpoints if each.left_out is None), None)
-    job = job or next((f"--group {_quoted(each.name)}" for each in made.groups if each.left_out is None), None)
+    job = next(
+        (f"--checkpoint {_quoted(checkpoint.name)}" for checkpoint in made.checkpoints if checkpoint.left_out is None),
+        None,
+    )
+    job = job or next((f"--group {_quoted(group.name)}" for group in made.groups if group.left_out is None), None)
     set_first = f"Set {', '.join(made.variables)}, then compare" if made.variables else "Compare"
     return f"{out} was written. " + (
         f"{set_first} a job: offsetwise compare --migration {_quoted(str(out))} {job}"

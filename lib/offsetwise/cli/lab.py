@@ -47,9 +47,9 @@ def status(directory: Folder = DEFAULT_FOLDER, *, as_json: AsJson = False) -> No
         typer.echo(_status(directory))
         return
     services = Lab.at(directory).status()
-    for each in services:
-        detail = each.bootstrap or ", ".join(each.topics)
-        typer.echo(f"{each.name:16} {'running' if each.running else 'ended':8} pid {each.pid:<8} {detail}")
+    for service in services:
+        detail = service.bootstrap or ", ".join(service.topics)
+        typer.echo(f"{service.name:16} {'running' if service.running else 'ended':8} pid {service.pid:<8} {detail}")
     if not services:
         typer.echo(f"There is no lab in {directory.resolve()}. Start one: offsetwise lab up --dir {directory}")
 
@@ -68,4 +68,4 @@ def _status(directory: Path) -> str:
     from offsetwise.lab.cluster import Lab
 
     services = Lab.at(directory).status()
-    return json.dumps({"directory": str(directory.resolve()), "services": [asdict(each) for each in services]})
+    return json.dumps({"directory": str(directory.resolve()), "services": [asdict(service) for service in services]})

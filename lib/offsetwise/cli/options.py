@@ -31,10 +31,10 @@ def seconds(text: str, *, option: str) -> float:
     Raises:
         UsageError: It is none.
     """
-    found = re.fullmatch(r"([0-9]{1,9})([smhd])", text)
-    if found is None:
+    match = re.fullmatch(r"([0-9]{1,9})([smhd])", text)
+    if match is None:
         raise UsageError(
             f"{option}: expected a number and s, m, h or d, found {text!r}. Nothing was done.",
             fix=f"Give it as in {option} 90m.",
         )
-    return float(int(found[1]) * _SECONDS[found[2]])
+    return float(int(match[1]) * _SECONDS[match[2]])

@@ -70,8 +70,8 @@ def draft(
     values = settings.parse(set_ or [])
     required = _required(require, still_for, migration)
     if migration is None:
-        made = _repaired(checkpoint, targets=target or [], author=author, editors=editor or [], values=values)
-        _written(made, out, as_json=as_json)
+        plan = _repaired(checkpoint, targets=target or [], author=author, editors=editor or [], values=values)
+        _written(plan, out, as_json=as_json)
         return
     if not target:
         raise _no_target()
@@ -79,7 +79,7 @@ def draft(
     stated = Migration.load(migration)
     named = read is None or checkpoint is not None or group is not None
     job = stated.job(checkpoint=checkpoint, group=group) if named else Job(stated)
-    made = job.draft(
+    plan = job.draft(
         *(options.target(name) for name in target),
         author=author,
         comparison=read,
@@ -94,7 +94,7 @@ def draft(
         require=required,
         settings=values,
     )
-    _written(made, out, as_json=as_json)
+    _written(plan, out, as_json=as_json)
 
 
 def _require_both_or_neither(comparison: Path | None, snapshots: tuple[Path, Path] | None) -> None:
@@ -108,14 +108,14 @@ def _require_both_or_neither(comparison: Path | None, snapshots: tuple[Path, Pat
 def _required(require: str | None, still_for: str | None, migration: Path | None) -> CutoverRequirement | None:
     from offsetwise.plan import options
 
-    made = options.cutover(require, None if still_for is None else seconds(still_for, option="--still-for"))
-    if made is not None and migration is None:
+    requirement = options.cutover(require, None if still_for is None else seconds(still_for, option="--still-for"))
+    if requirement is not None and migration is None:
         raise UsageError(
             "draft: expected --migration with --require, which is about the logs of its old cluster, found none. "
             "Nothing was drafted.",
             fix="Name the migration file, or leave --require out: a repair alone moves nothing.",
         )
-    return made
+    return requirement
 
 
 def _no_target() -> UsageError:
@@ -155,9 +155,9 @@ def _repaired(
     left, decided = options.of_engines(values)
     kind = decided.get("repair")
     if kind is None or checkpoint is None or targets:
-        found = "--target" if kind is not None and checkpoint is not None else "no --migration"
+        result = "--target" if kind is not None and checkpoint is not None else "no --migration"
         raise UsageError(
-            f"draft: expected --migration and --target, or --set repair=KIND and --checkpoint alone, found {found}. "
+            f"draft: expected --migration and --target, or --set repair=KIND and --checkpoint alone, found {result}. "
             "Nothing was drafted.",
             fix="Name the migration file; or, to repair a checkpoint and move nothing, give --checkpoint URI and --set "
             "repair=KIND.",
@@ -187,12 +187,12 @@ def drift(
 
     named = None if migration is None else Migration.load(migration)
     chosen = Plan.load(plan, migration=named)
-    found = chosen.drift()
+    drifts = chosen.drift()
     if as_json:
-        typer.echo(documents.dump(documents.Drifted(drift=found)), nl=False)
-    for each in found:
+        typer.echo(documents.dump(documents.Drifted(drift=drifts)), nl=False)
+    for each in drifts:
         say(f"{each.kind}: {each.told}")
-    if found:
+    if drifts:
         raise typer.Exit(3)
     watched = chosen.document.requirements.cutover is not None
     more = " The old logs were not watched: `offsetwise cutover --plan` does that, and `apply`." if watched else ""

@@ -158,7 +158,7 @@ def comparison(out: Console, made: Comparison) -> None:
     out.print(f"{in_words(places(made), terms)}\n")
     out.print(f"{safe(made.migration)}: {safe(str(made.kept_in))}", soft_wrap=True)
     sides = ", ".join(
-        f"{in_words(f'{side} cluster', terms)} '{each.name}'" for side, each in (("old", made.old), ("new", made.new))
+        f"{in_words(f'{side} cluster', terms)} '{ref.name}'" for side, ref in (("old", made.old), ("new", made.new))
     )
     out.print(f"{safe(sides)}, read {safe(made.taken_at)}")
     out.print(safe(in_words(made.belongs_to.reason, terms)))
@@ -210,12 +210,12 @@ def compared(out: Console, each: Compared) -> None:
 
 def compared_all(out: Console, jobs: Sequence[Compared]) -> None:
     """Sum up many jobs."""
-    made = [each.comparison.summary for each in jobs if each.comparison is not None]
-    wrong = sum(bool(each.raw_wrong) for each in made)
-    unread = len(jobs) - len(made)
-    told = [f"{many(len(made), 'job')} compared", f"{wrong:,} would go wrong"]
-    told += [f"{unread:,} could not be compared"] if unread else []
-    out.print(f"[bold]{', '.join(told)}.[/]")
+    summaries = [job.comparison.summary for job in jobs if job.comparison is not None]
+    wrong = sum(bool(summary.raw_wrong) for summary in summaries)
+    unread = len(jobs) - len(summaries)
+    sentences = [f"{many(len(summaries), 'job')} compared", f"{wrong:,} would go wrong"]
+    sentences += [f"{unread:,} could not be compared"] if unread else []
+    out.print(f"[bold]{', '.join(sentences)}.[/]")
 
 
 def reconciliation(out: Console, made: Reconciliation) -> None:
@@ -252,9 +252,9 @@ def plan(out: Console, made: Plan) -> None:
             f"{total.overridden:,} decided by people",
             soft_wrap=True,
         )
-    for name, told in (("keeps", made.keeps), ("gives up", made.gives_up), *_required(made.requirements.cutover)):
-        if told:
-            out.print(f"{name}: {safe('; '.join(told))}", soft_wrap=True)
+    for name, sentences in (("keeps", made.keeps), ("gives up", made.gives_up), *_required(made.requirements.cutover)):
+        if sentences:
+            out.print(f"{name}: {safe('; '.join(sentences))}", soft_wrap=True)
     for cost in () if made.repair is None else made.repair.costs:
         out.print(f"costs: {safe(cost)}", soft_wrap=True)
     for target in made.targets:
@@ -263,11 +263,11 @@ def plan(out: Console, made: Plan) -> None:
     for at in made.requirements.targets:
         out.print(f"now at {safe(target_type(at.target.kind).named(at.target))}: {safe(at.told)}", soft_wrap=True)
     if made.settings:
-        out.print(f"set: {safe(', '.join('='.join(each) for each in made.settings))}", soft_wrap=True)
+        out.print(f"set: {safe(', '.join('='.join(setting) for setting in made.settings))}", soft_wrap=True)
     out.print(f"unedited: {safe(made.prediction.effect)}. {safe(made.prediction.told)}", soft_wrap=True)
-    for each in made.marks[:_MARKS]:
-        name = f"{safe(each.transactional_id)} (producer {each.producer_id}, epoch {each.epoch})"
-        out.print(f"marked as committed in the copy: {name}. {safe(each.reason)}", soft_wrap=True)
+    for mark in made.marks[:_MARKS]:
+        name = f"{safe(mark.transactional_id)} (producer {mark.producer_id}, epoch {mark.epoch})"
+        out.print(f"marked as committed in the copy: {name}. {safe(mark.reason)}", soft_wrap=True)
     if len(made.marks) > _MARKS:
         out.print(f"and {len(made.marks) - _MARKS:,} more transactions, which the plan's file lists")
     for check in made.gate:
@@ -382,8 +382,8 @@ def _in_shards(out: Console, row: PartitionComparison) -> None:
         ("new", row.new_topic_partition, row.new_offset, row.behind_new, ()),
     ):
         if isinstance(position, OpaquePosition):
-            for each in parts(at, position, late, several):
-                out.print(safe(f"{at.topic}-{row.partition} on {side}, {each}"), soft_wrap=True)
+            for part in parts(at, position, late, several):
+                out.print(safe(f"{at.topic}-{row.partition} on {side}, {part}"), soft_wrap=True)
 
 
 def _exactness(row: PartitionComparison) -> str:

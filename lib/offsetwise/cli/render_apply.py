@@ -80,9 +80,9 @@ def applied(
 ) -> None:
     """Show what is at every target now, and what was applied without a proof."""
     for approver in approvers:
-        for one in approver.accepted_unproven:
-            told = f"{one.topic_partition}: {approver.subject} accepted it as unproven: {one.reason}"
-            out.print(f"[yellow]? unproven[/] {safe(told)}", soft_wrap=True)
+        for unproven in approver.accepted_unproven:
+            message = f"{unproven.topic_partition}: {approver.subject} accepted it as unproven: {unproven.reason}"
+            out.print(f"[yellow]? unproven[/] {safe(message)}", soft_wrap=True)
     for step in steps:
         _step(out, step)
     for seen in already:
@@ -105,21 +105,21 @@ def taken_back(out: Console, steps: tuple[ReceiptStep, ...]) -> None:
 
 def verification(out: Console, made: Verification) -> None:
     """Show where every position stands."""
-    for one in made.transactions:
-        out.print(f"{_TURNOUTS[one.turnout]} {safe(one.told)}", soft_wrap=True)
+    for transaction in made.transactions:
+        out.print(f"{_TURNOUTS[transaction.turnout]} {safe(transaction.told)}", soft_wrap=True)
     if made.positions:
         table = _table("target", "partition", "planned", "found", "")
-        for each in made.positions:
-            names = safe(str(each.target)), safe(str(each.topic_partition))
-            table.add_row(*names, *_numbers(each), _TURNOUTS[each.turnout])
+        for verified_position in made.positions:
+            names = safe(str(verified_position.target)), safe(str(verified_position.topic_partition))
+            table.add_row(*names, *_numbers(verified_position), _TURNOUTS[verified_position.turnout])
         out.print(table)
-        for each in made.positions:
-            if each.turnout in (Turnout.DIFFERENT, Turnout.UNKNOWN):
-                out.print(safe(each.told), soft_wrap=True)
-        tally = Counter(each.turnout for each in made.positions)
-        told = ", ".join(f"{tally[turnout]:,} {turnout}" for turnout in Turnout if tally[turnout])
+        for verified_position in made.positions:
+            if verified_position.turnout in (Turnout.DIFFERENT, Turnout.UNKNOWN):
+                out.print(safe(verified_position.told), soft_wrap=True)
+        tally = Counter(position.turnout for position in made.positions)
+        message = ", ".join(f"{tally[turnout]:,} {turnout}" for turnout in Turnout if tally[turnout])
         began = "The job has begun." if made.started else "The job has not begun at every target yet."
-        out.print(f"{told}. {began}")
+        out.print(f"{message}. {began}")
     out.print(f"Compared with plan {made.plan_digest[:12]}; whether that was approved is not checked here.")
 
 
@@ -134,8 +134,8 @@ def _preview(out: Console, preview: Preview) -> None:
         _file(out, file)
     if preview.offsets:
         table = _table("partition", "committed now", "would be")
-        for each in preview.offsets:
-            table.add_row(safe(str(each.topic_partition)), _before(each), f"{each.offset:,}")
+        for offset in preview.offsets:
+            table.add_row(safe(str(offset.topic_partition)), _before(offset), f"{offset.offset:,}")
         out.print(table)
 
 
@@ -144,10 +144,10 @@ def _file(out: Console, file: FileChange) -> None:
     if not file.numbers:
         return
     table = _table("partition", "is", "would be")
-    for each in file.numbers:
-        renamed = "" if each.new_topic == each.topic else f" → {each.new_topic}"
-        before = "—" if each.before is None else f"{each.before:,}"
-        table.add_row(safe(f"{each.topic_partition}{renamed}"), before, f"{each.after:,}")
+    for number in file.numbers:
+        renamed = "" if number.new_topic == number.topic else f" → {number.new_topic}"
+        before = "—" if number.before is None else f"{number.before:,}"
+        table.add_row(safe(f"{number.topic_partition}{renamed}"), before, f"{number.after:,}")
     out.print(table)
 
 

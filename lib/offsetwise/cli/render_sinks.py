@@ -49,8 +49,8 @@ def _upgrade(out: Console, made: Upgrade) -> None:
         out.print(f"{verdict(verdicts.GATE[step.outcome])} {safe(step.name)}: {safe(step.told)}", soft_wrap=True)
     blocked = f"blocked by {safe(made.blocked_by)}" if made.blocked_by else "no step is known to block"
     out.print(f"[bold]Until then[/] ({blocked}):", soft_wrap=True)
-    for told in (*made.until_then, made.false_alarm):
-        out.print(f"  {safe(told)}", soft_wrap=True)
+    for message in (*made.until_then, made.false_alarm):
+        out.print(f"  {safe(message)}", soft_wrap=True)
 
 
 def _named(each: SinkTransaction) -> str:
@@ -60,8 +60,8 @@ def _named(each: SinkTransaction) -> str:
 
 
 def _states(each: SinkTransaction) -> str:
-    told = [f"held ({safe(each.held_state or '?')})" if each.held else "not held"]
-    told.append(f"broker: {safe(each.broker_state)}" if each.broker_state else "broker: no such id or no answer")
+    sentences = [f"held ({safe(each.held_state or '?')})" if each.held else "not held"]
+    sentences.append(f"broker: {safe(each.broker_state)}" if each.broker_state else "broker: no such id or no answer")
     if each.left_ms is not None:
-        told.append(f"{duration(each.left_ms)} left")
-    return ", ".join(told)
+        sentences.append(f"{duration(each.left_ms)} left")
+    return ", ".join(sentences)

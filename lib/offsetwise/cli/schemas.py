@@ -28,13 +28,13 @@ def schema(
         typer.echo(schema_text(), nl=False)
         return
     if kind in files.KINDS:
-        made = files.schema(kind)
+        results = files.schema(kind)
     elif kind in documents.KINDS or kind in documents.SHAPES:
-        made = documents.schema(kind)
+        results = documents.schema(kind)
     else:
         known = ", ".join(("migration", *files.KINDS, *documents.KINDS, *documents.SHAPES))
         raise ConfigError(
             f"schema: expected one of {known}; found {kind!r}. Nothing was printed.",
             fix="Name one of them.",
         )
-    typer.echo(json.dumps(made, indent=1, sort_keys=True))
+    typer.echo(json.dumps(results, indent=1, sort_keys=True))

@@ -57,12 +57,12 @@ def audit(
     from offsetwise.cli import documents, render
     from offsetwise.review import auditing
 
-    found = auditing.audited(store, None if noted is None else auditing.noted(noted))
+    audited = auditing.audited(store, None if noted is None else auditing.noted(noted))
     if as_json:
-        typer.echo(documents.dump(found), nl=False)
+        typer.echo(documents.dump(audited), nl=False)
     else:
-        render.audit(stdout(), found.broken, found.row, found.hash, found.at_ms)
-    if not found.intact:
+        render.audit(stdout(), audited.broken, audited.row, audited.hash, audited.at_ms)
+    if not audited.intact:
         raise typer.Exit(5)
 
 

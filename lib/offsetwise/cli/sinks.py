@@ -53,21 +53,21 @@ def transactions(
         )
     of = Migration.load(migration)
     apart_s = seconds(apart, option="--apart")
-    taken = None if snapshot is None else load_sink_snapshot(snapshot)
+    sink_snapshot = None if snapshot is None else load_sink_snapshot(snapshot)
     with progress() as told:
         if out is not None:
             new_files.require_new(out)
-            taken = of.sink_snapshot(checkpoint, topics=topic or (), apart_s=apart_s, progress=told)
-            new_files.write_new(out, files.dump(taken))
-        made = of.transactions(
-            checkpoint, topics=topic or (), apart_s=apart_s, upgrade=upgrade, snapshot=taken, progress=told
+            sink_snapshot = of.sink_snapshot(checkpoint, topics=topic or (), apart_s=apart_s, progress=told)
+            new_files.write_new(out, files.dump(sink_snapshot))
+        sink_transactions = of.transactions(
+            checkpoint, topics=topic or (), apart_s=apart_s, upgrade=upgrade, snapshot=sink_snapshot, progress=told
         )
     if snapshot is not None:
-        say(f"As the cluster said at {made.taken_at}.")
-    _print(made, as_json=as_json)
-    if not made.complete:
+        say(f"As the cluster said at {sink_transactions.taken_at}.")
+    _print(sink_transactions, as_json=as_json)
+    if not sink_transactions.complete:
         raise typer.Exit(1)
-    if detailed_exitcode and made.open:
+    if detailed_exitcode and sink_transactions.open:
         raise typer.Exit(2)
 
 

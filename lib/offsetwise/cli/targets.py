@@ -24,13 +24,15 @@ def targets(
     for problem in problems():
         say(problem)
     if name is not None:
-        known = [each.name for each in listed.targets]
+        known = [listed_target.name for listed_target in listed.targets]
         if name not in known:
             raise UsageError(
                 f"targets: expected one of {', '.join(known)}; found {name[:100]!r}. Nothing is listed.",
                 fix="Name one of them, or none to list all.",
             )
-        listed = TargetListing(targets=tuple(each for each in listed.targets if each.name == name), engines=())
+        listed = TargetListing(
+            targets=tuple(listed_target for listed_target in listed.targets if listed_target.name == name), engines=()
+        )
     if as_json:
         typer.echo(documents.dump(listed), nl=False)
         return

@@ -28,18 +28,18 @@ def to_java(properties: Mapping[str, str], *, where: str) -> ClientProperties:
         ConfigError: Something that the Java client has no equal for. Nothing was read.
     """
     referred = properties.referred if isinstance(properties, ClientProperties) else frozenset()
-    made = ClientProperties(referred=(ALLOWED[name].java or name for name in referred))
+    client_properties = ClientProperties(referred=(ALLOWED[name].java or name for name in referred))
     for name, value in properties.items():
         java = ALLOWED[name].java
         if java is not None:
-            made[java] = value
+            client_properties[java] = value
     protocol = properties.get("security.protocol", "plaintext").upper()
-    made["security.protocol"] = protocol
+    client_properties["security.protocol"] = protocol
     for part in (_java_trust, _java_key, _java_host_check, _java_sasl):
-        made.update(part(properties, where))
+        client_properties.update(part(properties, where))
     if properties.get("broker.address.family", "any") != "any":
         raise _unmappable("broker.address.family", where, fix="Remove it, or list addresses in bootstrap.servers.")
-    return made
+    return client_properties
 
 
 def jaas_quote(text: str) -> str:
@@ -73,10 +73,10 @@ def _java_trust(properties: Mapping[str, str], where: str) -> dict[str, str]:
 
 def _java_key(properties: Mapping[str, str], where: str) -> dict[str, str]:
     if "ssl.keystore.location" in properties:
-        made = {"ssl.keystore.type": "PKCS12", "ssl.keystore.location": properties["ssl.keystore.location"]}
+        results = {"ssl.keystore.type": "PKCS12", "ssl.keystore.location": properties["ssl.keystore.location"]}
         if "ssl.keystore.password" in properties:
-            made["ssl.keystore.password"] = properties["ssl.keystore.password"]
-        return made
+            results["ssl.keystore.password"] = properties["ssl.keystore.password"]
+        return results
     certificate, key = _pem(properties, "ssl.certificate", where), _pem(properties, "ssl.key", where)
     if certificate is None and key is None:
         return {}
@@ -98,8 +98,8 @@ def _java_key(properties: Mapping[str, str], where: str) -> dict[str, str]:
             f"{where}: the client key is encrypted and ssl.key.password is missing, so it cannot be used.",
             fix="Add ssl.key.password as a reference.",
         )
-    made = {"ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": certificate, "ssl.keystore.key": key}
-    return made | ({"ssl.key.password": properties["ssl.key.password"]} if encrypted else {})
+    results = {"ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": certificate, "ssl.keystore.key": key}
+    return results | ({"ssl.key.password": properties["ssl.key.password"]} if encrypted else {})
 
 
 def _java_host_check(properties: Mapping[str, str], where: str) -> dict[str, str]:

@@ -30,27 +30,27 @@ def configuration(config: AddressedCluster, properties: ClientProperties) -> dic
                 fix="For the sink's cluster give ssl.certificate.location with ssl.key.location, or SCRAM: an entry of "
                 "its own under `sinks` may have other properties.",
             )
-    made: dict[str, Any] = {
+    results: dict[str, Any] = {
         "bootstrap_servers": [each.strip() for each in properties["bootstrap.servers"].split(",")],
         "client_id": properties.get("client.id", "offsetwise"),
         "security_protocol": protocol,
     }
     if protocol.startswith("SASL"):
-        made |= {
+        results |= {
             "sasl_mechanism": mechanism,
             "sasl_plain_username": properties.get("sasl.username"),
             "sasl_plain_password": properties.get("sasl.password"),
         }
     if protocol.endswith("SSL"):
         try:
-            made["ssl_context"] = ssl_context(properties)
+            results["ssl_context"] = ssl_context(properties)
         except (OSError, ssl.SSLError, ValueError) as error:
             raise ConfigError(
                 f"Cluster {config.name!r}: expected certificates and a key that can be used, but: {error}. Nothing was "
                 "asked.",
                 fix="Check the files that the ssl.* properties name, and the key's password.",
             ) from error
-    return made
+    return results
 
 
 def ssl_context(properties: ClientProperties) -> ssl.SSLContext:
@@ -60,23 +60,23 @@ def ssl_context(properties: ClientProperties) -> ssl.SSLContext:
         OSError: A file cannot be read, or holds no certificate or key.
         ValueError: The text of a certificate is none.
     """
-    made = ssl.create_default_context(
+    context = ssl.create_default_context(
         cafile=properties.get("ssl.ca.location"), cadata=properties.get("ssl.ca.pem") or None
     )
     verified = properties.get("enable.ssl.certificate.verification", "true") != "false"
     if not verified or properties.get("ssl.endpoint.identification.algorithm") == "none":
-        made.check_hostname = False
+        context.check_hostname = False
     if not verified:
-        made.verify_mode = ssl.CERT_NONE
+        context.verify_mode = ssl.CERT_NONE
     password = properties.get("ssl.key.password")
     if "ssl.certificate.pem" in properties:
         # The standard library reads certificates of one's own from files only. This folder is its owner's alone.
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "client.pem"
             path.write_text(f"{properties['ssl.certificate.pem']}\n{properties.get('ssl.key.pem', '')}\n", "utf-8")
-            made.load_cert_chain(path, password=password)
+            context.load_cert_chain(path, password=password)
     elif "ssl.certificate.location" in properties:
-        made.load_cert_chain(
+        context.load_cert_chain(
             properties["ssl.certificate.location"], properties.get("ssl.key.location"), password=password
         )
-    return made
+    return context

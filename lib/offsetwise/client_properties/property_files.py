@@ -110,16 +110,16 @@ def given_cluster(given: str, *, prefix: str, option: str) -> GivenCluster:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = content.decode("latin-1")  # what java.util.Properties reads
-    made, left_out = _of_librdkafka(parse(text))
+    results, left_out = _of_librdkafka(parse(text))
     secrets = {}
-    for name, value in made.items():
+    for name, value in results.items():
         _check_text(name, value, f"{option} {given}")
         variable = f"{prefix}_{name.upper().replace('.', '_')}"
         if is_reference(value) or not (is_secret(name) or _USER_IN_ADDRESS.search(value)):
             continue
-        secrets[variable], made[name] = value, f"${{{variable}}}"
+        secrets[variable], results[name] = value, f"${{{variable}}}"
     folder = os.path.dirname(os.path.abspath(given))
-    return GivenCluster(properties=made, secrets=secrets, left_out=tuple(left_out), folder=folder)
+    return GivenCluster(properties=results, secrets=secrets, left_out=tuple(left_out), folder=folder)
 
 
 def parse(text: str) -> dict[str, str]:
@@ -177,25 +177,25 @@ def _split(line: str) -> tuple[str, str]:
 
 
 def _unescaped(text: str) -> str:
-    made = _ESCAPED.sub(lambda found: chr(int(found[1], 16)) if found[1] else _CONTROL.get(found[2], found[2]), text)
+    result = _ESCAPED.sub(lambda found: chr(int(found[1], 16)) if found[1] else _CONTROL.get(found[2], found[2]), text)
     # Java writes a character beyond U+FFFF as a pair of escapes.
-    return made.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    return result.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
 def _of_librdkafka(given: Mapping[str, str]) -> tuple[dict[str, str], list[tuple[str, str]]]:
     """Return the properties under librdkafka's names, and those that are left out, with the reason."""
-    made: dict[str, str] = {}
+    results: dict[str, str] = {}
     left_out: list[tuple[str, str]] = []
     nameless = 0
     for name, value in given.items():
         if name == "sasl.jaas.config":
-            made |= _login(value, left_out)
+            results |= _login(value, left_out)
         elif name.startswith(("ssl.truststore.", "ssl.keystore.")):
             continue  # below, together
         elif name == "ssl.endpoint.identification.algorithm":
-            made[name] = value or "none"
+            results[name] = value or "none"
         elif name in ALLOWED or name in _BY_JAVA:
-            made[name if name in ALLOWED else _BY_JAVA[name]] = value
+            results[name if name in ALLOWED else _BY_JAVA[name]] = value
         elif name in FORBIDDEN or _NAME.fullmatch(f"{name}={value}"):
             left_out.append((name, FORBIDDEN.get(name, ("it is no setting of a connection", ""))[0]))
         else:
@@ -203,24 +203,24 @@ def _of_librdkafka(given: Mapping[str, str]) -> tuple[dict[str, str], list[tuple
     if nameless:
         lines = "1 line" if nameless == 1 else f"{nameless:,} lines"
         left_out.append((lines, "not shown, as no name of a setting begins there: they may be part of a secret"))
-    made |= _stores(given, left_out)
-    if made.get("sasl.mechanism", "").upper() == "OAUTHBEARER":
-        made.setdefault("sasl.oauthbearer.method", "oidc")
-    if not any(name.startswith(("ssl.key.location", "ssl.key.pem")) for name in made):
-        made.pop("ssl.key.password", None)  # of a Java key store
-    for name, value in made.items():
+    results |= _stores(given, left_out)
+    if results.get("sasl.mechanism", "").upper() == "OAUTHBEARER":
+        results.setdefault("sasl.oauthbearer.method", "oidc")
+    if not any(name.startswith(("ssl.key.location", "ssl.key.pem")) for name in results):
+        results.pop("ssl.key.password", None)  # of a Java key store
+    for name, value in results.items():
         if match := _FROM_ENVIRONMENT.fullmatch(value):
-            made[name] = f"${{{match[1]}}}"
+            results[name] = f"${{{match[1]}}}"
         elif ALLOWED[name].kind is Kind.PATH and not is_reference(value):
-            made[name] = os.path.abspath(value)
-    return made, left_out
+            results[name] = os.path.abspath(value)
+    return results, left_out
 
 
 def _login(config: str, left_out: list[tuple[str, str]]) -> dict[str, str]:
     module = config.split(maxsplit=1)[0].rpartition(".")[2] if config.strip() else ""
     options = {
-        found[1]: found[4] if found[4] is not None else _unescaped(found[2] if found[2] is not None else found[3])
-        for found in _LOGIN_OPTION.finditer(config)
+        match[1]: match[4] if match[4] is not None else _unescaped(match[2] if match[2] is not None else match[3])
+        for match in _LOGIN_OPTION.finditer(config)
     }
     if module not in _LOGINS:
         left_out.append(("sasl.jaas.config", f"Offsetwise signs in with {', '.join(_LOGINS)} only"))
@@ -229,29 +229,29 @@ def _login(config: str, left_out: list[tuple[str, str]]) -> dict[str, str]:
 
 def _stores(given: Mapping[str, str], left_out: list[tuple[str, str]]) -> dict[str, str]:
     """Return what the Java client's trust and key stores are in librdkafka."""
-    made: dict[str, str] = {}
+    results: dict[str, str] = {}
     trust = given.get("ssl.truststore.location")
     if trust is not None and given.get("ssl.truststore.type", "").upper() == "PEM":
-        made["ssl.ca.location"] = trust
+        results["ssl.ca.location"] = trust
     elif trust is not None:
         how = "keytool -exportcert -rfc makes one from a trust store"
         left_out.append(("ssl.truststore.location", _STORE_FIX.format(name="ssl.ca.location", how=how)))
     if "ssl.truststore.certificates" in given:
-        made["ssl.ca.pem"] = given["ssl.truststore.certificates"]
+        results["ssl.ca.pem"] = given["ssl.truststore.certificates"]
     if "ssl.keystore.certificate.chain" in given and "ssl.keystore.key" in given:
-        made["ssl.certificate.pem"] = given["ssl.keystore.certificate.chain"]
-        made["ssl.key.pem"] = given["ssl.keystore.key"]
+        results["ssl.certificate.pem"] = given["ssl.keystore.certificate.chain"]
+        results["ssl.key.pem"] = given["ssl.keystore.key"]
     key, kind = given.get("ssl.keystore.location"), given.get("ssl.keystore.type", "").upper()
     if key is not None and kind == "PEM":
-        made |= {"ssl.certificate.location": key, "ssl.key.location": key}
+        results |= {"ssl.certificate.location": key, "ssl.key.location": key}
     elif key is not None and (kind == "PKCS12" or Path(key).suffix.lower() in {".p12", ".pfx", ".pkcs12"}):
-        made["ssl.keystore.location"] = key
+        results["ssl.keystore.location"] = key
         if "ssl.keystore.password" in given:
-            made["ssl.keystore.password"] = given["ssl.keystore.password"]
+            results["ssl.keystore.password"] = given["ssl.keystore.password"]
     elif key is not None:
         how = "and ssl.key.location; openssl makes them from a PKCS#12 store"
         left_out.append(("ssl.keystore.location", _STORE_FIX.format(name="ssl.certificate.location", how=how)))
-    return made
+    return results
 
 
 def _given_address(given: str, option: str) -> GivenCluster:

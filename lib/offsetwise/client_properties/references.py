@@ -80,14 +80,14 @@ def follow(key: str, value: str, folder: str | None = None) -> str:
                 "this file would have it sent. Nothing was contacted.",
                 fix=f"If the value is meant for this cluster, add {variable[1]} to {SECRETS}.",
             )
-        found = lent or os.environ.get(variable[1], "")
-        if not found:
+        result = lent or os.environ.get(variable[1], "")
+        if not result:
             raise SecretError(
                 f"{key}: expected the environment variable {variable[1]}, found it "
                 f"{'empty' if variable[1] in os.environ else 'not set'}. Nothing was contacted.",
                 fix=f"Set {variable[1]} in the environment that starts Offsetwise.",
             )
-        return found
+        return result
     if value.startswith("file:"):
         return _read_secret(value.removeprefix("file:").removeprefix("//"), key, folder)
     return value

@@ -32,8 +32,8 @@ def with_secrets(
     remote: str | None, conf: Mapping[str, str], change: Callable[[str, str], str]
 ) -> tuple[str | None, dict[str, str]]:
     """Return address and configuration with `change(key, value)` in the place of every secret."""
-    made = {name: change(f"spark.conf.{name}", value) if is_secret(name) else value for name, value in conf.items()}
-    return (remote and _TOKEN.sub(lambda found: change("spark.remote", found[0]), remote)), made
+    results = {name: change(f"spark.conf.{name}", value) if is_secret(name) else value for name, value in conf.items()}
+    return (remote and _TOKEN.sub(lambda found: change("spark.remote", found[0]), remote)), results
 
 
 def check_command_line(conf: Mapping[str, str]) -> None:
@@ -92,11 +92,11 @@ def resolve_spark(
     """
     address, secrets = with_secrets(remote, conf, partial(follow, folder=folder))
     referred = {name for name, value in conf.items() if is_secret(name) or _is_variable(value)}
-    found = {
+    results = {
         name: follow(f"spark.conf.{name}", value) if name in referred and not is_secret(name) else value
         for name, value in secrets.items()
     }
-    return address, ClientProperties(found | own_properties(), referred=referred)
+    return address, ClientProperties(results | own_properties(), referred=referred)
 
 
 def own_properties() -> dict[str, str]:

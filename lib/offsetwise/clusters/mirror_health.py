@@ -71,7 +71,7 @@ def mirror_health(old: ReadCluster | None, new: ReadCluster | None) -> MirrorHea
     """Return how far the mirror got, from whichever clusters were read."""
     states = {side: MirrorState() if read is None else read.snapshot.mirror for side, read in _sides(old, new)}
     aliases = {side: "" if read is None else read.snapshot.alias for side, read in _sides(old, new)}
-    separator = next((each.separator for each in (old, new) if each is not None), ".")
+    separator = next((cluster.separator for cluster in (old, new) if cluster is not None), ".")
     flow = find_flow(
         states["old"],
         states["new"],
@@ -86,7 +86,7 @@ def mirror_health(old: ReadCluster | None, new: ReadCluster | None) -> MirrorHea
         _mirrored(sync, logs_old.get(key), logs_new.get(TopicPartition(names.get(sync.topic, ""), sync.partition)))
         for key, sync in sorted(newest.items())
     )
-    read_ms = max((epoch_ms(each.snapshot.taken_at) for each in (old, new) if each is not None), default=0)
+    read_ms = max((epoch_ms(cluster.snapshot.taken_at) for cluster in (old, new) if cluster is not None), default=0)
     topics = tuple((side, topic) for side, state in states.items() for topic in state.topics)
     syncs = [topic.newest_ms for _, topic in topics if topic.kind == "offset-syncs" and topic.newest_ms is not None]
     return MirrorHealth(
@@ -127,7 +127,7 @@ def _beats(
         for beat in state.heartbeats:
             flow = beat.source, beat.target
             newest[flow] = max(beat.timestamp_ms, newest.get(flow, 0))
-    aliases = tuple("" if each is None else each.snapshot.alias for each in (old, new))
+    aliases = tuple("" if cluster is None else cluster.snapshot.alias for cluster in (old, new))
     return tuple(
         Beat(
             source=source,

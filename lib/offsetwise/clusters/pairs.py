@@ -53,18 +53,18 @@ def pair_topics(old: ReadCluster | None, new: ReadCluster | None) -> tuple[Topic
     both = old is not None and new is not None
     old_topics = _by_name(old)
     new_topics = _by_name(new)
-    made = []
+    pairs = []
     taken = set()
     for name, topic in old_topics.items():
         assert old is not None  # noqa: S101 - it has topics
         other = old.counterparts[name]
         taken.add(other)
-        made.append(TopicPair(old_name=name, new_name=other, old=topic, new=new_topics.get(other), both_read=both))
+        pairs.append(TopicPair(old_name=name, new_name=other, old=topic, new=new_topics.get(other), both_read=both))
     for name, topic in new_topics.items():
         if name not in taken:
             origin = None if new is None else new.counterparts.get(name)
-            made.append(TopicPair(old_name=origin, new_name=name, old=None, new=topic, both_read=both))
-    return tuple(sorted(made, key=lambda pair: (pair.name, pair.new_name or "")))
+            pairs.append(TopicPair(old_name=origin, new_name=name, old=None, new=topic, both_read=both))
+    return tuple(sorted(pairs, key=lambda pair: (pair.name, pair.new_name or "")))
 
 
 def differences(pair: TopicPair) -> tuple[TopicDifference, ...]:
@@ -73,10 +73,10 @@ def differences(pair: TopicPair) -> tuple[TopicDifference, ...]:
         return _missing(pair) if pair.both_read else ()
     if not pair.described:
         return ()
-    made = []
+    topic_differences = []
     counts = len(pair.old.partitions), len(pair.new.partitions)
     if counts[0] != counts[1]:
-        made.append(
+        topic_differences.append(
             TopicDifference(what="partitions", old=f"{counts[0]:,}", new=f"{counts[1]:,}", meaning=_counts(counts))
         )
     old, new = dict(pair.old.config), dict(pair.new.config)
@@ -84,8 +84,8 @@ def differences(pair: TopicPair) -> tuple[TopicDifference, ...]:
         for key in sorted(old.keys() | new.keys()):
             if old.get(key) != new.get(key):
                 meaning = _MEANING.get(key, _other)(old.get(key), new.get(key))
-                made.append(TopicDifference(what=key, old=old.get(key), new=new.get(key), meaning=meaning))
-    return tuple(made)
+                topic_differences.append(TopicDifference(what=key, old=old.get(key), new=new.get(key), meaning=meaning))
+    return tuple(topic_differences)
 
 
 def _missing(pair: TopicPair) -> tuple[TopicDifference, ...]:

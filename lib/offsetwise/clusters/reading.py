@@ -62,15 +62,15 @@ def read(migration: Migration, cluster: Cluster, progress: Progress) -> ReadClus
         ClusterError: The cluster gave no answer.
     """
     topics = _topics(migration, cluster)[0] if spec_of(migration.cluster(cluster).stream).by_name else None
-    taken = read_cluster(migration, cluster, topics=topics, groups=migration.group_names, progress=progress)
-    return _named(migration, taken)
+    snapshot = read_cluster(migration, cluster, topics=topics, groups=migration.group_names, progress=progress)
+    return _named(migration, snapshot)
 
 
 def recorded(migration: Migration, cluster: Cluster, which: Bundled = Bundled.SPARK) -> ReadCluster:
     """Return the recorded snapshot of a sample migration."""
     path = which.file(f"{cluster}.json")
-    taken: Snapshot = files.load(path.read_bytes(), "snapshot", subject=path.name)
-    return _named(migration, taken)
+    snapshot: Snapshot = files.load(path.read_bytes(), "snapshot", subject=path.name)
+    return _named(migration, snapshot)
 
 
 def try_connection(migration: Migration, cluster: Cluster, progress: Progress) -> tuple[Step, ...]:
@@ -102,11 +102,11 @@ def read_permissions(migration: Migration, cluster: Cluster, progress: Progress)
     config = migration.cluster(cluster)
     access = access_of(config)
     if access is None:
-        found = Permissions(cluster=cluster, user=None, authorizer=None, granted=())
+        permissions = Permissions(cluster=cluster, user=None, authorizer=None, granted=())
     else:
-        found = access.read_permissions(cluster, config, topics=topics, groups=migration.group_names)
+        permissions = access.read_permissions(cluster, config, topics=topics, groups=migration.group_names)
     progress(f"ask the {cluster} cluster", 1, 1)
-    return found
+    return permissions
 
 
 def minimum_acls(migration: Migration, cluster: Cluster) -> MinimumAcls:
@@ -135,14 +135,18 @@ def standings(migration: Migration, cluster: Cluster, progress: Progress) -> tup
     """
     config = migration.cluster(cluster)
     progress("read the positions", 0, 1)
-    taken = read_cluster(migration, cluster, topics=(), groups=migration.group_names, mirror=False)
+    snapshot = read_cluster(migration, cluster, topics=(), groups=migration.group_names, mirror=False)
     positions: list[tuple[str, TopicPartition, AnyPosition]] = [
-        (f"group {group.name}", each.topic_partition, each.offset) for group in taken.groups for each in group.offsets
+        (f"group {group.name}", offset.topic_partition, offset.offset)
+        for group in snapshot.groups
+        for offset in group.offsets
     ]
     if cluster is Cluster.OLD:
-        made, _ = _checkpoints(migration)
+        results, _ = _checkpoints(migration)
         positions += [
-            (f"checkpoint {name}", each.topic_partition, each.offset) for name, read in made.items() for each in read
+            (f"checkpoint {name}", position.topic_partition, position.offset)
+            for name, read in results.items()
+            for position in read
         ]
     progress("read the positions", 1, 1)
     progress("read the records at the positions", 0, 1)
@@ -168,8 +172,8 @@ def _named(migration: Migration, taken: Snapshot) -> ReadCluster:
 
 def _topics(migration: Migration, cluster: Cluster) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the topics that the migration names, by their names on this cluster, and the checkpoints not read."""
-    made, unread = _checkpoints(migration)
-    old = {each.topic for read in made.values() for each in read}
+    results, unread = _checkpoints(migration)
+    old = {position.topic for read in results.values() for position in read}
     old |= set(migration.topics.map)
     names = old if cluster is Cluster.OLD else {migration.new_topic(name) for name in old}
     return tuple(sorted(names)), unread
@@ -177,16 +181,16 @@ def _topics(migration: Migration, cluster: Cluster) -> tuple[tuple[str, ...], tu
 
 def _checkpoints(migration: Migration) -> tuple[dict[str, tuple[SourcePosition, ...]], tuple[str, ...]]:
     """Return the positions of each checkpoint, and the checkpoints that could not be read."""
-    made, unread = {}, []
-    for each in migration.checkpoints:
+    results, unread = {}, []
+    for checkpoint in migration.checkpoints:
         try:
-            read = read_checkpoint(each.uri, roots=migration.checkpoint_roots, batches=1)
-            whose = Subject(kind=SubjectKind.CHECKPOINT, name=each.name)
-            subject = ReadSubject.of(whose, migration, read=read, traits=each.job)
-            made[each.name] = tuple(at for source in read.sources for at in subject.positions(source))
+            read = read_checkpoint(checkpoint.uri, roots=migration.checkpoint_roots, batches=1)
+            whose = Subject(kind=SubjectKind.CHECKPOINT, name=checkpoint.name)
+            subject = ReadSubject.of(whose, migration, read=read, traits=checkpoint.job)
+            results[checkpoint.name] = tuple(at for source in read.sources for at in subject.positions(source))
         except OffsetwiseError:
-            unread.append(each.name)
-    return made, tuple(unread)
+            unread.append(checkpoint.name)
+    return results, tuple(unread)
 
 
 def _mirror_topics(migration: Migration, cluster: Cluster) -> tuple[str, ...]:

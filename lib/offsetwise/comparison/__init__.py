@@ -136,9 +136,9 @@ def target_of(scene: Scene, position: Query, offset: int, candidates: Iterable[C
     if old is None or new is None or offset > old.end:
         return None
     brackets = tuple(
-        Span(start=offset_of(each.lo), end=offset_of(each.hi))
-        for each in candidates
-        if each.lo is not None and each.hi is not None
+        Span(start=offset_of(candidate.lo), end=offset_of(candidate.hi))
+        for candidate in candidates
+        if candidate.lo is not None and candidate.hi is not None
     )
     content = scene.migration.content
     return SearchTarget(
@@ -230,14 +230,14 @@ def _stated(scene: Scene) -> Iterator[Query]:
         batch = checkpoint.details.last_committed_batch if back is None else back
         planned = checkpoint.planned_ms(batch)
         for source in checkpoint.sources:
-            for each in scene.subject.positions(source):
-                certain = checkpoint.details.processed(each.offset)
+            for source_position in scene.subject.positions(source):
+                certain = checkpoint.details.processed(source_position.offset)
                 yield replace(
-                    _position(scene, source.id, each.topic, each.partition),
-                    offset=each.offset,
-                    processed=None if certain == each.offset else certain,
+                    _position(scene, source.id, source_position.topic, source_position.partition),
+                    offset=source_position.offset,
+                    processed=None if certain == source_position.offset else certain,
                     batch=batch,
-                    planned=each.planned_offset,
+                    planned=source_position.planned_offset,
                     planned_batch=checkpoint.details.reruns_batch,
                     batch_ms=planned,
                     planned_batch_ms=checkpoint.planned_ms(checkpoint.details.reruns_batch),
@@ -270,11 +270,11 @@ def _with_missing(scene: Scene, stated: Sequence[Query]) -> Iterator[Query]:
 def _marked(scene: Scene) -> defaultdict[tuple[str, str], set[int]]:
     """Give, by source and topic, the partitions that the job knows and has no offset for: they are no new ones."""
     sources = scene.subject.read.sources if scene.subject.read is not None else ()
-    made: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
-    for one in sources:
-        for at in one.marked:
-            made[one.id, at.topic].add(at.partition)
-    return made
+    results: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
+    for source in sources:
+        for at in source.marked:
+            results[source.id, at.topic].add(at.partition)
+    return results
 
 
 def _position(scene: Scene, source: str, topic: str, partition: int) -> Query:
@@ -371,4 +371,4 @@ def _migration_case(scene: Scene, rows: tuple[PartitionComparison, ...], belongs
 
 def _commits(group: GroupState | None) -> dict[TopicPartition, GroupOffset]:
     offsets = group.offsets if group is not None else ()
-    return {each.topic_partition: each for each in offsets}
+    return {offset.topic_partition: offset for offset in offsets}

@@ -126,8 +126,8 @@ class Matching(Protocol):
 
 def copies_of(scene: Scene, topic: TopicState, run: Run, salt: bytes, identified: Identified) -> Copies:
     """Return what reads a topic of the new cluster, of whichever stream; see `CopiesOf`."""
-    made: CopiesOf = matching_of(scene.migration.target.stream).copies_of
-    return made(scene, topic, run, salt, identified)
+    of: CopiesOf = matching_of(scene.migration.target.stream).copies_of
+    return of(scene, topic, run, salt, identified)
 
 
 def matching_of(stream: str) -> ModuleType:

@@ -105,29 +105,31 @@ class ReadSubject(Subject):
         for source in sources:
             its = self.positions(source)
             positions += its
-            ranges |= {each.topic: source.ranges for each in its}
+            ranges |= {position.topic: source.ranges for position in its}
         return spec_of(migration.cluster(snapshot.cluster).stream).complete(snapshot, positions, ranges)
 
     def topics(self, old: Snapshot | None = None) -> tuple[str, ...]:
         """Return the old topics it reads; a group's come from what it committed on the old cluster."""
         if self.read is not None:
             sources = self.read.sources
-            return tuple(sorted({p.topic for one in sources for p in (*self.positions(one), *self.undecided(one))}))
+            return tuple(
+                sorted({p.topic for source in sources for p in (*self.positions(source), *self.undecided(source))})
+            )
         group = old.group(self.group) if old is not None else None
-        return tuple(sorted({each.topic for each in group.offsets})) if group is not None else ()
+        return tuple(sorted({offset.topic for offset in group.offsets})) if group is not None else ()
 
 
 def read_before(shards: Sequence[ShardRange], partitions: Collection[int]) -> set[int]:
     """Return the shards that those with a position were made from: a job has read them to their end."""
-    parents = {each.partition: each.parents for each in shards}
-    found: set[int] = set()
-    left = [parent for each in partitions for parent in parents.get(each, ())]
+    parents = {shard.partition: shard.parents for shard in shards}
+    results: set[int] = set()
+    left = [parent for partition in partitions for parent in parents.get(partition, ())]
     while left:
         each = left.pop()
-        if each not in found:
-            found.add(each)
+        if each not in results:
+            results.add(each)
             left += parents.get(each, ())
-    return found
+    return results
 
 
 def positions_of(source: CheckpointSource, stream: str | None = None) -> tuple[SourcePosition, ...]:
@@ -143,14 +145,14 @@ def positions_of(source: CheckpointSource, stream: str | None = None) -> tuple[S
     spec = stream_of(source.kind)
     if not source.shards or spec is None or spec.as_partition is None:
         return source.positions
-    made = []
-    for each in source.shards:
-        position = spec.as_partition(each, stream)
+    positions = []
+    for shard in source.shards:
+        position = spec.as_partition(shard, stream)
         if position is None:
             raise CheckpointError(
                 f"Source {source.id!r}: expected the name of a stream, and a shard with a number, found the stream "
-                f"{each.stream or stream!r} and the shard {each.shard!r}. Nothing was compared.",
+                f"{shard.stream or stream!r} and the shard {shard.shard!r}. Nothing was compared.",
                 fix=_STATE_IT,
             )
-        made.append(position)
-    return tuple(made)
+        positions.append(position)
+    return tuple(positions)

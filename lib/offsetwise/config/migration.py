@@ -93,24 +93,24 @@ class Migration(Section):
         self._without_services()
         places = (*self.checkpoints, *(file.checkpoint for file in self.positions))
         roots = self.checkpoint_roots or tuple(checkpoint.uri for checkpoint in places)
-        moved = [each for each in self.connect if each.cluster is Cluster.OLD]
-        object.__setattr__(self, "checkpoints", (*places, *(each.checkpoint for each in moved)))
-        object.__setattr__(self, "checkpoint_roots", (*roots, *(each.address.root for each in moved)))
+        moved = [config for config in self.connect if config.cluster is Cluster.OLD]
+        object.__setattr__(self, "checkpoints", (*places, *(config.checkpoint for config in moved)))
+        object.__setattr__(self, "checkpoint_roots", (*roots, *(config.address.root for config in moved)))
         entries = [("source", self.source), ("target", self.target)]
         entries += [(f"sinks.{index}", sink) for index, sink in enumerate(self.sinks)]
         for where, cluster in entries:
             spec_of(cluster.stream).check(cluster.properties, where=f"{where}.properties")
         _check_two_clusters(self.source, self.target)
         check_names(
-            [each.name for each in self.sinks],
+            [sink.name for sink in self.sinks],
             clusters=(self.source.name, self.target.name),
             wanted={
-                (each.name, key): getattr(each.job, key)
-                for each in self.checkpoints
+                (checkpoint.name, key): getattr(checkpoint.job, key)
+                for checkpoint in self.checkpoints
                 for key in ("sink_cluster", "new_sink_cluster")
             },
         )
-        others = (each.name for each in self.connect if each.cluster is Cluster.NEW)
+        others = (config.name for config in self.connect if config.cluster is Cluster.NEW)
         twice = repeated((*(checkpoint.name for checkpoint in self.checkpoints), *others))
         if twice:
             raise ConfigError(
@@ -150,7 +150,7 @@ class Migration(Section):
     @property
     def terms(self) -> Mapping[str, str]:
         """What people call a topic, a partition, an offset and a cluster of its streams, by Kafka's word for it."""
-        return terms_between(*(spec_of(each.stream).terms for each in (self.source, self.target)))
+        return terms_between(*(spec_of(config.stream).terms for config in (self.source, self.target)))
 
     @property
     def is_one(self) -> bool:
@@ -195,7 +195,7 @@ class Migration(Section):
         """
         job = checkpoint.job
         name = (job.new_sink_cluster if moved else None) or job.sink_cluster
-        named = {"old": self.source, "new": self.target} | {each.name: each for each in self.sinks}
+        named = {"old": self.source, "new": self.target} | {sink.name: sink for sink in self.sinks}
         return None if name is None else named[name]
 
     def checkpoint(self, name: str) -> CheckpointConfig:
@@ -219,7 +219,7 @@ class Migration(Section):
         Raises:
             ConfigError: The file names no such connector; those it names are listed.
         """
-        known = {each.name: each for each in self.connect if each.cluster is Cluster.NEW}
+        known = {config.name: config for config in self.connect if config.cluster is Cluster.NEW}
         if name in known:
             return known[name]
         raise ConfigError(
@@ -314,13 +314,13 @@ def spark_properties(migration: Migration) -> Mapping[Cluster, ClientProperties]
 
 def schema() -> dict[str, Any]:
     """Return the JSON Schema of the migration file."""
-    made = Migration.model_json_schema()
-    cluster = made["$defs"]["ClusterConfig"]
+    results = Migration.model_json_schema()
+    cluster = results["$defs"]["ClusterConfig"]
     cluster["required"] = ["properties"]
     # Only the two clusters of a migration have names already.
-    made["properties"]["sinks"]["items"]["required"] = ["name"]
-    group = made["$defs"]["GroupConfig"]
-    made["properties"]["groups"]["items"] = {"anyOf": [group["properties"]["name"], {"$ref": "#/$defs/GroupConfig"}]}
+    results["properties"]["sinks"]["items"]["required"] = ["name"]
+    group = results["$defs"]["GroupConfig"]
+    results["properties"]["groups"]["items"] = {"anyOf": [group["properties"]["name"], {"$ref": "#/$defs/GroupConfig"}]}
     cluster["properties"]["stream"]["enum"] = [*STREAMS]
     kafka = {
         "type": "object",
@@ -331,7 +331,7 @@ def schema() -> dict[str, Any]:
             for name, known in allowed.ALLOWED.items()
         },
     }
-    made["$defs"]["SparkSettings"]["properties"]["conf"]["propertyNames"] = {"pattern": allowed.spark_names()}
+    results["$defs"]["SparkSettings"]["properties"]["conf"]["propertyNames"] = {"pattern": allowed.spark_names()}
     others = [
         {
             "type": "object",
@@ -343,7 +343,7 @@ def schema() -> dict[str, Any]:
         if spec.properties
     ]
     cluster["properties"]["properties"] = {"anyOf": [kafka, *others]}
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | made | {"title": "offsetwise/migration"}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | results | {"title": "offsetwise/migration"}
 
 
 def schema_text() -> str:

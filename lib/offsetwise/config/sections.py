@@ -71,8 +71,8 @@ class ClusterConfig(Section):
 
     @model_validator(mode="after")
     def _paths_from_file(self, info: ValidationInfo) -> Self:
-        made = {name: _located(name, value, info) for name, value in self.properties.items()}
-        object.__setattr__(self, "properties", made)
+        results = {name: _located(name, value, info) for name, value in self.properties.items()}
+        object.__setattr__(self, "properties", results)
         self._folder = folder_of(info)
         return self
 

@@ -162,8 +162,8 @@ class MigrationCase:
     def names(self) -> tuple[str, ...]:
         """The names that sentences about it may have, of topics, clusters and groups."""
         topics = (name for row in self.rows for name in (row.topic, row.new_topic))
-        groups = (each.name for each in (self.old_group, self.new_group, self.committed) if each is not None)
-        clusters = (name for each in (self.old, self.new) for name in (each.name, each.alias))
+        groups = (state.name for state in (self.old_group, self.new_group, self.committed) if state is not None)
+        clusters = (name for snapshot in (self.old, self.new) for name in (snapshot.name, snapshot.alias))
         return tuple(dict.fromkeys(name for name in (*topics, *clusters, *groups) if name is not None))
 
 

@@ -15,9 +15,9 @@ from offsetwise.model import Finding, Problem, Severity
 def judge(case: Case) -> tuple[Finding, ...]:
     """Return the findings of one partition, the most serious first, no code twice."""
     topic, partition = case.row.topic, case.row.partition
-    found = (next(check(case), None) for check in decided(Stage.PARTITION))
+    problems = (next(check(case), None) for check in decided(Stage.PARTITION))
     names = (topic, case.row.new_topic)
-    told = (worded(problem, case.terms, names=names) for problem in found if problem is not None)
+    told = (worded(problem, case.terms, names=names) for problem in problems if problem is not None)
     return _ordered(_about(problem, topic, partition) for problem in told)
 
 
@@ -26,15 +26,15 @@ def judge_migration(case: MigrationCase) -> tuple[Finding, ...]:
 
     What the checkpoint's reader found is told in its words, and not a second time.
     """
-    told = set() if case.checkpoint is None else {problem.code for problem in case.checkpoint.problems}
+    sentences = set() if case.checkpoint is None else {problem.code for problem in case.checkpoint.problems}
     read = ((problem, None) for problem in _read(case))
     topics = (
         (problem, pair.old_name) for check in decided(Stage.TOPIC) for pair in case.topics for problem in check(pair)
     )
     overall = ((problem, None) for check in decided(Stage.MIGRATION) for problem in check(case))
-    made = (*read, *((problem, at) for problem, at in (*topics, *overall) if problem.code not in told))
+    results = (*read, *((problem, at) for problem, at in (*topics, *overall) if problem.code not in sentences))
     names = case.names
-    return _ordered(_about(worded(problem, case.terms, names=names), at) for problem, at in made)
+    return _ordered(_about(worded(problem, case.terms, names=names), at) for problem, at in results)
 
 
 def _read(case: MigrationCase) -> Iterator[Problem]:
@@ -42,9 +42,9 @@ def _read(case: MigrationCase) -> Iterator[Problem]:
 
     A missing topic, and a start that is chosen when the job starts, are told by the rows that need them.
     """
-    found = () if case.checkpoint is None else case.checkpoint.problems
+    problems = () if case.checkpoint is None else case.checkpoint.problems
     told = any(pair.old is None or pair.new is None for pair in case.topics)
-    for problem in (*found, *case.old.problems, *case.new.problems):
+    for problem in (*problems, *case.old.problems, *case.new.problems):
         if not ((told and problem.code == topic_missing.code) or chosen_at_start(problem)):
             yield _with_amount(problem, case)
 
@@ -62,4 +62,6 @@ def _about(problem: Problem, topic: str | None = None, partition: int | None = N
 def _ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Sort by severity, then by the rank of the codes; equal ones keep their order."""
     severities = list(Severity)
-    return tuple(sorted(findings, key=lambda each: (severities.index(each.severity), describe(each.code).rank)))
+    return tuple(
+        sorted(findings, key=lambda finding: (severities.index(finding.severity), describe(finding.code).rank))
+    )

@@ -72,14 +72,26 @@ def transaction_expired(case: MigrationCase) -> Iterator[tuple[str, str]]:
     seen_ms = None if case.sink is None else case.sink.timeout_ms
     timeout_ms = seen_ms or case.job.transaction_timeout_ms
     deadlines = [
-        (each, _deadline(each, rows.get((each.transactional_id, each.producer_id, each.epoch)), case, timeout_ms))
-        for each in open_transactions(case.checkpoint)
+        (
+            transaction,
+            _deadline(
+                transaction,
+                rows.get((transaction.transactional_id, transaction.producer_id, transaction.epoch)),
+                case,
+                timeout_ms,
+            ),
+        )
+        for transaction in open_transactions(case.checkpoint)
     ]
-    expired = [(each, deadline) for each, deadline in deadlines if deadline is not None and deadline <= case.now_ms]
+    expired = [
+        (transaction, deadline)
+        for transaction, deadline in deadlines
+        if deadline is not None and deadline <= case.now_ms
+    ]
     if not expired:
         return
     last = max(deadline for _, deadline in expired)
-    names, command = ask_about([each for each, _ in expired], case.job.sink_servers)
+    names, command = ask_about([transaction for transaction, _ in expired], case.job.sink_servers)
     yield (
         f"{names} ran out by {utc(last)}, {duration(case.now_ms - last)} before the clusters were read "
         f"({timeout_told(case.job.transaction_timeout_ms, seen_ms)}): what was not committed until then is lost.",
@@ -90,13 +102,13 @@ def transaction_expired(case: MigrationCase) -> Iterator[tuple[str, str]]:
 
 def open_transactions(checkpoint: Checkpoint | None) -> tuple[Transaction, ...]:
     """Return the transactions that are not known to be settled."""
-    held = () if checkpoint is None else checkpoint.details.transactions
-    return tuple(each for each in held if each.state not in SETTLED)
+    transactions = () if checkpoint is None else checkpoint.details.transactions
+    return tuple(transaction for transaction in transactions if transaction.state not in SETTLED)
 
 
 def held_back(checkpoint: Checkpoint | None) -> tuple[Transaction, ...]:
     """Return the transactions that a restore commits: those whose producer is known, and that are not finished."""
-    return tuple(each for each in open_transactions(checkpoint) if each.producer_id is not None)
+    return tuple(transaction for transaction in open_transactions(checkpoint) if transaction.producer_id is not None)
 
 
 def deadline_of(checkpoint: Checkpoint | None, timeout_ms: int | None) -> int | None:
@@ -104,13 +116,16 @@ def deadline_of(checkpoint: Checkpoint | None, timeout_ms: int | None) -> int | 
 
     They began before the checkpoint was written, so this is the latest moment.
     """
-    latest = [_latest(each, checkpoint, timeout_ms) for each in open_transactions(checkpoint)]
+    latest = [_latest(transaction, checkpoint, timeout_ms) for transaction in open_transactions(checkpoint)]
     return max((each for each in latest if each is not None), default=None)
 
 
 def _by_producer(sink: SinkAnswer) -> dict[tuple[str | None, int | None, int | None], SinkTransaction]:
     """Return the transactions of a sink by id, producer and epoch; of several of one key the first."""
-    return {(each.transactional_id, each.producer_id, each.epoch): each for each in reversed(sink.transactions)}
+    return {
+        (transaction.transactional_id, transaction.producer_id, transaction.epoch): transaction
+        for transaction in reversed(sink.transactions)
+    }
 
 
 def _deadline(
@@ -149,7 +164,7 @@ def timeout_told(stated_ms: int | None, seen_ms: int | None = None) -> str:
 
 def ask_about(transactions: Sequence[Transaction], servers: str | None) -> tuple[str, str]:
     """Name transactions with the cluster they belong to, and give the command that asks about the first."""
-    names = list(dict.fromkeys(each.transactional_id for each in transactions))
+    names = list(dict.fromkeys(transaction.transactional_id for transaction in transactions))
     more = f" and {many(len(names) - 1, 'more transaction')}" if len(names) > 1 else ""
     at = f" on {servers}" if servers else ""
     return (

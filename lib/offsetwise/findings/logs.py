@@ -25,13 +25,13 @@ EXPIRY_HORIZON_MS = 24 * 3_600_000
 def topic_missing(case: Case) -> Iterator[str]:
     """A cluster says that the topic does not exist."""
     row = case.row
-    told = []
+    sentences = []
     if case.new_topic is None:
-        told.append(f"the new cluster has no topic {row.new_topic}")
+        sentences.append(f"the new cluster has no topic {row.new_topic}")
     if case.old_topic is None and _on_old(case):
-        told.append(f"the old cluster has no topic {row.topic}, which the job reads")
-    if told:
-        yield sentence(told)
+        sentences.append(f"the old cluster has no topic {row.topic}, which the job reads")
+    if sentences:
+        yield sentence(sentences)
 
 
 @finding(
@@ -44,17 +44,17 @@ def topic_missing(case: Case) -> Iterator[str]:
 def partition_missing(case: Case) -> Iterator[str]:
     """A topic exists, and lacks the partition."""
     row = case.row
-    told = []
+    sentences = []
     if _lists(case.new_topic) and case.new_partition is None and not _divided(case.new_topic):
-        told.append(
+        sentences.append(
             f"Topic {row.new_topic} on the new cluster has {_size(case.new_topic)}, none with number {row.partition}"
         )
     if _on_old(case) and _lists(case.old_topic) and case.old_partition is None and not _divided(case.old_topic):
-        told.append(
+        sentences.append(
             f"Topic {row.topic} on the old cluster has {_size(case.old_topic)}, none with number {row.partition}"
         )
-    if told:
-        yield sentence(told)
+    if sentences:
+        yield sentence(sentences)
 
 
 @finding(
@@ -112,14 +112,14 @@ def log_replaced(case: Case) -> Iterator[str]:
 )
 def open_transaction(case: Case) -> Iterator[str]:
     """The last stable offset lies below the high watermark on a cluster."""
-    told = [
+    sentences = [
         f"{name} log has its last stable offset at {log.lso:,} and its end at {log.hw:,}"
         for name, log in (("the old", case.row.old), ("the new", case.row.new))
         if _open(log)
     ]
-    if not told:
+    if not sentences:
         return
-    yield (f"A transaction is open: {'; '.join(told)}.")
+    yield (f"A transaction is open: {'; '.join(sentences)}.")
 
 
 @finding(

@@ -125,11 +125,11 @@ def source_not_compared(case: MigrationCase) -> Iterator[Said]:
     sources = () if case.checkpoint is None else case.checkpoint.sources
     for source in sources:
         if source.kind not in case.kinds:
-            told = f"Source {source.index} is of kind {source.kind}: its position is neither compared nor moved."
+            message = f"Source {source.index} is of kind {source.kind}: its position is neither compared nor moved."
             if is_of_several_clusters(source.kind):
-                yield f"{told} A savepoint with it is not edited.", MOVE_THE_OTHERS
+                yield f"{message} A savepoint with it is not edited.", MOVE_THE_OTHERS
             else:
-                yield f"{told} A copy keeps it as it is, and a fresh checkpoint loses it."
+                yield f"{message} A copy keeps it as it is, and a fresh checkpoint loses it."
 
 
 @finding(

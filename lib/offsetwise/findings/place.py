@@ -73,28 +73,28 @@ def not_yet_mirrored(case: Case) -> Iterator[str]:
 def below_log_start(case: Case) -> Iterator[str]:
     """A position, old or translated, lies below a log start: records are gone."""
     row = case.row
-    told = []
+    sentences = []
     if row.old.log_start is not None and offset_or_none(row.old.log_start) is None:
         return  # no number of records: the stream has a finding of its own
     if row.old_offset is not None and row.old.log_start is not None and row.old_offset < row.old.log_start:
-        told.append(
+        sentences.append(
             f"{row.old_offset:,} lies below the old log's start ({row.old.log_start:,}): up to "
             f"{many(row.old.log_start - row.old_offset, 'record')} that the job has not read may be gone there"
         )
     start = row.new.log_start
     if start is not None:
         if row.new_offset is not None and row.new_offset < start:
-            told.append(
+            sentences.append(
                 f"the place, {row.new_offset:,}, lies below the new log's start ({start:,}): up to "
                 f"{many(start - row.new_offset, 'record')} may be gone there"
             )
         elif row.old_offset is not None and row.old_offset < start and row.raw.verdict is RawVerdict.OUT_OF_RANGE:
-            told.append(
+            sentences.append(
                 f"the number {row.old_offset:,} as it is lies {many(start - row.old_offset, 'offset')} below the new "
                 f"log's start ({start:,})"
             )
-    if told:
-        yield sentence(told)
+    if sentences:
+        yield sentence(sentences)
 
 
 @finding(
@@ -147,14 +147,14 @@ def replay_not_tolerated(case: Case) -> Iterator[str]:
 def replay(case: Case) -> Iterator[str]:
     """The place, or the old number as it is, repeats records."""
     row = case.row
-    told = []
+    sentences = []
     if case.job.tolerates_replay and _repeats(case):
-        told.append(_repeated(case))
+        sentences.append(_repeated(case))
     if row.raw.verdict is RawVerdict.REPLAY and row.old_offset is not None:
         again = "records" if row.raw.replay is None else many(row.raw.replay, "record")
-        told.append(f"reusing {row.old_offset:,} on the new cluster would read {again} again")
-    if told:
-        yield sentence(told)
+        sentences.append(f"reusing {row.old_offset:,} on the new cluster would read {again} again")
+    if sentences:
+        yield sentence(sentences)
 
 
 @finding(

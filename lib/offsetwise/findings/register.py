@@ -124,8 +124,8 @@ class DeclaredFinding(FindingKind, Generic[P]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Iterator[Problem]:
         """Decide it: a problem for each sentence, in the order of the function."""
         for said in self.decide(*args, **kwargs):
-            told, fix = (said, "") if isinstance(said, str) else said
-            yield self.problem(told, fix=fix)
+            message, fix = (said, "") if isinstance(said, str) else said
+            yield self.problem(message, fix=fix)
 
 
 _declared: dict[str, DeclaredFinding[...]] = {}
@@ -197,14 +197,16 @@ def finding(
 def findings() -> Mapping[str, DeclaredFinding[...]]:
     """Return every finding there is by its code, the most serious first."""
     engines = import_module("offsetwise.engines.registry").registered()
-    for module in (*DECLARED, *(each.moving for each in engines)):
+    for module in (*DECLARED, *(engine.moving for engine in engines)):
         import_module(module)
     for name in TARGETS:
         with suppress(PluginError):
             TARGETS.load(name, "spec")
     severities = list(Severity)
-    made = sorted(_declared.values(), key=lambda check: (severities.index(check.severity), check.rank, check.code))
-    return MappingProxyType({check.code: check for check in made})
+    declared_findings = sorted(
+        _declared.values(), key=lambda check: (severities.index(check.severity), check.rank, check.code)
+    )
+    return MappingProxyType({check.code: check for check in declared_findings})
 
 
 @cache

@@ -29,16 +29,16 @@ def loss_beyond_end(case: Case) -> Iterator[str]:
         return
     beyond = [point for point in row.restart if point.old > end]
     if row.old_offset is not None and row.old_offset > end:
-        found, effect = (
+        position, effect = (
             row.old_offset,
             "an unedited job fails there, or jumps to the end and skips everything before it",
         )
     elif beyond:
-        found, effect = beyond[0].old, "the batch that runs again waits for records that are not there"
+        position, effect = beyond[0].old, "the batch that runs again waits for records that are not there"
     else:
         return
     yield (
-        f"{found:,} lies {many(found - end, 'offset')} past the end of {row.new_topic_partition} on the new "
+        f"{position:,} lies {many(position - end, 'offset')} past the end of {row.new_topic_partition} on the new "
         f"cluster ({end:,}): {effect}."
     )
 

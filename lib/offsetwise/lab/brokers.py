@@ -33,12 +33,12 @@ def free_ports(count: int) -> list[int]:
     They lie below the range from which systems take ports for outgoing connections, so that a broker can have
     its port again when the lab comes up the next time.
     """
-    found: list[int] = []
-    while len(found) < count:
+    results: list[int] = []
+    while len(results) < count:
         port = FIRST_PORT + secrets.randbelow(LAST_PORT - FIRST_PORT)
-        if port not in found and is_free(port):
-            found.append(port)
-    return found
+        if port not in results and is_free(port):
+            results.append(port)
+    return results
 
 
 def is_free(port: int) -> bool:

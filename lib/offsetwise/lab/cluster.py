@@ -100,7 +100,9 @@ class Lab:
                 topics=service.topics,
                 log=str(self.log(service.name)),
             )
-            for service in sorted(services, key=lambda each: (each.port is None, each.name != "old", each.name))
+            for service in sorted(
+                services, key=lambda service: (service.port is None, service.name != "old", service.name)
+            )
         )
 
     def down(self) -> None:

@@ -33,9 +33,9 @@ def find_java() -> str:
     said = _version_text(java)
     major = major_version(said)
     if major is None or major < LEAST_MAJOR:
-        found = f"Java {major}" if major else f"a java that says {said.strip()[:80]!r}"
+        result = f"Java {major}" if major else f"a java that says {said.strip()[:80]!r}"
         raise JavaError(
-            f"The lab needs Java {LEAST_MAJOR} or newer, found {found} at {java}. Nothing was started.", fix=INSTALL
+            f"The lab needs Java {LEAST_MAJOR} or newer, found {result} at {java}. Nothing was started.", fix=INSTALL
         )
     return java
 
@@ -48,8 +48,8 @@ def major_version(text: str) -> int | None:
     >>> major_version('java version "1.8.0_392"')
     8
     """
-    found = re.search(r'version "(?:1\.)?(\d+)', text)
-    return int(found[1]) if found else None
+    match = re.search(r'version "(?:1\.)?(\d+)', text)
+    return int(match[1]) if match else None
 
 
 def _version_text(java: str) -> str:

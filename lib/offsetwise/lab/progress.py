@@ -40,12 +40,12 @@ def _copied(offsets_topic: str, *, bootstrap: str) -> dict[TopicAndPartition, in
 
     Keys are `["MirrorSourceConnector",{"cluster","partition","topic"}]`, values `{"offset":n}`.
     """
-    found: dict[TopicAndPartition, int] = {}
+    results: dict[TopicAndPartition, int] = {}
     for key, value in read_to_end(offsets_topic, bootstrap=bootstrap):
         connector, place = json.loads(key or b"[null, null]")
         if connector == "MirrorSourceConnector" and value:
-            found[place["topic"], place["partition"]] = json.loads(value)["offset"]
-    return found
+            results[place["topic"], place["partition"]] = json.loads(value)["offset"]
+    return results
 
 
 def read_to_end(topic: str, *, bootstrap: str) -> Iterator[tuple[bytes | None, bytes | None]]:
@@ -60,7 +60,7 @@ def read_to_end(topic: str, *, bootstrap: str) -> Iterator[tuple[bytes | None, b
         except KafkaException as error:
             raise _silent(topic, bootstrap) from error
         left = set(partitions)
-        consumer.assign([TopicPartition(topic, each, OFFSET_BEGINNING) for each in partitions])
+        consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in partitions])
         while left:
             message = consumer.poll(TIMEOUT_S)
             if message is None:
@@ -89,20 +89,20 @@ def _with_records(positions: Mapping[TopicAndPartition, int], *, bootstrap: str)
     """Return the partitions that have a record at or after its position."""
     if not positions:
         return set()
-    found: set[TopicAndPartition] = set()
+    results: set[TopicAndPartition] = set()
     with _consumer(bootstrap) as consumer:
         consumer.assign([TopicPartition(*each, offset) for each, offset in positions.items()])
         left = set(positions)
         while left:
             message = consumer.poll(TIMEOUT_S)
             if message is None:
-                return found | left
+                return results | left
             error, place = message.error(), (message.topic() or "", message.partition() or 0)
             if place in left and not (error is not None and error.code() == KafkaError._PARTITION_EOF):
-                found.add(place)
+                results.add(place)
                 consumer.pause([TopicPartition(*place)])
             left.discard(place)
-    return found
+    return results
 
 
 def _consumer(bootstrap: str) -> closing[Consumer]:

@@ -114,9 +114,9 @@ def create_topics(lab: Lab) -> None:
     """
     topics = [NewTopic(name, count, 1, config=config) for name, (count, config) in TOPICS.items()]
     stamped = NewTopic("audit", 1, 1, config={"message.timestamp.type": "LogAppendTime"})
-    for bootstrap, wanted in ((lab.old_bootstrap, topics), (lab.new_bootstrap, [stamped])):
+    for bootstrap, new_topics in ((lab.old_bootstrap, topics), (lab.new_bootstrap, [stamped])):
         admin = _admin(bootstrap)
-        for name, created in admin.create_topics(wanted).items():
+        for name, created in admin.create_topics(new_topics).items():
             try:
                 created.result(TIMEOUT_S)
             except KafkaException as error:

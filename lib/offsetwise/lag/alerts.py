@@ -50,9 +50,9 @@ def alerts(newest: LagSample, earlier: LagSample | None) -> tuple[Alert, ...]:
         newest: The newest sample.
         earlier: One of the same subject, taken before; None if there is none, and then nothing is said about movement.
     """
-    found = [*_alone(newest), *(() if earlier is None else _beside(newest, earlier))]
+    results = [*_alone(newest), *(() if earlier is None else _beside(newest, earlier))]
     severities = list(Severity)
-    return tuple(sorted(found, key=lambda each: severities.index(each.finding.severity)))
+    return tuple(sorted(results, key=lambda alert: severities.index(alert.finding.severity)))
 
 
 @finding(
@@ -125,8 +125,8 @@ def _moved(
             continue
         apart = drift(row, now)
         beside = "" if apart is None or newest.checkpoint is None else f", {_apart(apart)}"
-        for told in group_drift(newest.groups[now], since, to, f"{within}{beside}"):
-            yield _AlertCase(row, abs(to - since), told.message)
+        for problem in group_drift(newest.groups[now], since, to, f"{within}{beside}"):
+            yield _AlertCase(row, abs(to - since), problem.message)
 
 
 def _apart(drifted: int) -> str:
@@ -142,9 +142,9 @@ def _retention(
         old = before.get(row.key)
         starts = [
             Moment(at_ms=sample.new.read_at_ms, offset=start)
-            for sample, each in ((earlier, old), (newest, row))
-            if each is not None and sample.new.read_at_ms is not None
-            if (start := offset_or_none(each.new.log_start)) is not None
+            for sample, partition in ((earlier, old), (newest, row))
+            if partition is not None and sample.new.read_at_ms is not None
+            if (start := offset_or_none(partition.new.log_start)) is not None
         ]
         left = start_reaches(starts, offset_or_none(row.new_position)) if len(starts) == 2 else None
         if left is None or left == 0 or left > RETENTION_HORIZON_MS:
@@ -158,11 +158,11 @@ def _retention(
 
 
 def _worst(kind: FindingKind, cases: Iterable[_AlertCase]) -> Iterator[Alert]:
-    found = list(cases)
-    if not found:
+    alert_cases = list(cases)
+    if not alert_cases:
         return
-    worst = max(found, key=lambda case: case.amount)
-    concerned = {case.row.key for case in found}
+    worst = max(alert_cases, key=lambda case: case.amount)
+    concerned = {case.row.key for case in alert_cases}
     made = of_worst(kind, worst.message, worst.row.topic_partition, others=len(concerned) - 1)
     yield Alert(finding=made, partitions=len(concerned))
 

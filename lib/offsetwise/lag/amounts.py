@@ -59,14 +59,14 @@ def lag(row: LagPartition, side: Cluster, isolation: IsolationLevel) -> int | No
 
 def in_time(sample: LagSample) -> bool:
     """Return whether the lag of a sample is a time, because its positions tell no number of records."""
-    places = (at for each in sample.partitions for at in (each.position, each.old.hw, each.new.hw))
+    places = (at for partition in sample.partitions for at in (partition.position, partition.old.hw, partition.new.hw))
     return any(isinstance(at, OpaquePosition) for at in places)
 
 
 def behind_ms(row: LagPartition, side: Cluster) -> int | None:
     """Return how far a partition is behind in time; 0 of one that is read to its end, None where it is not known."""
-    found = row.behind(side)
-    return None if found is None else 0 if found.left is Left.ENDED else found.ms
+    result = row.behind(side)
+    return None if result is None else 0 if result.left is Left.ENDED else result.ms
 
 
 def furthest(sample: LagSample, side: Cluster) -> Furthest | None:
@@ -75,7 +75,7 @@ def furthest(sample: LagSample, side: Cluster) -> Furthest | None:
     Partitions that the subject has no position in do not count.
     """
     times = [behind_ms(row, side) for row in sample.partitions if row.place(side) is not None]
-    known = [each for each in times if each is not None]
+    known = [time for time in times if time is not None]
     return Furthest(ms=max(known), unknown=len(times) - len(known)) if known else None
 
 

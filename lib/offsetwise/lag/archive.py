@@ -75,25 +75,25 @@ class Recording:
 
     def newest_ms(self, subject: LagSubject) -> int | None:
         """Return when the newest sample was taken; None where there is none."""
-        found = self.newest(subject)
-        return None if found is None else found.sample.taken_at_ms
+        sample = self.newest(subject)
+        return None if sample is None else sample.sample.taken_at_ms
 
     def newest(self, subject: LagSubject, *, before_ms: int | None = None) -> StoredSample | None:
         """Return the newest sample, or the newest one taken before a time; None where there is none."""
-        found = [each for each in self._of(subject) if before_ms is None or each.sample.taken_at_ms < before_ms]
-        return found[-1] if found else None
+        samples = [sample for sample in self._of(subject) if before_ms is None or sample.sample.taken_at_ms < before_ms]
+        return samples[-1] if samples else None
 
     def window(self, subject: LagSubject, since_ms: int, *, most: int) -> tuple[StoredTotals, ...]:
         """Return the totals of samples since a time, thinned to at most `most` moments, ascending."""
         return tuple(
             StoredTotals(
-                id=each.id,
-                head=replace(each.sample, partitions=()),
-                totals=totals(each.sample),
-                furthest=furthest_of(each.sample),
-                after_gap=each.after_gap,
+                id=sample.id,
+                head=replace(sample.sample, partitions=()),
+                totals=totals(sample.sample),
+                furthest=furthest_of(sample.sample),
+                after_gap=sample.after_gap,
             )
-            for each in self._thinned(subject, since_ms, most)
+            for sample in self._thinned(subject, since_ms, most)
         )
 
     def history(
@@ -103,12 +103,12 @@ class Recording:
         wanted = set(keys)
         return tuple(
             replace(
-                each,
+                sample,
                 sample=replace(
-                    each.sample, partitions=tuple(row for row in each.sample.partitions if row.key in wanted)
+                    sample.sample, partitions=tuple(row for row in sample.sample.partitions if row.key in wanted)
                 ),
             )
-            for each in self._thinned(subject, since_ms, most)
+            for sample in self._thinned(subject, since_ms, most)
         )
 
     def _of(self, subject: LagSubject) -> list[StoredSample]:
@@ -119,9 +119,9 @@ class Recording:
         ]
 
     def _thinned(self, subject: LagSubject, since_ms: int, most: int) -> list[StoredSample]:
-        found = [each for each in self._of(subject) if each.sample.taken_at_ms >= since_ms]
-        ticks = [tick(each.sample) for each in found]
-        return [replace(found[kept.index], after_gap=kept.after_gap) for kept in thin(ticks, most)]
+        samples = [sample for sample in self._of(subject) if sample.sample.taken_at_ms >= since_ms]
+        ticks = [tick(sample.sample) for sample in samples]
+        return [replace(samples[sample.index], after_gap=sample.after_gap) for sample in thin(ticks, most)]
 
 
 def furthest_of(sample: LagSample) -> Mapping[Cluster, Furthest | None]:

@@ -131,16 +131,16 @@ class LogWatch:
         return tuple(self._partition(at, log, new_topic(at.topic), copies.get(at)) for at, log in logs)
 
     def _partition(self, at: TopicPartition, log: _Log, new_topic: str, copies: CopiesFound | None) -> CutoverPartition:
-        state, told = self._state(log)
+        state, message = self._state(log)
         if state is CutoverState.FROZEN and copies is not None and copies.end == log.newest.end:
-            told = f"{told} {copies.told}"
+            message = f"{message} {copies.told}"
             state = CutoverState.COPIED if copies.outcome is Outcome.PASSED else state
         return CutoverPartition(
             topic=at.topic,
             partition=at.partition,
             new_topic=new_topic,
             state=state,
-            told=told,
+            told=message,
             end=log.newest.end,
             stable=log.newest.stable,
             grown=log.grown,
@@ -176,13 +176,13 @@ def _next(before: _Log | None, end: LogEnd, writers: tuple[LogWriter, ...], *, o
     if before is None:
         return _Log(newest=end, first=end.end, since_ms=None if end.end is None else over_ms)
     known = before.newest.end
-    seen = replace(before, newest=end, moved_from=None)
+    log = replace(before, newest=end, moved_from=None)
     if end.end == known:
-        return seen
+        return log
     if end.end is None or known is None:
         first = before.first if before.first is not None else end.end
-        return replace(seen, first=first, since_ms=None if end.end is None else over_ms)
-    return replace(seen, since_ms=over_ms, moved_ms=clock_ms, moved_from=known, writers=writers)
+        return replace(log, first=first, since_ms=None if end.end is None else over_ms)
+    return replace(log, since_ms=over_ms, moved_ms=clock_ms, moved_from=known, writers=writers)
 
 
 @finding(
@@ -231,13 +231,13 @@ def late_commits(then: GroupBefore, now: GroupState | None) -> tuple[LateCommit,
     planned = {TopicPartition(topic, partition): offset for topic, partition, offset in then.offsets}
     return tuple(
         LateCommit(
-            topic=each.topic,
-            partition=each.partition,
-            planned=planned.get(each.topic_partition),
-            committed=each.offset,
+            topic=offset.topic,
+            partition=offset.partition,
+            planned=planned.get(offset.topic_partition),
+            committed=offset.offset,
         )
-        for each in (() if now is None else now.offsets)
-        if planned.get(each.topic_partition) != each.offset
+        for offset in (() if now is None else now.offsets)
+        if planned.get(offset.topic_partition) != offset.offset
     )
 
 
@@ -246,16 +246,16 @@ def findings_of(rows: Iterable[CutoverPartition], group: str | None, late: Seque
     rows = tuple(rows)
     growing = sorted((row for row in rows if any(old_log_grows(row))), key=lambda row: -row.grown)
     committed = sorted(
-        late, key=lambda each: abs(each.committed - (0 if each.planned is None else each.planned)), reverse=True
+        late, key=lambda commit: abs(commit.committed - (0 if commit.planned is None else commit.planned)), reverse=True
     )
-    made = []
+    findings = []
     if growing:
         (worst,) = old_log_grows.decide(growing[0])
-        made.append(of_worst(old_log_grows, str(worst), growing[0].topic_partition, others=len(growing) - 1))
+        findings.append(of_worst(old_log_grows, str(worst), growing[0].topic_partition, others=len(growing) - 1))
     if group is not None and committed:
         (worst,) = late_commit.decide(group, committed[0])
-        made.append(of_worst(late_commit, str(worst), committed[0].topic_partition, others=len(committed) - 1))
-    return tuple(made)
+        findings.append(of_worst(late_commit, str(worst), committed[0].topic_partition, others=len(committed) - 1))
+    return tuple(findings)
 
 
 def state_of(rows: Iterable[CutoverPartition]) -> CutoverState:

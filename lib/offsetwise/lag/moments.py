@@ -34,13 +34,13 @@ def starts_of(history: Sequence[LagSample], key: Key, side: Cluster) -> tuple[Mo
 def _moments(
     history: Sequence[LagSample], key: Key, side: Cluster, offset_of: Callable[[LagPartition], int | None]
 ) -> tuple[Moment, ...]:
-    found: list[Moment] = []
+    moments: list[Moment] = []
     for sample in history:
-        row = next((each for each in sample.partitions if each.key == key), None)
+        row = next((partition for partition in sample.partitions if partition.key == key), None)
         offset = None if row is None else offset_of(row)
         if offset is None:
             continue
-        if found and offset < found[-1].offset:
-            found.clear()  # the topic was made again, or cut off: what was read before is of another log
-        found.append(Moment(at_ms=sample.cluster(side).read_at_ms or sample.taken_at_ms, offset=offset))
-    return tuple(found)
+        if moments and offset < moments[-1].offset:
+            moments.clear()  # the topic was made again, or cut off: what was read before is of another log
+        moments.append(Moment(at_ms=sample.cluster(side).read_at_ms or sample.taken_at_ms, offset=offset))
+    return tuple(moments)

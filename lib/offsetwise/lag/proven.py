@@ -25,8 +25,8 @@ def proven_of(comparison: Comparison | None) -> Proven:
 
 def is_proven(row: LagPartition, proven: Proven) -> bool:
     """Return whether the position of a sample is the one that was proven: a job that moved on is elsewhere."""
-    found = proven.get(row.key)
-    return found is not None and row.position is not None and row.position == found.old_offset
+    comparison = proven.get(row.key)
+    return comparison is not None and row.position is not None and row.position == comparison.old_offset
 
 
 def counted_from(sample: LagSample, proven: Proven) -> LagSample:
@@ -45,8 +45,8 @@ def partition_from(view: PartitionView, proven: Proven) -> PartitionView:
     """Return one partition over time, counted from the proven offset for as long as the job was at that position."""
     if view.key not in proven:
         return view
-    history = tuple(replace(each, sample=counted_from(each.sample, proven)) for each in view.history)
-    new = judged([each.sample for each in history], view.key, Cluster.NEW)
+    history = tuple(replace(sample, sample=counted_from(sample.sample, proven)) for sample in view.history)
+    new = judged([sample.sample for sample in history], view.key, Cluster.NEW)
     return replace(view, history=history, new=new)
 
 

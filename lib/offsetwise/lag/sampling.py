@@ -48,20 +48,20 @@ def sample_of(head: SampleHead, scene: Scene, rows: Sequence[PartitionComparison
         scene: The two snapshots; the one of a cluster that could not be read holds nothing.
         rows: The positions and their places, as a comparison without records gives them.
     """
-    missing = {each.part for each in head.missing}
+    missing = {part.part for part in head.missing}
     own = scene.subject.groups
     groups = (*scene.migration.group_names, *(name for name in own if name not in scene.migration.group_names))
     commits = {
         side: [_commits(snapshot.group(name)) for name in groups]
         for side, snapshot in ((Cluster.OLD, scene.old), (Cluster.NEW, scene.new))
     }
-    made = {row.key: row for row in (_partition(row, commits) for row in rows)}
+    results = {row.key: row for row in (_partition(row, commits) for row in rows)}
     if missing and head.before is not None:
         nobody = tuple(GroupPosition(old=None, new=None) for _ in groups)
-        lost = (_nowhere(row) for row in head.before.partitions if row.key not in made)
-        made |= {row.key: replace(row, old=_UNREAD, new=_UNREAD, groups=nobody) for row in lost}
+        lost = (_nowhere(row) for row in head.before.partitions if row.key not in results)
+        results |= {row.key: replace(row, old=_UNREAD, new=_UNREAD, groups=nobody) for row in lost}
     if LagPart.POSITIONS in missing:
-        made = {key: _nowhere(row) for key, row in made.items()}
+        results = {key: _nowhere(row) for key, row in results.items()}
     read = scene.subject.read
     return LagSample(
         migration=scene.migration.name,
@@ -76,7 +76,7 @@ def sample_of(head: SampleHead, scene: Scene, rows: Sequence[PartitionComparison
         batch=read.details.last_committed_batch if read is not None else None,
         heartbeat_ms=_heartbeat(scene),
         groups=groups,
-        partitions=tuple(sorted(made.values(), key=lambda row: row.key)),
+        partitions=tuple(sorted(results.values(), key=lambda row: row.key)),
         missing=head.missing,
         problems=(*scene.old.problems, *scene.new.problems),
     )
@@ -115,7 +115,7 @@ def _nowhere(row: LagPartition) -> LagPartition:
 
 
 def _commits(group: GroupState | None) -> _Commits:
-    return {} if group is None else {each.topic_partition: each.offset for each in group.offsets}
+    return {} if group is None else {offset.topic_partition: offset.offset for offset in group.offsets}
 
 
 def _cluster(snapshot: Snapshot, *, read: bool) -> SampledCluster:

@@ -54,13 +54,13 @@ def thin(ticks: Sequence[Tick], most: int) -> tuple[KeptSample, ...]:
         return ()
     chosen = list(range(len(ticks))) if len(ticks) <= most else _one_per_stretch(ticks, most)
     gaps = [index for index in range(1, len(ticks)) if gap_between(ticks[index - 1], ticks[index])]
-    kept, passed = [], 0
+    samples, passed = [], 0
     for position, index in enumerate(chosen):
         begin = passed
         while passed < len(gaps) and gaps[passed] <= index:
             passed += 1
-        kept.append(KeptSample(index=index, after_gap=position > 0 and passed > begin))
-    return tuple(kept)
+        samples.append(KeptSample(index=index, after_gap=position > 0 and passed > begin))
+    return tuple(samples)
 
 
 def _one_per_stretch(ticks: Sequence[Tick], most: int) -> list[int]:

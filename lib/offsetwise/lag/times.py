@@ -57,7 +57,7 @@ def time_lag(ends: Sequence[Moment], position: int | None) -> TimeLag:
         if position > last:
             return TimeLag(method=TimeMethod.PAST_END)
         return TimeLag(method=TimeMethod.AT_END, at_least_ms=0, estimate_ms=0, at_most_ms=0)
-    after = next(index for index, each in enumerate(ends) if each.offset > position)
+    after = next(index for index, moment in enumerate(ends) if moment.offset > position)
     passed = ends[after]
     if after == 0:
         return TimeLag(method=TimeMethod.OLDER, at_least_ms=now - passed.at_ms)

@@ -73,7 +73,7 @@ def lag_view(archive: Archive, subject: LagSubject, window_ms: int) -> LagView |
     end_ms = newest.sample.taken_at_ms
     points = archive.window(subject, end_ms - window_ms, most=MOST_MOMENTS)
     since = end_ms - min(window_ms, ALERT_MS)
-    first = next((each.head.taken_at_ms for each in points if each.head.taken_at_ms >= since), end_ms)
+    first = next((point.head.taken_at_ms for point in points if point.head.taken_at_ms >= since), end_ms)
     earlier = archive.newest(subject, before_ms=first + 1) if first < end_ms else None
     return LagView(
         subject=subject,
@@ -89,10 +89,10 @@ def partition_view(archive: Archive, subject: LagSubject, key: Key, window_ms: i
     end_ms = archive.newest_ms(subject)
     if end_ms is None:
         return None
-    kept = archive.history(subject, [key], end_ms - window_ms, most=MOST_MOMENTS)
-    samples = [each.sample for each in kept]
+    stored_samples = archive.history(subject, [key], end_ms - window_ms, most=MOST_MOMENTS)
+    samples = [sample.sample for sample in stored_samples]
     return PartitionView(
-        key=key, history=kept, old=judged(samples, key, Cluster.OLD), new=judged(samples, key, Cluster.NEW)
+        key=key, history=stored_samples, old=judged(samples, key, Cluster.OLD), new=judged(samples, key, Cluster.NEW)
     )
 
 

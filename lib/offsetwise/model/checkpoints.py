@@ -77,7 +77,7 @@ class CheckpointSource:
     @property
     def undecided(self) -> tuple[MarkedPosition, ...]:
         """Those of `marked` that a restore reads; where from is chosen then."""
-        return tuple(each for each in self.marked if each.starts_at != NOWHERE)
+        return tuple(position for position in self.marked if position.starts_at != NOWHERE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,9 +97,9 @@ class TopicOffsets:
 def offsets_by_partition(topics: Iterable[TopicOffsets]) -> dict[TopicPartition, Offset]:
     """Return the offset of each partition, in the order in which they stand there."""
     return {
-        TopicPartition(one.topic, partition): offset
-        for one in topics
-        for partition, offset in zip(one.partitions, one.offsets, strict=True)
+        TopicPartition(topic.topic, partition): offset
+        for topic in topics
+        for partition, offset in zip(topic.partitions, topic.offsets, strict=True)
     }
 
 

@@ -174,8 +174,12 @@ class Snapshot:
 
     def group(self, name: str | None) -> GroupState | None:
         """Return a consumer group; None where it was not asked for."""
-        return next((each for each in self.groups if each.name == name), None)
+        return next((group for group in self.groups if group.name == name), None)
 
     def partitions(self) -> dict[TopicPartition, PartitionState]:
         """Return every partition by its name."""
-        return {TopicPartition(topic.name, each.partition): each for topic in self.topics for each in topic.partitions}
+        return {
+            TopicPartition(topic.name, partition.partition): partition
+            for topic in self.topics
+            for partition in topic.partitions
+        }

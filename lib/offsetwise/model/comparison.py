@@ -218,7 +218,7 @@ class PartitionComparison(OfTwins):
     def place_there(self) -> AnyPosition | None:
         """A position as the new cluster's stream has them; one of the old cluster where nothing of it is known."""
         known = (self.new_offset, self.new.log_start, self.old_offset)
-        return next((each for each in known if each is not None), None)
+        return next((position for position in known if position is not None), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

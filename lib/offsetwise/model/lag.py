@@ -126,4 +126,4 @@ class LagSample:
 
     def lacks(self, part: LagPart) -> bool:
         """Return whether a part could not be read."""
-        return any(each.part is part for each in self.missing)
+        return any(missing_part.part is part for missing_part in self.missing)

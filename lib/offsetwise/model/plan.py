@@ -55,8 +55,8 @@ class RegisteredTarget:
         """Describe the names to JSON Schema."""
         from offsetwise.registry import TARGETS  # noqa: PLC0415 - as above
 
-        told = "Where positions are written."
-        return {"description": told, "enum": [*TARGETS], "title": "TargetKind", "type": "string"}
+        message = "Where positions are written."
+        return {"description": message, "enum": [*TARGETS], "title": "TargetKind", "type": "string"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,7 +55,7 @@ class Proof:
     @property
     def has_records(self) -> bool:
         """Whether it names a record."""
-        part = (one for each in self.parts for one in (each.before, each.after))
+        part = (record for proof in self.parts for record in (proof.before, proof.after))
         return any(one is not None for one in (self.before, self.after, *part))
 
     @property
@@ -71,9 +71,9 @@ class Proof:
         if evidence.parts:
             return cls(salt=evidence.salt, identity=evidence.identity, parts=evidence.parts)
         both = [
-            (each, each.old_offset, each.new_offset)
-            for each in evidence.neighbours
-            if each.old_offset is not None and each.new_offset is not None
+            (neighbour, neighbour.old_offset, neighbour.new_offset)
+            for neighbour in evidence.neighbours
+            if neighbour.old_offset is not None and neighbour.new_offset is not None
         ]
         below = [n for n, o, t in both if n.side is Side.READ and o < old and t < place]
         above = [n for n, o, t in both if n.side is Side.UNREAD and o >= old and t >= place]
@@ -93,8 +93,8 @@ class Proof:
 
 def _alike(nearest_first: Sequence[Neighbour]) -> list[Neighbour]:
     """Pair the nearest records of both logs where they are equal, as in a run of equal ones."""
-    old = next((each for each in nearest_first if each.old_offset is not None), None)
-    new = next((each for each in nearest_first if each.new_offset is not None), None)
+    old = next((neighbour for neighbour in nearest_first if neighbour.old_offset is not None), None)
+    new = next((neighbour for neighbour in nearest_first if neighbour.new_offset is not None), None)
     if old is None or new is None or old.identity != new.identity:
         return []
     return [replace(old, new_offset=new.new_offset)]

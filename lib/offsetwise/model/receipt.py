@@ -190,5 +190,7 @@ class Verification:
     @property
     def exit_code(self) -> int:
         """As `offsetwise verify` gives it: 5 for anything DIFFERENT, else 1 for anything UNKNOWN."""
-        turnouts = {each.turnout for each in self.positions} | {each.turnout for each in self.transactions}
+        turnouts = {position.turnout for position in self.positions} | {
+            transaction.turnout for transaction in self.transactions
+        }
         return 5 if Turnout.DIFFERENT in turnouts else 1 if Turnout.UNKNOWN in turnouts else 0

@@ -103,22 +103,22 @@ def make(archive: Path) -> bool:
             return usable(archive)
         if shutil.disk_usage(archive.parent).free < 2 * ARCHIVE_BYTES:
             return False
-        made = archive.with_name(f"making-{os.getpid()}.jsa")
+        path = archive.with_name(f"making-{os.getpid()}.jsa")
         try:
-            _record(made)
-            made.chmod(0o600)
+            _record(path)
+            path.chmod(0o600)
             os.truncate(lock, 0)
-            made.replace(archive)
+            path.replace(archive)
             os.write(lock, f"{archive.stat().st_size}\n".encode())
         finally:
-            made.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
         _remove_unused(archive)
     return True
 
 
 def _state(path: Path) -> tuple[str, int, int]:
-    found = path.stat()
-    return str(path), found.st_size, found.st_mtime_ns
+    result = path.stat()
+    return str(path), result.st_size, result.st_mtime_ns
 
 
 def _lock_of(archive: Path) -> Path:

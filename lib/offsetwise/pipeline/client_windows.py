@@ -67,7 +67,7 @@ def read_answer(text: object, token: str, task: Task) -> Answer:
         raise foreign_answer("an answer about offsets that were not to be read")
     if (impossible := next(_contradictions(read, task), None)) is not None:
         raise foreign_answer(f"an answer that contradicts itself: {impossible}")
-    return Answer(**{each.name: getattr(read, each.name) for each in fields(Answer)})
+    return Answer(**{field.name: getattr(read, field.name) for field in fields(Answer)})
 
 
 def _offsets(read: Answer, task: Task) -> Iterator[tuple[Span, int]]:
@@ -185,7 +185,7 @@ def answer_by_clients(
         SparkError: The job failed.
     """
     consumers = _consumers(clients, isolation)
-    offsets = sum(len(each.task.old) + len(each.task.new) for some in asked for each in some)
+    offsets = sum(len(task.task.old) + len(task.task.new) for some in asked for task in some)
     most = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
     table = spark.createDataFrame(pa.table({"asked": pa.array([row(some) for some in asked], pa.string())}))
     answered = table.coalesce(max(1, min(most, offsets // OFFSETS_PER_TASK))).mapInArrow(

@@ -82,10 +82,10 @@ class ContentMatch:
             SparkError: A job of Spark failed.
         """
         asks = list(dict.fromkeys(ask for job in jobs for ask in job))
-        found = self._probe([ask for ask in asks if ask.preserving])
-        ahead = [ask for ask in asks if ask not in found or not found[ask].preserved]
-        found = self._hopeful(found | self._search(ahead, found, jobs), jobs)
-        passed, differ = self._looked_again(list(found))
+        results = self._probe([ask for ask in asks if ask.preserving])
+        ahead = [ask for ask in asks if ask not in results or not results[ask].preserved]
+        results = self._hopeful(results | self._search(ahead, results, jobs), jobs)
+        passed, differ = self._looked_again(list(results))
         if passed:
             again = self._search(
                 list(passed.values()), {}, [[passed[ask] for ask in job if ask in passed] for job in jobs]
@@ -95,10 +95,10 @@ class ContentMatch:
                 if renewed in self.reader.unread:
                     self.reader.unread[ask] = self.reader.unread[renewed]
                 elif renewed in again:
-                    found[ask] = replace(again[renewed], answer=moved()) if renewed in still else again[renewed]
+                    results[ask] = replace(again[renewed], answer=moved()) if renewed in still else again[renewed]
                     differ |= {ask: differ_again[renewed]} if renewed in differ_again else {}
-        found |= {ask: FoundPosition(answer=looks_differ(told)) for ask, told in differ.items() if ask in found}
-        return {ask: each for ask, each in found.items() if ask not in self.reader.unread}
+        results |= {ask: FoundPosition(answer=looks_differ(told)) for ask, told in differ.items() if ask in results}
+        return {ask: position for ask, position in results.items() if ask not in self.reader.unread}
 
     def same_records(self, asks: Sequence[Ask]) -> dict[Ask, bool]:
         """Compare the old and the new span of each ask's target as multisets of records.
@@ -122,9 +122,7 @@ class ContentMatch:
         return {
             ask: bool(given.same)
             for ask, given in answers.items()
-            if all(
-                _still_holds(side, seen, *look) for side, seen, look in zip(Cluster, ask.seen, logs[ask], strict=True)
-            )
+            if all(_still_holds(side, log, *look) for side, log, look in zip(Cluster, ask.seen, logs[ask], strict=True))
         }
 
     def _task(self, ask: Ask, windows: Windows) -> Task:
@@ -143,7 +141,7 @@ class ContentMatch:
     def _probe(self, asks: Sequence[Ask]) -> dict[Ask, FoundPosition]:
         probes: dict[Ask, list[tuple[Span, Answer]]] = {ask: [] for ask in asks}
         spans = {ask: places(ask.target.position, ask.target.old, ask.target.new) for ask in asks}
-        for depth in range(max((len(each) for each in spans.values()), default=0)):
+        for depth in range(max((len(span) for span in spans.values()), default=0)):
             tasks = {
                 ask: Task(
                     question=RecordQuestion.PROBE,
@@ -158,35 +156,35 @@ class ContentMatch:
             }
             for ask, given in self.reader.answers(tasks, "probe offsets that the link is said to keep").items():
                 probes[ask].append((spans[ask][depth], given))
-        made = {}
+        results = {}
         for ask, seen in probes.items():
-            near = [each for span, each in seen if span.start <= ask.target.position <= span.end]
-            every = [each.probe or Probe() for _, each in seen]
+            near = [answer for span, answer in seen if span.start <= ask.target.position <= span.end]
+            every = [answer.probe or Probe() for _, answer in seen]
             offsets = sum(len(span) for span, _ in seen)
-            made[ask] = FoundPosition(
-                answer=max(near, key=lambda each: len(each.kept), default=Answer()),
+            results[ask] = FoundPosition(
+                answer=max(near, key=lambda answer: len(answer.kept), default=Answer()),
                 probes=sum(every, Probe()),
                 preserved=preserved(
                     ask.target.position,
                     ask.target.old,
                     ask.target.new,
-                    [record for each in near for record in each.kept],
+                    [record for answer in near for record in answer.kept],
                     every,
                 ),
                 old_offsets_read=offsets,
                 new_offsets_read=offsets,
             )
-        return made
+        return results
 
     def _search(
         self, asks: Sequence[Ask], before: Mapping[Ask, FoundPosition], jobs: Sequence[Sequence[Ask]]
     ) -> dict[Ask, FoundPosition]:
         windows = self._hopeful({ask: first_windows(ask.target) for ask in asks}, jobs)
-        found = {ask: before.get(ask, FoundPosition(answer=Answer())) for ask in asks}
+        results = {ask: before.get(ask, FoundPosition(answer=Answer())) for ask in asks}
         latest: dict[Ask, Windows] = {}
         while windows:
             latest.update(windows)
-            locating = sum(each.phase is SearchPhase.LOCATE for each in windows.values())
+            locating = sum(window.phase is SearchPhase.LOCATE for window in windows.values())
             step = (
                 f"locate {locating} positions" if locating else f"examine what lies ahead of {len(windows):,} positions"
             )
@@ -195,16 +193,18 @@ class ContentMatch:
             following: dict[Ask, Windows] = {}
             for ask, given in answers.items():
                 read = windows[ask]
-                found[ask] = _updated(found[ask], read, given, times.get(ask))
+                results[ask] = _updated(results[ask], read, given, times.get(ask))
                 nearby = _with_origin(given)
                 target = affordable(ask.target, given.record_bytes)
                 wanted = next_windows(target, read, nearby, at_time=times.get(ask)) if nearby else None
                 if wanted is not None:
                     following[ask] = wanted
             windows = _within_budget(self._hopeful(following, jobs), jobs)
-        found = self._hopeful(found, jobs)
-        cuts = {ask: cut for ask, each in found.items() if (cut := each.answer.cut) is not None and in_doubt(cut)}
-        return found | self._settled(found, cuts, latest)
+        results = self._hopeful(results, jobs)
+        cuts = {
+            ask: cut for ask, position in results.items() if (cut := position.answer.cut) is not None and in_doubt(cut)
+        }
+        return results | self._settled(results, cuts, latest)
 
     def _hopeful(self, asked: dict[Ask, _T], jobs: Sequence[Sequence[Ask]]) -> dict[Ask, _T]:
         """Leave out what only jobs ask for that cannot be read whole any more."""
@@ -224,18 +224,18 @@ class ContentMatch:
             wanted = earlier_windows(target, latest[ask], cut, earliest[ask])
             if wanted is not None:
                 windows[ask] = wanted
-        made = {ask: found[ask] for ask in cuts}
+        results = {ask: found[ask] for ask in cuts}
         if windows:
             step = f"look further down for copies of {len(windows):,} positions"
             for ask, given in self.reader.answers(
                 {ask: self._task(ask, each) for ask, each in windows.items()}, step
             ).items():
-                made[ask] = _updated(found[ask], windows[ask], given, None)
-        for ask, each in made.items():
-            if each.answer.cut is not None:
-                cut = settled(each.answer.cut, earliest[ask])
-                made[ask] = replace(each, answer=replace(each.answer, cut=cut))
-        return made
+                results[ask] = _updated(found[ask], windows[ask], given, None)
+        for ask, position in results.items():
+            if position.answer.cut is not None:
+                cut = settled(position.answer.cut, earliest[ask])
+                results[ask] = replace(position, answer=replace(position.answer, cut=cut))
+        return results
 
     def _earliest(self, cuts: Mapping[Ask, Cut]) -> dict[Ask, int]:
         """Return below which offset of the new log no copy of a record seen unread lies: by its timestamp.
@@ -281,12 +281,12 @@ class ContentMatch:
         differ: dict[Ask, str] = {}
         for ask, looks in self._logs_now(asks).items():
             target = ask.target
-            told = next(
+            message = next(
                 (clause for each in zip(Cluster, ask.seen, looks, strict=True) for clause in _disagreeing(*each)), None
             )
             starts = [offset_or_none(log.log_start) for _, log in looks]
-            if told is not None:
-                differ[ask] = told
+            if message is not None:
+                differ[ask] = message
             elif (
                 None in starts
                 or any(log.hw is None for _, log in looks)
@@ -296,8 +296,8 @@ class ContentMatch:
                     replace(span, start=min(span.start if start is None else start, span.end))
                     for (span, _), start in zip(looks, starts, strict=True)
                 ]
-                seen = (looks[0][1], looks[1][1])
-                passed[ask] = replace(ask, target=replace(target, old=spans[0], new=spans[1]), seen=seen)
+                logs = (looks[0][1], looks[1][1])
+                passed[ask] = replace(ask, target=replace(target, old=spans[0], new=spans[1]), seen=logs)
         return passed, differ
 
     def _logs_now(self, asks: Sequence[Ask]) -> dict[Ask, tuple[tuple[Span, SeenLog], ...]]:
@@ -348,12 +348,12 @@ def _with_origin(given: Answer) -> Cut | None:
 
 def _within_budget(windows: Mapping[Ask, Windows], jobs: Sequence[Sequence[Ask]]) -> dict[Ask, Windows]:
     """Drop the widest confirming reads beyond what one round may read for each job that asks for them."""
-    kept = {ask for ask, each in windows.items() if each.phase is SearchPhase.LOCATE}
+    asks = {ask for ask, each in windows.items() if each.phase is SearchPhase.LOCATE}
     for job in jobs:
         total = 0
         sizes = {ask: len(windows[ask].old) + len(windows[ask].new) for ask in job if ask in windows}
         for ask in sorted(sizes, key=sizes.__getitem__):
             total += sizes[ask]
             if total <= ROUND_BUDGET_OFFSETS:
-                kept.add(ask)
-    return {ask: each for ask, each in windows.items() if ask in kept}
+                asks.add(ask)
+    return {ask: each for ask, each in windows.items() if ask in asks}

@@ -57,10 +57,10 @@ def rows_of(table: pa.Table, count: int) -> dict[int, bytes]:
         places, rows = table["id"].cast(pa.int64()).to_pylist(), table["row"].cast(pa.binary()).to_pylist()
     except (KeyError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise foreign_answer(f"other rows than those of {count} checkpoints") from error
-    found = {place: row for place, row in zip(places, rows, strict=True) if place is not None and row is not None}
-    if len(rows) != count or found.keys() != set(range(count)):
+    results = {place: row for place, row in zip(places, rows, strict=True) if place is not None and row is not None}
+    if len(rows) != count or results.keys() != set(range(count)):
         raise foreign_answer(f"other rows than those of {count} checkpoints")
-    return found
+    return results
 
 
 def decode(row: bytes, *, subject: str) -> Checkpoint | FailedCheckpoint:

@@ -208,7 +208,7 @@ def work_on_spark(
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 results: list[Any] = [*work(tasks[number::count])]
-                told = zip(tokens[number::count], [asdict(one) for one in results], strict=True)
+                told = zip(tokens[number::count], [asdict(result) for result in results], strict=True)
                 yield pa.RecordBatch.from_pylist([{"number": number, "results": json.dumps([*told])}])
 
     table = spark.range(0, count, numPartitions=count).mapInArrow(done, "number long, results string")
@@ -234,15 +234,15 @@ def _exactly(schema: Any, *, int64: bool) -> Any:
         return schema["choices"][-1]  # workers, which have no pydantic, write numbers as numbers
     if schema.get("type") == "default":
         return _exactly(schema["schema"], int64=int64)  # they leave no field out
-    made = {key: _exactly(each, int64=int64) for key, each in schema.items()}
-    match made.get("type"):
+    results = {key: _exactly(each, int64=int64) for key, each in schema.items()}
+    match results.get("type"):
         case "int":
-            made |= {"strict": True} | ({"ge": -(2**63), "le": 2**63 - 1} if int64 else {})
+            results |= {"strict": True} | ({"ge": -(2**63), "le": 2**63 - 1} if int64 else {})
         case "str" | "bool":
-            made["strict"] = True
+            results["strict"] = True
         case "dataclass-args":
-            made["extra_behavior"] = "forbid"
-    return made
+            results["extra_behavior"] = "forbid"
+    return results
 
 
 def ordered_results(

@@ -97,15 +97,15 @@ def starting(properties: Mapping[str, str], folder: Path, options: Sequence[str]
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as written:
         written.writelines(f"{_escaped(name)}={_escaped(value)}\n" for name, value in properties.items())
     *given, program = shlex.split(os.environ.get(_ARGUMENTS, _PROGRAM))
-    told = {
+    results = {
         _ARGUMENTS: shlex.join([*given, "--load-spark-defaults", "--properties-file", str(file), program]),
         # The JVM starts Python workers in the folder of this process, where `python -m` would look for modules first.
         SAFE_PATH: "1",
         _HOME: str(spark_home()),
         OPTIONS: " ".join([*_LATER, *options, os.environ.get(OPTIONS, ""), f'"-Duser.dir={folder}"']),
     }
-    before = {name: os.environ.get(name) for name in told}
-    os.environ.update(told)
+    before = {name: os.environ.get(name) for name in results}
+    os.environ.update(results)
     try:
         yield
     finally:

@@ -258,12 +258,12 @@ def traits_of(rows: Sequence[Mapping[str, Any]]) -> list[_Traits]:
         traits = [_TRAITS.validate_python(row) for row in rows]
     except ValidationError as error:
         raise foreign_answer("traits of another shape") from error
-    once(each.partition for each in traits)
+    once(trait.partition for trait in traits)
     return traits
 
 
 def _header_names(traits: Iterable[_Traits]) -> frozenset[str]:
-    return frozenset().union(*(each.header_names for each in traits))
+    return frozenset().union(*(trait.header_names for trait in traits))
 
 
 def _partition(partition: int, rows: Sequence[_RangeSum], *, timed: bool) -> PartitionReconciliation:
@@ -307,7 +307,7 @@ def range_sums(
         if found.both + found.missing + found.duplicated + found.foreign != found.records:
             raise foreign_answer("sums that do not add up")
         sums.append(found)
-    once((each.cluster, each.partition, each.range) for each in sums)
+    once((range_sum.cluster, range_sum.partition, range_sum.range) for range_sum in sums)
     return sums
 
 

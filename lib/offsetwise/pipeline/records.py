@@ -144,7 +144,7 @@ def _size(part: Column) -> Column:
 
 
 def _size_of_headers(headers: Column) -> Column:
-    total = F.aggregate(headers, F.lit(0), lambda made, each: made + _size(each["key"]) + _size(each["value"]))
+    total = F.aggregate(headers, F.lit(0), lambda made, column: made + _size(column["key"]) + _size(column["value"]))
     return F.coalesce(total, F.lit(0))
 
 
@@ -195,21 +195,21 @@ def _layers(ranges: Iterable[OffsetRange]) -> list[list[OffsetRange]]:
 
 
 def _merged(ranges: Iterable[OffsetRange]) -> list[OffsetRange]:
-    made: list[OffsetRange] = []
-    for each in ranges:
-        if each.start == each.end:
+    offset_ranges: list[OffsetRange] = []
+    for offset_range in ranges:
+        if offset_range.start == offset_range.end:
             continue
-        if made and each.start <= made[-1].end:
-            made[-1] = replace(made[-1], end=max(made[-1].end, each.end))
+        if offset_ranges and offset_range.start <= offset_ranges[-1].end:
+            offset_ranges[-1] = replace(offset_ranges[-1], end=max(offset_ranges[-1].end, offset_range.end))
         else:
-            made.append(each)
-    return made
+            offset_ranges.append(offset_range)
+    return offset_ranges
 
 
 def _assignment(layer: Sequence[OffsetRange]) -> dict[str, str]:
     topics: defaultdict[str, list[OffsetRange]] = defaultdict(list)
-    for each in layer:
-        topics[each.topic].append(each)
+    for offset_range in layer:
+        topics[offset_range.topic].append(offset_range)
     return {
         "assign": json.dumps({topic: [r.partition for r in of] for topic, of in topics.items()}),
         "startingOffsets": json.dumps({topic: {str(r.partition): r.start for r in of} for topic, of in topics.items()}),

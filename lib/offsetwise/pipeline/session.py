@@ -183,8 +183,8 @@ def _launch(master: str, conf: ClientProperties, *, kafka: bool, given_up: Event
         except (PySparkException, Py4JError, OSError) as error:
             _end_jvm()
             end_starting_jvm(frame for frame, _ in walk_tb(error.__traceback__))
-            said, told = conf.masked(str(error)), {name: conf.masked(value) for name, value in wanted.items()}
-            raise _launch_error(said, conf.masked(_read_all(log)), told) from tellable(error)
+            said, results = conf.masked(str(error)), {name: conf.masked(value) for name, value in wanted.items()}
+            raise _launch_error(said, conf.masked(_read_all(log)), results) from tellable(error)
         except KeyboardInterrupt as interrupt:
             _end_jvm()
             end_starting_jvm(frame for frame, _ in walk_tb(interrupt.__traceback__))
@@ -212,9 +212,9 @@ def _connect(remote: str, conf: ClientProperties) -> SparkSession:
             grpc.channel_ready_future(channel).result(timeout=SERVER_TIMEOUT_S)
         session = SparkSession.builder.remote(remote).getOrCreate()
     except (PySparkException, grpc.RpcError, grpc.FutureTimeoutError, ConnectionRefusedError) as error:
-        found = conf.masked(str(error)) or f"no answer within {SERVER_TIMEOUT_S} s"
+        result = conf.masked(str(error)) or f"no answer within {SERVER_TIMEOUT_S} s"
         raise SparkError(
-            f"{_without_token(remote)}: expected a Spark Connect server, found: {first_line(found)}. "
+            f"{_without_token(remote)}: expected a Spark Connect server, found: {first_line(result)}. "
             "No record was read.",
             fix="Start the server (sbin/start-connect-server.sh), or correct spark.remote in the migration file.",
         ) from error
@@ -317,10 +317,10 @@ def _launch_error(error: str, log: str, wanted: Mapping[str, str]) -> SparkError
     if re.search(r"unresolved dependency|UNRESOLVED DEPENDENCIES", log):
         silent = sorted(set(re.findall(r"Host (\S+) not found|Server access error at url \w+://([^/\s]+)", log)))
         hosts = ", ".join(host or url for host, url in silent)
-        found = f"it nowhere, and no answer from {hosts}" if hosts else "it nowhere"
+        result = f"it nowhere, and no answer from {hosts}" if hosts else "it nowhere"
         return ConnectorError(
             f"Spark's Kafka connector: looked for {wanted['spark.jars.packages']} in the local caches, Maven Central "
-            f"and spark.jars.repositories, found {found}. No record was read.",
+            f"and spark.jars.repositories, found {result}. No record was read.",
             fix="Connect once so that it is cached, name a mirror in spark.jars.repositories, or, offline, put the "
             f"connector's jars into spark.jars in the file that {SPARK_CONF} names.",
         )
@@ -330,9 +330,9 @@ def _launch_error(error: str, log: str, wanted: Mapping[str, str]) -> SparkError
             fix="Install a newer Java runtime, or point JAVA_HOME to one.",
         )
     said = next((line for line in log.splitlines() if re.search(r"Exception|Error", line)), None)
-    found = first_line(said.removeprefix('Exception in thread "main" ') if said else error)
+    result = first_line(said.removeprefix('Exception in thread "main" ') if said else error)
     return SparkError(
-        f"Spark on {wanted['spark.master']}: expected a session, found: {found}. No record was read.",
+        f"Spark on {wanted['spark.master']}: expected a session, found: {result}. No record was read.",
         fix="Correct spark.master and spark.conf in the migration file, and the properties of the file that "
         f"{SPARK_CONF} names.",
     )

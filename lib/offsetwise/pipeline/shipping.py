@@ -118,26 +118,26 @@ def _kept() -> tempfile.TemporaryDirectory[str]:
 
 
 def _zipped(files: Mapping[str, bytes]) -> bytes:
-    made = io.BytesIO()
-    with ZipFile(made, "w") as archive:
+    bytes_io = io.BytesIO()
+    with ZipFile(bytes_io, "w") as archive:
         for name, source in files.items():
             archive.writestr(ZipInfo(f"offsetwise/{name}"), source, compress_type=ZIP_DEFLATED)
-    return made.getvalue()
+    return bytes_io.getvalue()
 
 
 @cache
 def _files() -> dict[str, bytes]:
     """Follow the imports of `SHIPPED`; source by path below the package, in the order of the paths."""
-    found: dict[str, bytes] = {}
+    results: dict[str, bytes] = {}
     ahead = [""]  # the package's own __init__
     ahead += [name for module in SHIPPED for name in _around(module)]
     while ahead:
         path = _path(ahead.pop())
         name = path.relative_to(PACKAGE).as_posix()
-        if name not in found:
-            found[name] = path.read_bytes()
-            ahead += _imports(found[name])
-    return dict(sorted(found.items()))
+        if name not in results:
+            results[name] = path.read_bytes()
+            ahead += _imports(results[name])
+    return dict(sorted(results.items()))
 
 
 def _path(module: str) -> Path:
@@ -158,8 +158,8 @@ def _imports(source: bytes) -> Iterator[str]:
             guard = None
         if line.strip() == "if TYPE_CHECKING:":
             guard = depth
-        elif guard is None and (found := _IMPORT.match(line)):
-            yield from _around(found[1])
+        elif guard is None and (match := _IMPORT.match(line)):
+            yield from _around(match[1])
 
 
 def _around(module: str) -> Iterator[str]:
@@ -213,8 +213,8 @@ def _ask_workers(
         "struct<host: string, python: string, lacks: string, installed: string, client: boolean>",
     )
     with spark_errors():
-        asked = spark.range(0, PROBED_TASKS, numPartitions=PROBED_TASKS).select(answer("id").alias("it"))
-        rows = interruptible(spark, asked.collect, watch)
+        frame = spark.range(0, PROBED_TASKS, numPartitions=PROBED_TASKS).select(answer("id").alias("it"))
+        rows = interruptible(spark, frame.collect, watch)
     answers = {row.it and tuple(row.it) for row in rows}
     if not all(each and [type(value) for value in each] == [str, str, str, str, bool] for each in answers):
         raise foreign_answer("one about its packages that it never gives")

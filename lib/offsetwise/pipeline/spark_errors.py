@@ -105,8 +105,8 @@ def translate_spark_error(error: BaseException) -> OffsetwiseError:
     """
     if isinstance(error, OffsetwiseError):
         return error
-    found = _found(error)
-    return found.kind(f"{found.lead}{found.what}. No result was used.", fix=found.fix)
+    result = _found(error)
+    return result.kind(f"{result.lead}{result.what}. No result was used.", fix=result.fix)
 
 
 def cause_of(error: PySparkException | Py4JError) -> str:

@@ -92,7 +92,7 @@ def starting_beside(settings: SparkSettings) -> Iterator[Callable[[], None]]:
     def give_up() -> None:
         given_up.set()
         while (frame := sys._current_frames().get(thread.ident or 0)) is not None:
-            if not end_starting_jvm(each for each, _ in walk_stack(frame)):
+            if not end_starting_jvm(frame_type for frame_type, _ in walk_stack(frame)):
                 break
             thread.join(_PAUSE_S)
 

@@ -68,14 +68,14 @@ def read_state_rows(
         if (spark_details(checkpoint).commit_log_version or 1) > 1:
             spark.conf.set(FORMAT, "2")
         progress("list the state stores", 0, 1)
-        found = _listed(spark, path, checkpoint.uri, progress)
+        rows = _listed(spark, path, checkpoint.uri, progress)
         progress("list the state stores", 1, 1)
         stores = []
-        for done, row in enumerate(found):
-            progress("count rows", done, len(found))
-            watched = _told(progress, done, len(found))
+        for done, row in enumerate(rows):
+            progress("count rows", done, len(rows))
+            watched = _told(progress, done, len(rows))
             stores.append(_counted(spark, path, row, batch, watched))
-        progress("count rows", len(found), len(found))
+        progress("count rows", len(rows), len(rows))
     finally:
         with spark_errors():
             _put_back(spark, before)
@@ -132,22 +132,24 @@ def _listed(spark: SparkSession, path: str, uri: str, progress: Progress) -> lis
 
 
 def _counted(spark: SparkSession, path: str, row: Row, batch: int, watch: Callable[[], None]) -> StoreRows:
-    made: dict[str, Any] = {
+    results: dict[str, Any] = {
         "operator": row.operatorId,
         "operator_name": row.operatorName,
         "store": row.stateStoreName,
         "partitions": row.numPartitions,
     }
     if row.operatorProperties:
-        return StoreRows(**made, problem="not counted: it keeps named state variables, which Spark reads one by one.")
+        return StoreRows(
+            **results, problem="not counted: it keeps named state variables, which Spark reads one by one."
+        )
     try:
         frame = _store(spark, path, row, batch)
         counted = interruptible(spark, frame.groupBy("partition_id").count().collect, watch)
         columns = f"{_type(frame, 'key')} → {_type(frame, 'value')}"
     except (PySparkException, Py4JError) as error:
-        return StoreRows(**made, problem=f"not readable with Spark {spark.version}, because {_why(error)}.")
+        return StoreRows(**results, problem=f"not readable with Spark {spark.version}, because {_why(error)}.")
     rows = tuple(sorted((one["partition_id"], one["count"]) for one in counted))
-    return StoreRows(**made, rows=rows, columns=columns)
+    return StoreRows(**results, rows=rows, columns=columns)
 
 
 def _store(spark: SparkSession, path: str, row: Row, batch: int) -> DataFrame:

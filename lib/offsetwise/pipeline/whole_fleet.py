@@ -37,9 +37,9 @@ def read_fleet(migration: Migration, progress: Progress, *, in_process: int) -> 
     """
     known: dict[_Place, str] = {}
     names: dict[str, tuple[str, ...]] = {}
-    for one in migration.checkpoints:
-        uri = known.setdefault(_place(one.uri), one.uri)
-        names[uri] = (*names.get(uri, ()), one.name)
+    for checkpoint in migration.checkpoints:
+        uri = known.setdefault(_place(checkpoint.uri), checkpoint.uri)
+        names[uri] = (*names.get(uri, ()), checkpoint.name)
     roots = migration.checkpoint_roots
     folders, troubles = _add_below(roots, known, progress)
     read: list[Checkpoint | FailedCheckpoint] = []
@@ -71,10 +71,10 @@ def _read(
 def _place(uri: str) -> _Place:
     """Return what two URIs of one folder have in common."""
     try:
-        found = locate(uri)
+        location = locate(uri)
     except StorageError:
         return "", (uri,)
-    return found.scheme, found.parts
+    return location.scheme, location.parts
 
 
 def _incomplete(root: str, found: Discovered) -> RootTrouble:
@@ -96,16 +96,16 @@ def _add_below(roots: Sequence[str], known: dict[_Place, str], progress: Progres
     for done, root in enumerate(roots):
         progress("find the checkpoints", done, len(roots))
         try:
-            found = find_checkpoints(root, roots=roots)
+            discovered = find_checkpoints(root, roots=roots)
         except StorageError as error:
             # A checkpoint that is its own root says so in its row.
             if _place(root) not in known:
                 troubles.append(RootTrouble(root=root, problem=error.problem, fix=error.fix))
             continue
-        folders += found.folders
-        if not found.complete:
-            troubles.append(_incomplete(root, found))
-        for uri in found.uris:
+        folders += discovered.folders
+        if not discovered.complete:
+            troubles.append(_incomplete(root, discovered))
+        for uri in discovered.uris:
             known.setdefault(_place(uri), uri)
     progress("find the checkpoints", len(roots), len(roots))
     return folders, troubles

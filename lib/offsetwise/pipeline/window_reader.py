@@ -134,7 +134,7 @@ class WindowReader:
             )
             for number, ask in enumerate(asks)
         ]
-        rows = [[*some] for _, some in groupby(numbered, key=lambda each: (each.old_topic, each.partition))]
+        rows = [[*some] for _, some in groupby(numbered, key=lambda task: (task.old_topic, task.partition))]
         given = answer_by_clients(self.spark, clients, rows, isolation=self.isolation, salt=self.salt, watch=watch)
         self.unread.update({asks[n]: each for n, each in given.items() if isinstance(each, ClusterError)})
         return {asks[n]: each for n, each in given.items() if not isinstance(each, ClusterError)}
@@ -150,11 +150,11 @@ class WindowReader:
             if len(topics) == 1 or isinstance(error, ClusterUnreachableError):
                 self.unread.update(dict.fromkeys(tasks, error))
                 return {}
-        made: dict[Ask, Answer] = {}
+        results: dict[Ask, Answer] = {}
         for topic in sorted(topics):
             of_topic = {ask: task for ask, task in tasks.items() if ask.partition.topic == topic}
-            made.update(self._by_source(of_topic, max_records_per_task, watch))
-        return made
+            results.update(self._by_source(of_topic, max_records_per_task, watch))
+        return results
 
     def _job(
         self, tasks: Mapping[Ask, Task], max_records_per_task: int | None, watch: Callable[[], None]

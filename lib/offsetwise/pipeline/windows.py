@@ -45,7 +45,7 @@ class LocatedTask:
 
 def row(tasks: Iterable[LocatedTask]) -> str:
     """Write the tasks of one partition as a cell of the table that goes to the workers."""
-    return json.dumps([asdict(each) for each in tasks])
+    return json.dumps([asdict(task) for task in tasks])
 
 
 def asked(found: dict[str, Any]) -> LocatedTask:
@@ -70,15 +70,15 @@ def answer_windows(clients: Mapping[LogSide, Mapping[str, Any]], salt: bytes, ba
     """
     import pyarrow as pa  # noqa: PLC0415 - the workers have it, this module must load without it
 
-    made = _KeptRecord(salt)
-    readers = {log: RangeReader(configuration, made.record) for log, configuration in clients.items()}
+    record = _KeptRecord(salt)
+    readers = {log: RangeReader(configuration, record.record) for log, configuration in clients.items()}
     try:
         cells = (cell for batch in batches for cell in batch.column(0).to_pylist())
-        for some in _parts(asked(each) for cell in cells for each in json.loads(cell)):
+        for some in _parts(asked(load) for cell in cells for load in json.loads(cell)):
             try:
                 rows = [*_answered(readers, some)]
             except UnicodeDecodeError:  # librdkafka's Python gives no header whose name is not UTF-8
-                rows = [(each.number, None, None, None) for each in some]
+                rows = [(task.number, None, None, None) for task in some]
             columns = zip(*rows, strict=True)
             types = (pa.int64(), pa.string(), pa.string(), pa.string())
             arrays = [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)]
@@ -92,13 +92,13 @@ def _parts(tasks: Iterable[LocatedTask]) -> Iterator[list[LocatedTask]]:
     part: list[LocatedTask] = []
     spans: set[Range] = set()
     offsets = 0
-    for each in tasks:
-        new = {replace(each.range_of(log), task=0) for log in (LogSide.OLD, LogSide.NEW)} - spans
+    for task in tasks:
+        new = {replace(task.range_of(log), task=0) for log in (LogSide.OLD, LogSide.NEW)} - spans
         size = sum(one.end - one.start for one in new)
         if part and (offsets + size > OFFSETS_AT_ONCE or len(part) == PARTITIONS_AT_ONCE):
             yield part
             part, spans, offsets = [], set(), 0
-        part.append(each)
+        part.append(task)
         spans |= new
         offsets += size
     if part:
@@ -112,19 +112,31 @@ _Row: TypeAlias = tuple[int, str | None, str | None, str | None]
 
 def _answered(readers: Mapping[LogSide, RangeReader[_WindowRecord]], tasks: Sequence[LocatedTask]) -> Iterator[_Row]:
     for log, reader in readers.items():
-        reader.begin([each.range_of(log) for each in tasks])
+        reader.begin([task.range_of(log) for task in tasks])
     logs = {log: reader.finish() for log, reader in readers.items()}
     shared: dict[tuple[int, ...], _Read] = {}
-    for each in tasks:
-        unread = next((one.unread[each.number] for one in readers.values() if each.number in one.unread), None)
+    for located_task in tasks:
+        unread = next(
+            (
+                range_reader.unread[located_task.number]
+                for range_reader in readers.values()
+                if located_task.number in range_reader.unread
+            ),
+            None,
+        )
         if unread is not None:
-            yield each.number, None, unread.failure.value, unread.told
+            yield located_task.number, None, unread.failure.value, unread.told
             continue
-        old, new, aborted = (logs[log][each.number] if log in logs else _NOTHING for log in LogSide)
+        old, new, aborted = (logs[log][located_task.number] if log in logs else _NOTHING for log in LogSide)
         key = id(old), id(new), id(aborted)
         read = shared[key] = shared.get(key) or _Read(old, new, aborted)
-        given = answer(each.task, *read.records, origins=read.origins, paired=read.paired)
-        yield each.number, written(replace(given, record_bytes=read.record_bytes), each.token), None, None
+        given = answer(located_task.task, *read.records, origins=read.origins, paired=read.paired)
+        yield (
+            located_task.number,
+            written(replace(given, record_bytes=read.record_bytes), located_task.token),
+            None,
+            None,
+        )
 
 
 class _Read:

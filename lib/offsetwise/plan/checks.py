@@ -27,7 +27,7 @@ def checks_of(plan: Plan) -> tuple[GateCheck, ...]:
 
 def unmet(plan: Plan) -> tuple[str, ...]:
     """Return the names of the checks that are not met, in the order of `checks_of`."""
-    return tuple(dict.fromkeys(each.name for each in checks_of(plan) if each.outcome is Outcome.FAILED))
+    return tuple(dict.fromkeys(check.name for check in checks_of(plan) if check.outcome is Outcome.FAILED))
 
 
 def _readable(plan: Plan) -> Iterator[GateCheck]:
@@ -39,8 +39,8 @@ def _readable(plan: Plan) -> Iterator[GateCheck]:
 
 def _complete(plan: Plan) -> Iterator[GateCheck]:
     planned: dict[str, set[int]] = defaultdict(set)
-    for one in plan.positions:
-        planned[one.new_topic].add(one.partition)
+    for position in plan.positions:
+        planned[position.new_topic].add(position.partition)
     lacking = [
         f"{topic.name}: {len(planned[topic.name]):,} of {topic.partitions:,}"
         for topic in plan.requirements.new.topics
@@ -51,8 +51,8 @@ def _complete(plan: Plan) -> Iterator[GateCheck]:
     if lacking:
         yield GateCheck(outcome=Outcome.FAILED, name=name, told=f"Not of {_some(lacking)}.")
     elif unheld:
-        told = f"{_in_words(plan, 'How many partitions there are')} is not recorded of {_some(unheld)}."
-        yield GateCheck(outcome=Outcome.UNKNOWN, name=name, told=told)
+        message = f"{_in_words(plan, 'How many partitions there are')} is not recorded of {_some(unheld)}."
+        yield GateCheck(outcome=Outcome.UNKNOWN, name=name, told=message)
     else:
         yield GateCheck(outcome=Outcome.PASSED, name=name, told="")
 
@@ -66,12 +66,12 @@ def _in_range(plan: Plan) -> GateCheck:
     name = _in_words(plan, "every offset inside its log")
     outside: list[str] = []
     unknown: list[str] = []
-    for one in plan.positions:
-        within = _within(one, plan.isolation_level)
+    for position in plan.positions:
+        within = _within(position, plan.isolation_level)
         if within is None:
-            unknown.append(str(one.new_topic_partition))
+            unknown.append(str(position.new_topic_partition))
         elif not within:
-            outside.append(str(one.new_topic_partition))
+            outside.append(str(position.new_topic_partition))
     if outside:
         return GateCheck(outcome=Outcome.FAILED, name=name, told=f"Not of {_some(outside)}.")
     if unknown:
@@ -93,16 +93,16 @@ def _within(one: PlannedPosition, isolation: IsolationLevel) -> bool | None:
 
 
 def _quiesced(plan: Plan) -> Iterator[GateCheck]:
-    wanted = plan.requirements
-    suspected = [each.message for each in plan.findings if each.code == reader_suspected.code]
-    if wanted.checkpoint is not None and suspected:
+    requirements = plan.requirements
+    suspected = [finding.message for finding in plan.findings if finding.code == reader_suspected.code]
+    if requirements.checkpoint is not None and suspected:
         yield GateCheck(outcome=Outcome.FAILED, name="job stopped", told=suspected[0])
     else:
-        yield from moving_of(wanted.engine).stopped(plan)
-    for group in wanted.groups:
+        yield from moving_of(requirements.engine).stopped(plan)
+    for group in requirements.groups:
         yield _members(group, "new")
-    if wanted.old_group is not None:
-        yield _members(wanted.old_group, "old")
+    if requirements.old_group is not None:
+        yield _members(requirements.old_group, "old")
 
 
 def _members(group: GroupBefore, cluster: str) -> GateCheck:

@@ -138,9 +138,9 @@ def is_left_unset(row: PartitionComparison, on: Grounds) -> bool:
 
 def _check_decision(subject: str, *, known: bool, twice: bool, reason: str) -> None:
     if not known or twice:
-        expected, found = ("it once", "it twice") if twice else ("a partition of the comparison", "none of that name")
+        expected, result = ("it once", "it twice") if twice else ("a partition of the comparison", "none of that name")
         raise PlanError(
-            f"The decision about {subject}: expected {expected}, found {found}. Nothing was written.",
+            f"The decision about {subject}: expected {expected}, found {result}. Nothing was written.",
             fix="Name partitions as topic:partition, with the topic's name on the old cluster, each once.",
         )
     if not reason.strip():
@@ -195,8 +195,14 @@ def _chosen(row: PartitionComparison, choice: StartChoice, on: Grounds) -> tuple
             return dict(choice.looked_up).get(row.partition), "no record on the new cluster is that young."
         case Start.GROUP:
             group = on.new.group(choice.group)
-            found = (each for each in (() if group is None else group.offsets) if each.topic == row.new_topic)
-            offset = next((each.offset for each in found if each.partition == row.partition), None)
+            offsets = (
+                group_offset
+                for group_offset in (() if group is None else group.offsets)
+                if group_offset.topic == row.new_topic
+            )
+            offset = next(
+                (group_offset.offset for group_offset in offsets if group_offset.partition == row.partition), None
+            )
             return offset, f"group {choice.group!r} has committed nothing for it on the new cluster."
         case _:
             return None, f"{choice.start} is no start to choose for a whole topic."
@@ -360,19 +366,19 @@ def _against_pending(row: PartitionComparison, on: Grounds, start: AnyPosition) 
         return
     name, end = str(row.topic_partition), row.restart[-1]
     if end.new is None:
-        told = f"{name}: {end.old:,}, the end of pending batch {end.batch}, has no known place on the new cluster."
+        message = f"{name}: {end.old:,}, the end of pending batch {end.batch}, has no known place on the new cluster."
     elif row.new_offset != start:
-        told = f"{name}: batch {end.batch} is pending, and would hold other records if it started at {start:,}."
+        message = f"{name}: batch {end.batch} is pending, and would hold other records if it started at {start:,}."
     elif row.pending_equal is False:
-        told = f"{name}: pending batch {end.batch} holds other records between its translated ends."
+        message = f"{name}: pending batch {end.batch} holds other records between its translated ends."
     elif row.pending_equal is None:
-        told = f"{name}: it is not known whether pending batch {end.batch} holds the same records on both clusters."
+        message = f"{name}: it is not known whether pending batch {end.batch} holds the same records on both clusters."
     elif start > end.new:
-        told = f"{name}: pending batch {end.batch} would end at {end.new:,}, before its start {start:,}."
+        message = f"{name}: pending batch {end.batch} would end at {end.new:,}, before its start {start:,}."
     else:
         return
     fix = "Let the pending batch commit on the old cluster: start the job there and stop it after the batch."
-    yield pending_batch_differs.problem(told, fix=fix)
+    yield pending_batch_differs.problem(message, fix=fix)
 
 
 def _outside(position: PlannedPosition, on: Grounds) -> Iterator[Problem]:
@@ -380,9 +386,9 @@ def _outside(position: PlannedPosition, on: Grounds) -> Iterator[Problem]:
     name, ends = str(position.new_topic_partition), on.ends(position.new_topic, position.partition)
     if ends is None:
         if needs_log(position.new_offset):
-            told = f"{name}: the new cluster did not give its log's start and end."
+            message = f"{name}: the new cluster did not give its log's start and end."
             fix = ONLY_ITS_END if offset_or_none(position.new_offset) is None else ""
-            yield partition_missing.problem(told, fix=fix)
+            yield partition_missing.problem(message, fix=fix)
         return
     start, end = ends
     for place in dict.fromkeys((position.new_offset, *(p.new for p in position.restart if p.new is not None))):

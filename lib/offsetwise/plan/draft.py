@@ -239,7 +239,7 @@ def in_order(targets: Sequence[Target]) -> tuple[Target, ...]:
 
 
 def _against_targets(comparison: Comparison, job: JobTraits, request: DraftRequest) -> Iterator[Problem]:
-    seen: set[Problem] = set()
+    problems: set[Problem] = set()
     for target in request.targets:
         for reason in against_target(
             target.kind,
@@ -248,8 +248,8 @@ def _against_targets(comparison: Comparison, job: JobTraits, request: DraftReque
             rewound=request.rewind_to is not None,
             sink_rewound=request.sink_rewound,
         ):
-            if reason not in seen:
-                seen.add(reason)
+            if reason not in problems:
+                problems.add(reason)
                 yield reason
 
 
@@ -285,16 +285,16 @@ def _against_clusters(comparison: Comparison, positions: Sequence[PlannedPositio
         (new, {row.new_topic for row in comparison.partitions}),
     )
     for snapshot, names in used:
-        found = {topic.name: topic for topic in snapshot.topics}
+        results = {topic.name: topic for topic in snapshot.topics}
         for name in sorted(names):
-            topic = found.get(name)
+            topic = results.get(name)
             if topic is None or topic.error is not None:
                 why = "it does not exist" if topic is None else f"it could not be read: {topic.error}"
                 yield topic_missing.problem(f"Topic {name!r} on {snapshot.name!r}: {why}.")
-    planned = {(one.source, one.topic, one.partition) for one in positions}
+    planned = {(position.source, position.topic, position.partition) for position in positions}
     if len(planned) != len(positions):
-        told = "One partition of one source is in the comparison twice."
-        yield checkpoint_damaged.problem(told, fix="Compare again.")
+        message = "One partition of one source is in the comparison twice."
+        yield checkpoint_damaged.problem(message, fix="Compare again.")
 
 
 def _against_groups(new: Snapshot, request: DraftRequest) -> Iterator[Problem]:
@@ -302,8 +302,8 @@ def _against_groups(new: Snapshot, request: DraftRequest) -> Iterator[Problem]:
         group = new.group(name)
         if group is None or group.error is not None or group.state is None:
             why = "it was not read" if group is None else f"it could not be read: {group.error or 'no state'}"
-            told = f"Group {name!r} on {new.name!r}: {why}, so nobody knows what would be overwritten."
-            yield group_unreadable.problem(told, fix=_READ_GROUP if group is None else "")
+            message = f"Group {name!r} on {new.name!r}: {why}, so nobody knows what would be overwritten."
+            yield group_unreadable.problem(message, fix=_READ_GROUP if group is None else "")
         else:
             yield from group_type(group)
 
@@ -327,27 +327,27 @@ def _given_up(settled: _Settled, request: DraftRequest) -> Iterator[str]:
     if chosen:
         yield f"the proof of {chosen:,} position{'s' if chosen > 1 else ''} that people decided"
     stands = _standing(settled, request) if left_unset else {}
-    begin_by_setting = [each for each in left_unset if each.new_topic_partition not in stands]
+    begin_by_setting = [partition for partition in left_unset if partition.new_topic_partition not in stands]
     if begin_by_setting:
-        partitions = ", ".join(str(each.topic_partition) for each in begin_by_setting[:NAMED])
+        partitions = ", ".join(str(partition.topic_partition) for partition in begin_by_setting[:NAMED])
         more = f" and {len(begin_by_setting) - NAMED:,} more" if len(begin_by_setting) > NAMED else ""
         yield f"any offset of {partitions}{more}, without a commit: the client's auto.offset.reset decides there"
-    for at, told in islice(stands.items(), NAMED):
-        yield f"any offset of {at}, without a commit on the old cluster: {told}"
+    for at, message in islice(stands.items(), NAMED):
+        yield f"any offset of {at}, without a commit on the old cluster: {message}"
     if len(stands) > NAMED:
         yield f"any offset of {len(stands) - NAMED:,} more partitions with a commit on the new cluster alone"
 
 
 def _standing(settled: _Settled, request: DraftRequest) -> dict[TopicPartition, str]:
     """Return where groups begin that are written to and have a commit in a partition that is left unset."""
-    left = {each.new_topic_partition for each in settled.left_unset}
+    left = {partition.new_topic_partition for partition in settled.left_unset}
     groups = (settled.on.new.group(name) for name in groups_of(request.targets))
     return {
-        at: f"{group.name} has committed {each.offset:,} on the new one, and begins there"
+        at: f"{group.name} has committed {offset.offset:,} on the new one, and begins there"
         for group in groups
         if group is not None
-        for each in group.offsets
-        if (at := each.topic_partition) in left
+        for offset in group.offsets
+        if (at := offset.topic_partition) in left
     }
 
 
@@ -382,12 +382,12 @@ def _cluster(ref: ClusterRef, snapshot: Snapshot, names: set[str]) -> ClusterReq
 
 
 def _group(snapshot: Snapshot, name: str, keys: set[TopicPartition]) -> GroupBefore:
-    found = snapshot.group(name)
-    if found is None:
+    state = snapshot.group(name)
+    if state is None:
         raise PlanError(
             f"Group {name!r} on {snapshot.name!r}: expected what it has committed, but it was not read. "
             "Nothing was written.",
             fix=_READ_GROUP,
         )
-    offsets = sorted((*at, each.offset) for each in found.offsets if (at := each.topic_partition) in keys)
-    return GroupBefore(group=name, state=found.state, offsets=tuple(offsets))
+    offsets = sorted((*at, offset.offset) for offset in state.offsets if (at := offset.topic_partition) in keys)
+    return GroupBefore(group=name, state=state.state, offsets=tuple(offsets))

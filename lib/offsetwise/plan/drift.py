@@ -123,25 +123,31 @@ def drift(
         checkpoint: The checkpoint now; None where it cannot be read, or the plan was made from a group.
         files: SHA-256 of the checkpoint's files by path, in hex; those of `checkpoint.pins` where not given.
     """
-    wanted = plan.requirements
-    old, new = _with_read_partitions(plan, old, wanted.old), _with_read_partitions(plan, new, wanted.new)
-    made = [*_cluster(wanted.old, old, Cluster.OLD), *_cluster(wanted.new, new, Cluster.NEW), *_places(plan, new)]
-    made += [*_old_logs(plan, old)]
-    made += drift_of_checkpoint(wanted.checkpoint, checkpoint, files)
-    planned = {one.new_topic_partition for one in (*plan.positions, *plan.left_unset)}
-    for group in wanted.groups:
-        made += _group(group, new, planned)
-    if wanted.old_group is not None:
-        made += _group(wanted.old_group, old, {one.topic_partition for one in (*plan.positions, *plan.left_unset)})
-    return tuple(made)
+    requirements = plan.requirements
+    old, new = _with_read_partitions(plan, old, requirements.old), _with_read_partitions(plan, new, requirements.new)
+    drifts = [
+        *_cluster(requirements.old, old, Cluster.OLD),
+        *_cluster(requirements.new, new, Cluster.NEW),
+        *_places(plan, new),
+    ]
+    drifts += [*_old_logs(plan, old)]
+    drifts += drift_of_checkpoint(requirements.checkpoint, checkpoint, files)
+    planned = {twins.new_topic_partition for twins in (*plan.positions, *plan.left_unset)}
+    for group in requirements.groups:
+        drifts += _group(group, new, planned)
+    if requirements.old_group is not None:
+        drifts += _group(
+            requirements.old_group, old, {twins.topic_partition for twins in (*plan.positions, *plan.left_unset)}
+        )
+    return tuple(drifts)
 
 
 def _with_read_partitions(plan: Plan, now: Snapshot, wanted: ClusterRequirement) -> Snapshot:
     """Return a snapshot as the one that the plan was drafted from, which has what only positions tell."""
     positions = [
-        SourcePosition(topic=one.topic, partition=one.partition, offset=one.old_offset)
-        for one in plan.positions
-        if one.old_offset is not None
+        SourcePosition(topic=position.topic, partition=position.partition, offset=position.old_offset)
+        for position in plan.positions
+        if position.old_offset is not None
     ]
     return completed(now, positions, {topic.name: topic.shards for topic in wanted.topics})
 
@@ -162,23 +168,23 @@ def _cluster(wanted: ClusterRequirement, now: Snapshot, side: Cluster) -> Iterat
         return
     topics = {topic.name: topic for topic in now.topics}
     for topic in wanted.topics:
-        found, name = topics.get(topic.name), f"Topic {topic.name!r} of {wanted.name!r}"
-        if found is None:
+        state, name = topics.get(topic.name), f"Topic {topic.name!r} of {wanted.name!r}"
+        if state is None:
             yield _drift(DriftKind.TOPIC_MISSING, name, "there", "not there", topic=topic.name)
-        elif found.error is not None:
-            yield _drift(DriftKind.UNREADABLE, name, "read", found.error, topic=topic.name)
-        elif found.id != topic.id:
-            yield _drift(DriftKind.TOPIC_RECREATED, f"{name}, topic id", topic.id, found.id, topic=topic.name)
-        elif len(found.partitions) != topic.partitions:
+        elif state.error is not None:
+            yield _drift(DriftKind.UNREADABLE, name, "read", state.error, topic=topic.name)
+        elif state.id != topic.id:
+            yield _drift(DriftKind.TOPIC_RECREATED, f"{name}, topic id", topic.id, state.id, topic=topic.name)
+        elif len(state.partitions) != topic.partitions:
             yield _drift(
                 DriftKind.PARTITIONS_CHANGED,
                 f"{name}, partitions",
                 topic.partitions,
-                len(found.partitions),
+                len(state.partitions),
                 topic=topic.name,
             )
-        elif topic.shards != found.shards:
-            reviewed, there = ({each.partition for each in of.shards} for of in (topic, found))
+        elif topic.shards != state.shards:
+            reviewed, there = ({shard.partition for shard in of.shards} for of in (topic, state))
             changed = ", ".join(str(each) for each in sorted(reviewed ^ there)) or "their hash keys or parents"
             yield _drift(
                 DriftKind.PARTITIONS_CHANGED, f"{name}, shards", len(reviewed), f"others: {changed}", topic=topic.name
@@ -188,41 +194,41 @@ def _cluster(wanted: ClusterRequirement, now: Snapshot, side: Cluster) -> Iterat
 def _places(plan: Plan, new: Snapshot) -> Iterator[Drift]:
     logs = new.partitions()
     gone = {topic.name for topic in plan.requirements.new.topics} - {topic.name for topic in new.topics}
-    for one in plan.positions:
-        if one.new_topic in gone:
+    for position in plan.positions:
+        if position.new_topic in gone:
             continue  # told once, for the topic
-        key = one.new_topic_partition
+        key = position.new_topic_partition
         state = logs.get(key)
         if state is None:
-            if needs_log(one.new_offset):
+            if needs_log(position.new_offset):
                 yield _drift(DriftKind.PARTITION_MISSING, str(key), "there", "not there", topic=key)
             continue
         end = state.log.end(plan.isolation_level)
         if state.log_start is None or end is None:
             yield _drift(DriftKind.UNREADABLE, str(key), "read", state.error or "the broker did not say", topic=key)
             continue
-        if not of_one_stream(one.new_offset, end):
+        if not of_one_stream(position.new_offset, end):
             yield _drift(
-                DriftKind.UNREADABLE, str(key), f"a position as {one.new_offset:,}", f"the end {end:,}", topic=key
+                DriftKind.UNREADABLE, str(key), f"a position as {position.new_offset:,}", f"the end {end:,}", topic=key
             )
             continue
-        places = {one.new_offset, *(point.new for point in one.restart if point.new is not None)}
-        yield from _within(key, places, one.new.hw, state, end)
-        yield from _begins(key, one.new, state)
+        places = {position.new_offset, *(point.new for point in position.restart if point.new is not None)}
+        yield from _within(key, places, position.new.hw, state, end)
+        yield from _begins(key, position.new, state)
 
 
 def _old_logs(plan: Plan, old: Snapshot) -> Iterator[Drift]:
     """Hold the old logs against what they were: they get longer, and lose records at their start only."""
     logs = old.partitions()
-    for one in plan.positions:
-        state = logs.get(one.topic_partition)
-        before, after = (None if each is None else offset_or_none(each.hw) for each in (one.old, state))
-        if state is None or one.old_offset is None:
+    for position in plan.positions:
+        state = logs.get(position.topic_partition)
+        before, after = (None if each is None else offset_or_none(each.hw) for each in (position.old, state))
+        if state is None or position.old_offset is None:
             continue
         if before is not None and after is not None and after < before:
-            key = one.topic_partition
+            key = position.topic_partition
             yield _drift(DriftKind.LOG_END_BELOW, f"{key} on the old cluster, log end", before, after, topic=key)
-        yield from _begins(one.topic_partition, one.old, state, where=" on the old cluster")
+        yield from _begins(position.topic_partition, position.old, state, where=" on the old cluster")
 
 
 def _begins(at: TopicPartition, reviewed: LogRange, now: PartitionState, *, where: str = "") -> Iterator[Drift]:
@@ -255,9 +261,9 @@ def _checkpoint(
     if now is None:
         yield _drift(DriftKind.UNREADABLE, wanted.uri, "read", "cannot be read")
         return
-    for what, reviewed, found in (("engine", wanted.engine, now.engine), ("query id", wanted.job_id, now.job_id)):
-        if reviewed != found:
-            yield _drift(DriftKind.CHECKPOINT_REPLACED, f"{wanted.uri}, {what}", reviewed, found)
+    for what, reviewed, result in (("engine", wanted.engine, now.engine), ("query id", wanted.job_id, now.job_id)):
+        if reviewed != result:
+            yield _drift(DriftKind.CHECKPOINT_REPLACED, f"{wanted.uri}, {what}", reviewed, result)
     for what, before, after in wanted.moved(CheckpointRequirement.of(now)):
         yield _drift(DriftKind.CHECKPOINT_MOVED, f"{wanted.uri}, {what}", before, after)
     there = dict(now.pins) if files is None else files
@@ -268,14 +274,14 @@ def _checkpoint(
 
 def _group(wanted: GroupBefore, now: Snapshot, planned: set[TopicPartition]) -> Iterator[Drift]:
     subject = f"Group {wanted.group!r} on {now.name!r}"
-    found = now.group(wanted.group)
-    if found is None or found.error is not None or found.state is None:
-        yield _drift(DriftKind.UNREADABLE, subject, "read", "not read" if found is None else found.error)
+    state = now.group(wanted.group)
+    if state is None or state.error is not None or state.state is None:
+        yield _drift(DriftKind.UNREADABLE, subject, "read", "not read" if state is None else state.error)
         return
-    if found.state.casefold() not in {"empty", "dead"}:
-        yield _drift(DriftKind.GROUP_ACTIVE, subject, wanted.state, found.state)
+    if state.state.casefold() not in {"empty", "dead"}:
+        yield _drift(DriftKind.GROUP_ACTIVE, subject, wanted.state, state.state)
     before = {TopicPartition(topic, partition): offset for topic, partition, offset in wanted.offsets}
-    stands = {each.topic_partition: each.offset for each in found.offsets}
+    stands = {offset.topic_partition: offset.offset for offset in state.offsets}
     for at in sorted({*before, *planned}):
         if before.get(at) != stands.get(at):
             yield _drift(DriftKind.GROUP_MOVED, f"{subject}, {at}", before.get(at), stands.get(at), topic=at)

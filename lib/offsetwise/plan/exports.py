@@ -75,7 +75,7 @@ def whole_topics(
     """
     there = {topic.name: topic.partitions for topic in plan.requirements.new.topics}
     for topic, together in groupby(positions, key=_topic):
-        offsets = [(one.partition, offset_of(one.new_offset)) for one in together]
+        offsets = [(position.partition, offset_of(position.new_offset)) for position in together]
         if [number for number, _ in offsets] != [*range(len(offsets))] or len(offsets) != there.get(topic):
             raise PlanError(
                 f"startingOffsets: expected all {there.get(topic, 'the')} partitions of {topic!r}, found "
@@ -106,11 +106,11 @@ def planned_offsets(plan: Plan, name: str) -> dict[TopicPartition, int]:
 def against_gaps(plan: Plan) -> Iterator[Problem]:
     """Yield which topic has not exactly the partitions that the plan has positions for."""
     counted = {topic.name: topic.partitions for topic in plan.requirements.new.topics}
-    for name in sorted({one.new_topic for one in plan.positions}):
-        planned = {one.partition for one in plan.positions if one.new_topic == name}
+    for name in sorted({position.new_topic for position in plan.positions}):
+        planned = {position.partition for position in plan.positions if position.new_topic == name}
         if planned != set(range(counted.get(name, 0))):
-            told = f"{name} has {counted.get(name, 0):,} partitions, the plan has a position for {len(planned):,}."
-            yield partition_missing.problem(told, fix="Compare again, so that every partition is there.")
+            message = f"{name} has {counted.get(name, 0):,} partitions, the plan has a position for {len(planned):,}."
+            yield partition_missing.problem(message, fix="Compare again, so that every partition is there.")
 
 
 def consumer_groups_csv(plan: Plan) -> str:
@@ -131,9 +131,9 @@ def consumer_groups_csv(plan: Plan) -> str:
                 fix="Draft one plan per group, or let `offsetwise apply` write the groups.",
             )
     lines: dict[TopicPartition, str] = {}
-    for one in by_partition(plan):
-        key = TopicPartition(_topic(one), one.partition)
-        line = f"{key.topic},{key.partition},{offset_of(one.new_offset)}"
+    for position in by_partition(plan):
+        key = TopicPartition(_topic(position), position.partition)
+        line = f"{key.topic},{key.partition},{offset_of(position.new_offset)}"
         if lines.setdefault(key, line) != line:
             raise PlanError(
                 f"kafka-consumer-groups CSV: expected one position for {key}, found two: "

@@ -63,8 +63,8 @@ def start_gate(
         _skew(comparison, migration, job or JobTraits(), dict(newest)),
         _retention(comparison, now_ms, cutover_ms),
     )
-    told = (replace(check, told=in_words(check.told, migration.terms)) for check in of_streams)
-    return (*told, *(() if sinks is None else sink_checks(sinks)))
+    checks = (replace(check, told=in_words(check.told, migration.terms)) for check in of_streams)
+    return (*checks, *(() if sinks is None else sink_checks(sinks)))
 
 
 @finding(
@@ -85,20 +85,20 @@ def _mirrored(comparison: Comparison, migration: Migration) -> GateCheck:
     failed = [row for row, outcome in judged if outcome is Outcome.FAILED]
     unknown = [row for row, outcome in judged if outcome is Outcome.UNKNOWN]
     if failed:
-        told = (
+        message = (
             f"{many(len(failed), 'partition')} of the old cluster hold records that are not on the new one yet, for "
             f"example {failed[0].topic_partition}: {_behind(failed[0])}."
         )
-        return GateCheck(name=MIRRORED, outcome=Outcome.FAILED, told=told)
+        return GateCheck(name=MIRRORED, outcome=Outcome.FAILED, told=message)
     if unknown:
-        told = (
+        message = (
             f"Of {many(len(unknown), 'partition')} it is not known whether the last record is on the new cluster, for "
             f"example {unknown[0].topic_partition}: {_behind(unknown[0])}."
         )
-        return GateCheck(name=MIRRORED, outcome=Outcome.UNKNOWN, told=told)
+        return GateCheck(name=MIRRORED, outcome=Outcome.UNKNOWN, told=message)
     every = "the only partition" if len(judged) == 1 else f"all {many(len(judged), 'partition')}"
-    told = f"The last record of {every} is on the new cluster."
-    return GateCheck(name=MIRRORED, outcome=Outcome.PASSED, told=told)
+    message = f"The last record of {every} is on the new cluster."
+    return GateCheck(name=MIRRORED, outcome=Outcome.PASSED, told=message)
 
 
 def mirrored(row: PartitionComparison, link: Link) -> Outcome:
@@ -149,10 +149,10 @@ def _transactions(comparison: Comparison) -> GateCheck:
         more = "" if len(opened) == 1 else f", and {len(opened) - 1:,} more"
         return GateCheck(name=TRANSACTIONS, outcome=Outcome.FAILED, told=f"A transaction is open: {opened[0]}{more}.")
     if unread:
-        told = f"The last stable offset of {len(unread):,} logs is not known, for example of {unread[0]}."
-        return GateCheck(name=TRANSACTIONS, outcome=Outcome.UNKNOWN, told=told)
-    told = "On both clusters every log is stable to its end."
-    return GateCheck(name=TRANSACTIONS, outcome=Outcome.PASSED, told=told)
+        message = f"The last stable offset of {len(unread):,} logs is not known, for example of {unread[0]}."
+        return GateCheck(name=TRANSACTIONS, outcome=Outcome.UNKNOWN, told=message)
+    message = "On both clusters every log is stable to its end."
+    return GateCheck(name=TRANSACTIONS, outcome=Outcome.PASSED, told=message)
 
 
 def _skew(
@@ -170,10 +170,10 @@ def _skew(
     behind_others = f"{many(len(behind), 'partition')} may be mirrored behind the others"
     if job.watermark_ms is None:
         if job.stateful is False:
-            told = "The job is stated to keep no state, so no record can be late."
-            return GateCheck(name=SKEW, outcome=Outcome.PASSED, told=told)
-        told = f"{behind_others}, and the job's watermark is not stated."
-        return GateCheck(name=SKEW, outcome=Outcome.UNKNOWN, told=told)
+            message = "The job is stated to keep no state, so no record can be late."
+            return GateCheck(name=SKEW, outcome=Outcome.PASSED, told=message)
+        message = f"{behind_others}, and the job's watermark is not stated."
+        return GateCheck(name=SKEW, outcome=Outcome.UNKNOWN, told=message)
     times = {row.new_topic_partition: newest.get(row.new_topic_partition) for row in comparison.partitions}
     known = [time for time in times.values() if time is not None]
     late = [(times[row.new_topic_partition], row) for row in behind]
@@ -182,16 +182,16 @@ def _skew(
         earliest, row = min(measured, key=lambda each: each[0])
         skew = max(known) - earliest
         if skew > job.watermark_ms:
-            told = (
+            message = (
                 f"{row.new_topic_partition} is mirrored up to {utc(earliest)}, {duration(skew)} behind the "
                 f"furthest partition: more than the job's watermark of {duration(job.watermark_ms)}."
             )
-            return GateCheck(name=SKEW, outcome=Outcome.FAILED, told=told)
+            return GateCheck(name=SKEW, outcome=Outcome.FAILED, told=message)
         if len(measured) == len(behind) and len(known) == len(times):
-            told = f"{duration(skew)} between the partitions, within the watermark of {duration(job.watermark_ms)}."
-            return GateCheck(name=SKEW, outcome=Outcome.PASSED, told=told)
-    told = f"{behind_others}, and the times of their records were not read."
-    return GateCheck(name=SKEW, outcome=Outcome.UNKNOWN, told=told)
+            message = f"{duration(skew)} between the partitions, within the watermark of {duration(job.watermark_ms)}."
+            return GateCheck(name=SKEW, outcome=Outcome.PASSED, told=message)
+    message = f"{behind_others}, and the times of their records were not read."
+    return GateCheck(name=SKEW, outcome=Outcome.UNKNOWN, told=message)
 
 
 def _retention(comparison: Comparison, now_ms: int, cutover_ms: int | None) -> GateCheck:
@@ -222,18 +222,18 @@ def _retention(comparison: Comparison, now_ms: int, cutover_ms: int | None) -> G
     )
     if deadline is not None and deadline[0] <= until:
         row = deadline[1]
-        told = f"The next record of {row.new_topic_partition} may be deleted from {utc(deadline[0])} on: {named}."
-        return GateCheck(name=RETENTION, outcome=Outcome.FAILED, told=told)
+        message = f"The next record of {row.new_topic_partition} may be deleted from {utc(deadline[0])} on: {named}."
+        return GateCheck(name=RETENTION, outcome=Outcome.FAILED, told=message)
     if unknown:
-        told = (
+        message = (
             f"Of {many(len(unknown), 'partition')} it is not known when retention takes the next record, for example "
             f"of {unknown[0].topic_partition}."
         )
-        return GateCheck(name=RETENTION, outcome=Outcome.UNKNOWN, told=told)
-    told = "Retention takes no record that the job has not read."
+        return GateCheck(name=RETENTION, outcome=Outcome.UNKNOWN, told=message)
+    message = "Retention takes no record that the job has not read."
     if deadline is not None:
-        told = f"Retention takes the first unread record at {utc(deadline[0])}, not {named}."
-    return GateCheck(name=RETENTION, outcome=Outcome.PASSED, told=told)
+        message = f"Retention takes the first unread record at {utc(deadline[0])}, not {named}."
+    return GateCheck(name=RETENTION, outcome=Outcome.PASSED, told=message)
 
 
 def _empty_ahead(row: PartitionComparison) -> bool:

@@ -118,8 +118,8 @@ def moving_of(engine: str) -> Moving:
     Raises:
         VersionError: This release has no engine of that name.
     """
-    made: Moving = import_module(keeper_of(engine).moving).MOVING
-    return made
+    result: Moving = import_module(keeper_of(engine).moving).MOVING
+    return result
 
 
 def rewinding_of(engine: str) -> Rewinding | None:

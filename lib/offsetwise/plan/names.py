@@ -28,14 +28,17 @@ def _names(plan: Plan) -> Iterator[str]:
     for identity in plan.identities:
         yield from (identity.issuer, identity.subject, identity.address or "")
     yield from (target.group for target in plan.targets if target.group is not None)
-    wanted = plan.requirements
-    for cluster in (wanted.old, wanted.new):
+    requirements = plan.requirements
+    for cluster in (requirements.old, requirements.new):
         yield from (cluster.name, *(topic.name for topic in cluster.topics))
-    if wanted.checkpoint is not None:
-        yield from (wanted.checkpoint.uri, wanted.checkpoint.job_id or "")
-    groups: tuple[GroupBefore, ...] = (*wanted.groups, *((wanted.old_group,) if wanted.old_group else ()))
+    if requirements.checkpoint is not None:
+        yield from (requirements.checkpoint.uri, requirements.checkpoint.job_id or "")
+    groups: tuple[GroupBefore, ...] = (
+        *requirements.groups,
+        *((requirements.old_group,) if requirements.old_group else ()),
+    )
     yield from (group.group for group in groups)
-    for one in plan.positions:
-        yield from (one.source, one.topic, one.new_topic)
-        if one.override is not None:
-            yield from (one.override.by, one.override.reason)
+    for position in plan.positions:
+        yield from (position.source, position.topic, position.new_topic)
+        if position.override is not None:
+            yield from (position.override.by, position.override.reason)

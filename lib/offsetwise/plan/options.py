@@ -87,16 +87,16 @@ def with_settings(arguments: Sequence[str]) -> list[str]:
     models = parameters().values()
     keys = {option: key for model in models for option, key in model.options.items()}
     flags = {key for model in models for key, field in model.model_fields.items() if field.annotation is bool}
-    made, left = [], list(arguments)
+    results, left = [], list(arguments)
     while left:
         option, equals, value = left.pop(0).partition("=")
         key = keys.get(option)
         if key is None or not (equals or key in flags or left):
-            made.append(f"{option}{equals}{value}")
+            results.append(f"{option}{equals}{value}")
         else:
             stated = value if equals else "true" if key in flags else left.pop(0)
-            made += ["--set", f"{key}={stated}"]
-    return made
+            results += ["--set", f"{key}={stated}"]
+    return results
 
 
 def overrides(texts: Sequence[str], reasons: Sequence[str], *, by: str) -> tuple[tuple[TopicPartition, Override], ...]:
@@ -105,18 +105,18 @@ def overrides(texts: Sequence[str], reasons: Sequence[str], *, by: str) -> tuple
     Raises:
         UsageError: One is none.
     """
-    made = []
+    results = []
     for text, reason in zip(texts, reasons, strict=True):
-        found = _OVERRIDE.fullmatch(text)
-        offset = None if found is None else position(found[3])
-        if found is None or offset is None:
+        match = _OVERRIDE.fullmatch(text)
+        offset = None if match is None else position(match[3])
+        if match is None or offset is None:
             raise UsageError(
                 f"--override: expected topic:partition=offset, found {text[:100]!r}. Nothing was drafted.",
                 fix="Write for example --override orders:0=950, with the topic's name on the old cluster.",
             )
-        key = TopicPartition(topic=found[1], partition=int(found[2]))
-        made.append((key, Override(offset=offset, reason=reason, by=by)))
-    return tuple(made)
+        key = TopicPartition(topic=match[1], partition=int(match[2]))
+        results.append((key, Override(offset=offset, reason=reason, by=by)))
+    return tuple(results)
 
 
 def starts(texts: Sequence[str], reasons: Sequence[str], *, by: str) -> tuple[StartChoice, ...]:
@@ -213,30 +213,30 @@ def time_ms(text: str, option: str) -> int:
         UsageError: It is none.
     """
     try:
-        found = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text)
     except ValueError:
-        found = None
-    if found is None:
+        time = None
+    if time is None:
         raise UsageError(
             f"{option}: expected a time such as 2026-11-21T12:00:00Z, found {text[:60]!r}. Nothing was drafted.",
             fix="Write it in ISO 8601.",
         )
-    return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
+    return int((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 def _start(text: str, reason: str, by: str) -> StartChoice:
-    found = _START.fullmatch(text)
-    if found is None:
+    match = _START.fullmatch(text)
+    if match is None:
         raise UsageError(
             "--start: expected TOPIC=earliest, latest, timestamp:TIME or group:NAME, "
             f"found {text[:100]!r}. Nothing was drafted.",
             fix="Write for example --start orders=earliest, with the topic's name on the old cluster.",
         )
     return StartChoice(
-        topic=found[1],
-        start=Start(found[2].partition(":")[0]),
+        topic=match[1],
+        start=Start(match[2].partition(":")[0]),
         reason=reason,
         by=by,
-        timestamp_ms=time_ms(found[3], "--start") if found[3] else None,
-        group=found[4],
+        timestamp_ms=time_ms(match[3], "--start") if match[3] else None,
+        group=match[4],
     )

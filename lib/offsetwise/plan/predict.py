@@ -31,8 +31,8 @@ def predict(comparison: Comparison, *, rewound: bool = False) -> Prediction:
         rewound: Whether it is one of an earlier batch, where an unedited job would not start.
     """
     if rewound:
-        told = "The comparison is of an earlier batch; an unedited job would start after its last one."
-        return Prediction(effect=UNKNOWN, told=told)
+        message = "The comparison is of an earlier batch; an unedited job would start after its last one."
+        return Prediction(effect=UNKNOWN, told=message)
     rows = tuple(row for row in comparison.partitions if row.old_offset is not None)
     if any(not of_one_stream(row.old_offset, row.place_there) for row in rows):
         return Prediction(
@@ -52,9 +52,9 @@ def by_numbers(rows: Rows, begins: str) -> Prediction:
         rows: The rows that have a position.
         begins: That the job begins, as the beginning of a sentence.
     """
-    found = damage(rows, begins)
-    if found is not None:
-        return found
+    prediction = damage(rows, begins)
+    if prediction is not None:
+        return prediction
     if all(row.raw.verdict is RawVerdict.SAME for row in rows):
         return SAME_PLACE
     return Prediction(effect=UNKNOWN, told="What the numbers point at on the new cluster was not read.")
@@ -67,9 +67,9 @@ def damage(rows: Rows, begins: str) -> Prediction | None:
         (RawVerdict.CONFUSION, OTHER_RECORDS),
         (RawVerdict.REPLAY, REPLAY),
     ):
-        found = [row for row in rows if row.raw.verdict is verdict]
-        if found:
-            return Prediction(effect=effect, told=_counted(found, verdict, begins))
+        comparisons = [row for row in rows if row.raw.verdict is verdict]
+        if comparisons:
+            return Prediction(effect=effect, told=_counted(comparisons, verdict, begins))
     return None
 
 

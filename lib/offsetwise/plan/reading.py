@@ -52,9 +52,9 @@ def read_plan(data: bytes, *, subject: str) -> Plan:
     plan: Plan = files.load(data, "plan", subject=subject)
     unknown = next(_unknown(plan.requirements), None)
     if unknown is not None:
-        expected, found = unknown
+        expected, result = unknown
         raise PlanError(
-            f"{subject}: expected {expected}, found {found}, which this release does not know. Nothing was used from "
+            f"{subject}: expected {expected}, found {result}, which this release does not know. Nothing was used from "
             "it.",
             fix="Use the release of Offsetwise that wrote the file.",
         )
@@ -70,7 +70,7 @@ def read_plan(data: bytes, *, subject: str) -> Plan:
 def _unknown(requirements: Requirements) -> Iterator[tuple[str, str]]:
     """Yield what a later release may have written: what is expected in its place, and what was found."""
     required, cutover = requirements.checkpoint, requirements.cutover
-    if required is not None and required.engine not in {each.name for each in engines()}:
+    if required is not None and required.engine not in {engine.name for engine in engines()}:
         yield f"the plan of a checkpoint of {labels()}", f"one of {required.engine[:80]!r}"
     for state in () if cutover is None else cutover.states:
         if state not in CUTOVER_CONDITIONS:
@@ -88,20 +88,22 @@ def contradictions(plan: Plan) -> Iterator[str]:
     ):
         yield "it has no positions"
     yield from _counts(plan)
-    yield from (f"its settings have {each}" for each in objections(_takers(plan), _stated(plan)))
+    yield from (f"its settings have {objection}" for objection in objections(_takers(plan), _stated(plan)))
     yield from _of_repair(plan)
     yield from of_transactions(plan)
     yield from of_marks(plan)
     yield from _paths(plan)
     seen: set[tuple[str, str, int]] = set()
-    for one in plan.positions:
-        key = one.source, one.topic, one.partition
+    for planned_position in plan.positions:
+        key = planned_position.source, planned_position.topic, planned_position.partition
         if key in seen:
-            yield f"{one.topic_partition} is in it twice"
+            yield f"{planned_position.topic_partition} is in it twice"
         seen.add(key)
-        yield from _position(one)
+        yield from _position(planned_position)
     yield from _left_unset(plan)
-    yield from _of_cutover(plan.requirements.cutover, moves=any(one.old_offset is not None for one in plan.positions))
+    yield from _of_cutover(
+        plan.requirements.cutover, moves=any(position.old_offset is not None for position in plan.positions)
+    )
     if plan.totals != totals_of(plan.positions):
         yield "its totals are not the sums of its positions"
 
@@ -112,7 +114,7 @@ def _left_unset(plan: Plan) -> Iterator[str]:
     of_file = required.checkpoint is not None and engine_of(required.engine).details.begins_by_setting
     if plan.left_unset and not of_group and not of_file:
         yield "it leaves partitions unset, and is of a job that begins them itself"
-    known = {one.topic_partition for one in plan.positions}
+    known = {position.topic_partition for position in plan.positions}
     for unset in plan.left_unset:
         if unset.topic_partition in known:
             yield f"it leaves {unset.topic_partition} unset, and has it twice or with a position"
@@ -133,8 +135,8 @@ def _counts(plan: Plan) -> Iterator[str]:
     for topic in (*plan.requirements.old.topics, *plan.requirements.new.topics):
         if not 0 <= topic.partitions <= MAX_PARTITIONS:
             yield f"topic {topic.name[:300]!r} has {topic.partitions:,} partitions, expected at most {MAX_PARTITIONS:,}"
-    if plan.savepoint is not None and (found := plan.savepoint.impossible) is not None:
-        yield f"its savepoint is of a job with {found}"
+    if plan.savepoint is not None and (result := plan.savepoint.impossible) is not None:
+        yield f"its savepoint is of a job with {result}"
 
 
 def _stated(plan: Plan) -> Recorded:
@@ -164,7 +166,7 @@ def _paths(plan: Plan) -> Iterator[str]:
     if required is None:
         return  # of a group, whose name may be anything and stands in no path
     engine = engine_of(required.engine)
-    for source in sorted({one.source for one in plan.positions}):
+    for source in sorted({position.source for position in plan.positions}):
         if not engine.source_name.fullmatch(source):
             yield f"its source {source[:300]!r} is no name that {required.engine} gives"
     for path, _ in required.files:

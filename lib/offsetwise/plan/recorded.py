@@ -24,12 +24,17 @@ def made(step: ReceiptStep, wanted: Mapping[str, str | None]) -> Iterator[str]:
         wanted: SHA-256 by path, hex; None for a file that has an id of its own and only has to be there.
     """
     yield from _files(step)
-    found = {one.path: one for one in step.files}
-    if found.keys() != wanted.keys():
-        yield f"it lists {_names(found)}, and the plan makes {_names(wanted)}"
-    for path in found.keys() & wanted.keys():
-        one = found[path]
-        if one.sha256 is None or wanted[path] not in (None, one.sha256) or one.before_sha256 or one.kept_as:
+    results = {file.path: file for file in step.files}
+    if results.keys() != wanted.keys():
+        yield f"it lists {_names(results)}, and the plan makes {_names(wanted)}"
+    for path in results.keys() & wanted.keys():
+        written_file = results[path]
+        if (
+            written_file.sha256 is None
+            or wanted[path] not in (None, written_file.sha256)
+            or written_file.before_sha256
+            or written_file.kept_as
+        ):
             yield f"its file {path[:300]} is not the one that the plan makes"
 
 
@@ -81,7 +86,7 @@ def notes_of_originals(digest: str, step: ReceiptStep, notes: Mapping[str, str],
     if keep is not None and not re.fullmatch(rf"\.offsetwise-{digest[:12]}-[0-9a-f]{{8}}", keep):
         yield f"its originals are in {keep[:300]!r}, where none are kept"
     if keep is not None and any(
-        one.kept_as is not None and not one.kept_as.startswith(f"{keep}/") for one in step.files
+        file.kept_as is not None and not file.kept_as.startswith(f"{keep}/") for file in step.files
     ):
         yield f"its originals are in {keep!r} and elsewhere"
 
@@ -89,8 +94,8 @@ def notes_of_originals(digest: str, step: ReceiptStep, notes: Mapping[str, str],
 def _edited(plan: Plan, digest: str, step: ReceiptStep, *, in_place: bool, new: Container[str] = ()) -> Iterator[str]:
     yield from _files(step)
     reviewed = {} if plan.requirements.checkpoint is None else dict(plan.requirements.checkpoint.files)
-    for one in step.files:
-        yield from _as_reviewed(one, reviewed.get(one.path), new=one.path in new)
+    for file in step.files:
+        yield from _as_reviewed(file, reviewed.get(file.path), new=file.path in new)
     yield from _kept(step, f".offsetwise-{digest[:12]}-", in_place=in_place)
 
 
@@ -99,10 +104,10 @@ def _files(step: ReceiptStep) -> Iterator[str]:
         yield f"it has committed offsets, which {step.target} has none of"
     if not step.files:
         yield f"it lists no file, and {step.target} has some"
-    for one in step.files:
-        if not stays_below(one.path):
-            yield f"its file {one.path[:300]!r} leads out of {step.place}"
-    if len({one.path for one in step.files}) != len(step.files):
+    for written_file in step.files:
+        if not stays_below(written_file.path):
+            yield f"its file {written_file.path[:300]!r} leads out of {step.place}"
+    if len({file.path for file in step.files}) != len(step.files):
         yield "it lists a file twice"
 
 
@@ -116,14 +121,14 @@ def _as_reviewed(one: WrittenFile, reviewed: str | None, *, new: bool) -> Iterat
 def _kept(step: ReceiptStep, keep: str, *, in_place: bool) -> Iterator[str]:
     folder = re.compile(rf"{re.escape(keep)}[0-9a-f]{{8}}")
     kept = set()
-    for one in step.files:
-        where, _, below = (one.kept_as or "").partition("/")
-        if one.kept_as is not None and not (in_place and folder.fullmatch(where) and below == f"before/{one.path}"):
-            yield f"its file {one.path[:300]} is kept as {one.kept_as[:300]!r}, where no original is kept"
-        elif one.kept_as is not None:
+    for file in step.files:
+        where, _, below = (file.kept_as or "").partition("/")
+        if file.kept_as is not None and not (in_place and folder.fullmatch(where) and below == f"before/{file.path}"):
+            yield f"its file {file.path[:300]} is kept as {file.kept_as[:300]!r}, where no original is kept"
+        elif file.kept_as is not None:
             kept.add(where)
-        elif in_place and one.sha256 is not None:
-            yield f"it keeps no original of {one.path[:300]}"
+        elif in_place and file.sha256 is not None:
+            yield f"it keeps no original of {file.path[:300]}"
     if len(kept) > 1:
         yield f"its originals are kept in {_names(kept)}, expected one folder"
 

@@ -111,8 +111,10 @@ def writes_pending(plan: Plan) -> bool:
 def without_proofs(plan: Plan) -> list[str]:
     """Return a sentence for each position that is called proven without a proof that `apply` can make again."""
     pending = writes_pending(plan)
-    found = (without_proof(each, pending=pending, on_one_topic=stays(plan, each)) for each in plan.positions)
-    return [told for told in found if told is not None]
+    results = (
+        without_proof(position, pending=pending, on_one_topic=stays(plan, position)) for position in plan.positions
+    )
+    return [told for told in results if told is not None]
 
 
 def require_proofs(plan: Plan, digest: str) -> None:
@@ -224,15 +226,15 @@ def no_state_to_copy(checkpoint: Checkpoint, target: str) -> Iterator[str | tupl
     engine = engine_of(checkpoint.engine)
     if not engine.reads_files:
         return
-    told = f"The positions are those of {engine.what}, which has no state: there is no {target} to copy."
+    message = f"The positions are those of {engine.what}, which has no state: there is no {target} to copy."
     if any(source.positions for source in checkpoint.sources):
         yield (
-            told,
+            message,
             "Write to positions-file (of a file), to connector:NAME (of a connector), or to a consumer group: --target "
             "consumer-group:NAME.",
         )
     else:
-        yield told
+        yield message
 
 
 def instead_of_copy(checkpoint: Checkpoint, otherwise: str) -> str:
@@ -336,9 +338,11 @@ def retained_data(job: JobTraits) -> Iterator[str]:
 )
 def not_drained(comparison: Comparison, job: JobTraits) -> Iterator[str]:
     """Records that the job has not read lie on the old cluster, or may."""
-    left = [row for row in comparison.partitions if row.lag_old != 0 and (row.old_offset is not None or row.old.hw)]
-    if left and job.needs_retained_data is not False:
-        yield f"{counted(left)} records on the old cluster that the job has not read, or may have."
+    comparisons = [
+        row for row in comparison.partitions if row.lag_old != 0 and (row.old_offset is not None or row.old.hw)
+    ]
+    if comparisons and job.needs_retained_data is not False:
+        yield f"{counted(comparisons)} records on the old cluster that the job has not read, or may have."
 
 
 @finding(

@@ -135,7 +135,7 @@ def traits_of(migration: Migration, comparison: Comparison, name: str | None) ->
     if name is not None:
         return migration.checkpoint(name).job
     uri = comparison.checkpoint.uri
-    return next((each.job for each in migration.checkpoints if each.uri == uri), JobTraits())
+    return next((checkpoint.job for checkpoint in migration.checkpoints if checkpoint.uri == uri), JobTraits())
 
 
 def refuse(reasons: tuple[Problem, ...], terms: Mapping[str, str] = _KAFKAS) -> None:
@@ -153,11 +153,11 @@ def refuse(reasons: tuple[Problem, ...], terms: Mapping[str, str] = _KAFKAS) -> 
     grouped: dict[str, list[Problem]] = {}
     for reason in reasons:
         grouped.setdefault(reason.code, []).append(worded(reason, terms))
-    told = [f"{code}: {_together(found)}" for code, found in grouped.items()]
-    fixes = dict.fromkeys(found[0].fix for found in grouped.values())
+    sentences = [f"{code}: {_together(problems)}" for code, problems in grouped.items()]
+    fixes = dict.fromkeys(problems[0].fix for problems in grouped.values())
     kinds = "1 reason" if len(grouped) == 1 else f"{len(grouped):,} kinds of reasons"
     raise PlanError(
-        f"The plan may not be drafted as asked for, {kinds}. {' '.join(told)} Nothing was written.",
+        f"The plan may not be drafted as asked for, {kinds}. {' '.join(sentences)} Nothing was written.",
         fix=" ".join(fixes),
     )
 
@@ -167,9 +167,9 @@ NAMED = 5
 
 
 def _together(found: list[Problem]) -> str:
-    told = list(dict.fromkeys(reason.message for reason in found))
-    more = f" And {len(told) - NAMED:,} more like these." if len(told) > NAMED else ""
-    return " ".join(told[:NAMED]) + more
+    sentences = list(dict.fromkeys(reason.message for reason in found))
+    more = f" And {len(sentences) - NAMED:,} more like these." if len(sentences) > NAMED else ""
+    return " ".join(sentences[:NAMED]) + more
 
 
 def takers(request: DraftRequest) -> Takers:
@@ -224,9 +224,9 @@ def _check_cutover(required: CutoverRequirement, *, positions: bool) -> None:
     """Refuse to require what cannot be looked at; `positions` says whether the plan writes any."""
     objection = required.objection
     if objection is not None:
-        expected, found = objection
+        expected, result = objection
         raise unfit(
-            expected, found, fix="Name frozen, copied or both, and a time such as 60 s that no producer pauses for."
+            expected, result, fix="Name frozen, copied or both, and a time such as 60 s that no producer pauses for."
         )
     if not positions:
         raise unfit(
@@ -239,18 +239,20 @@ def _check_cutover(required: CutoverRequirement, *, positions: bool) -> None:
 def check_readings(comparison: Comparison, migration: Migration, request: DraftRequest) -> None:
     """Refuse readings that are not of one migration and moment."""
     old, new = comparison.snapshots
-    for name, wanted, found in (
+    for name, wanted, result in (
         ("migration", migration.name, comparison.migration),
         ("old cluster", comparison.old.cluster_id, old.cluster_id),
         ("new cluster", comparison.new.cluster_id, new.cluster_id),
     ):
-        if wanted != found:
-            raise unfit(f"one {name}", f"{wanted!r} and {found!r}", fix="Compare again, and draft from that.")
+        if wanted != result:
+            raise unfit(f"one {name}", f"{wanted!r} and {result!r}", fix="Compare again, and draft from that.")
     if request.unset is not None and not comparison.begins_by_setting:
-        found = "the checkpoint of a job that begins new partitions itself"
-        raise unfit("unset for a consumer group or a positions file", found, fix="Leave --set unset out.")
+        result = "the checkpoint of a job that begins new partitions itself"
+        raise unfit("unset for a consumer group or a positions file", result, fix="Leave --set unset out.")
     if not comparison.partitions:
-        why = next((f". {each.message}" for each in comparison.findings if each.severity is Severity.BLOCKS), "")
+        why = next(
+            (f". {finding.message}" for finding in comparison.findings if finding.severity is Severity.BLOCKS), ""
+        )
         raise unfit("partitions to plan", f"none{why}", fix="Compare a checkpoint or a group that has positions.")
     if request.cutover is not None and all(row.old_offset is None for row in comparison.partitions):
         raise unfit(

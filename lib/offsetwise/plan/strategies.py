@@ -99,24 +99,24 @@ def judge_strategies(
     """
     job = traits_of(migration, comparison, checkpoint)
     subject = _subject(comparison, migration, checkpoint)
-    made = []
+    strategies = []
     for way in ways_of(comparison.engine):
         if not _holds(target_type(way.target), migration.target.stream):
             continue
         terms = terms_for(way, migration)
-        found = tuple(way.against(comparison, job))
-        against = (*_reasons(way, comparison, job, sink_rewound=sink_rewound), *found)
-        reasons, objections = ([worded(each, terms) for each in some] for some in (against, found))
-        made.append(
+        problems = tuple(way.against(comparison, job))
+        against = (*_reasons(way, comparison, job, sink_rewound=sink_rewound), *problems)
+        reasons, objections = ([worded(problem, terms) for problem in some] for some in (against, problems))
+        strategies.append(
             Strategy(
                 kind=way.worded(terms),
                 why_not=tuple(dict.fromkeys(reason.message for reason in reasons)),
                 commands=_commands(way, comparison, subject, migration_file, job),
                 objections=tuple(objections),
-                questions=tuple(in_words(each, terms) for each in way.questions(comparison, job)),
+                questions=tuple(in_words(question, terms) for question in way.questions(comparison, job)),
             )
         )
-    return tuple(made)
+    return tuple(strategies)
 
 
 def terms_for(way: Way, migration: Migration) -> Mapping[str, str]:
@@ -130,14 +130,14 @@ def targets_of(way: Way, comparison: Comparison, new: Snapshot) -> tuple[Target,
     A group is the namesake of the one that moves, else the first that was read of the new cluster. A table is that of
     the application itself, where the way is one of its engine.
     """
-    made = []
+    targets = []
     for name in (way.target, *((way.beside,) if way.beside is not None else ())):
         kind = target_type(name)
         known = kind.addresses(comparison, new)
         if kind.address is not None and not known:
             return ()
-        made.append(Target(kind=name, group=known[0] if kind.address is not None else None))
-    return tuple(made)
+        targets.append(Target(kind=name, group=known[0] if kind.address is not None else None))
+    return tuple(targets)
 
 
 def _holds(kind: TargetType, stream: str) -> bool:
@@ -149,22 +149,22 @@ def against_target(
     target: str, comparison: Comparison, job: JobTraits, *, rewound: bool, sink_rewound: bool
 ) -> tuple[Problem, ...]:
     """Report what speaks against writing to one target, the single partitions aside."""
-    made = [
+    problems = [
         *_against_stream(target, comparison),
         *_against_continuing(target, comparison),
         *target_type(target).objections(comparison, job, sink_rewound=sink_rewound),
     ]
     if rewound and not sink_rewound:
         rewinding = rewinding_of(comparison.engine)
-        made += () if rewinding is None else rewinding.against(job)
+        problems += () if rewinding is None else rewinding.against(job)
         if job.tolerates_replay is not True:
-            made.append(
+            problems.append(
                 replay_not_tolerated.problem(
                     "Going back reads records again, and the job is not stated to tolerate it.",
                     fix="Take the sink back too (--sink-rewound), or state `tolerates_replay: true` for the job.",
                 )
             )
-    return tuple(made)
+    return tuple(problems)
 
 
 def _against_stream(target: str, comparison: Comparison) -> Iterator[Problem]:
@@ -172,20 +172,20 @@ def _against_stream(target: str, comparison: Comparison) -> Iterator[Problem]:
     kind = target_type(target)
     moved = next((row for row in comparison.partitions if not of_one_stream(row.old_offset, row.place_there)), None)
     if moved is not None and (kind.role is TargetRole.STATE or OFFSETS not in kind.streams):
-        told = (
+        message = (
             f"It holds positions of the stream that the job reads now, such as {number(moved.old_offset)}, and the new "
             "cluster is of another stream: the job there begins with a source and a state of its own."
         )
         at_offsets = "" if moving_of(comparison.engine).starting_offsets is None else ", or --target starting-offsets"
         fix = f"Write where the new job begins: --target consumer-group:NAME{at_offsets}."
-        yield sources.problem(told, fix=fix)
+        yield sources.problem(message, fix=fix)
         return
     there = (row for row in comparison.partitions if isinstance(row.place_there, OpaquePosition))
     other = next((row.old_offset or row.place_there for row in there), None)
     stream = None if other is None else of_position(other)
     if other is not None and kind.streams and (stream is None or stream.name not in kind.streams):
-        told = f"It holds Kafka offsets, and the job is at positions of another stream, such as {other}."
-        yield sources.problem(told, fix="Write a target that takes positions of that stream.")
+        message = f"It holds Kafka offsets, and the job is at positions of another stream, such as {other}."
+        yield sources.problem(message, fix="Write a target that takes positions of that stream.")
 
 
 def _against_continuing(target: str, comparison: Comparison) -> Iterator[Problem]:
@@ -215,8 +215,10 @@ def _subject(comparison: Comparison, migration: Migration, name: str | None) -> 
     if comparison.checkpoint is None:
         return f"--group {quote(comparison.group or 'GROUP')}"
     uri = comparison.checkpoint.uri
-    found = name or next((each.name for each in migration.checkpoints if each.uri == uri), "CHECKPOINT")
-    return f"--checkpoint {quote(found)}"
+    result = name or next(
+        (checkpoint.name for checkpoint in migration.checkpoints if checkpoint.uri == uri), "CHECKPOINT"
+    )
+    return f"--checkpoint {quote(result)}"
 
 
 def _written(kind: TargetType, comparison: Comparison, job: JobTraits) -> str:

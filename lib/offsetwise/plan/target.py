@@ -285,7 +285,7 @@ def target_types() -> tuple[TargetType, ...]:
 
 def has_opaque_positions(plan: Plan) -> bool:
     """Return whether a plan has positions of a stream that counts no offsets."""
-    return any(isinstance(one.new_offset, OpaquePosition) for one in plan.positions)
+    return any(isinstance(position.new_offset, OpaquePosition) for position in plan.positions)
 
 
 def groups_of(targets: Iterable[Target]) -> tuple[str, ...]:

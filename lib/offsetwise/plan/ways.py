@@ -80,9 +80,9 @@ class Way:
 
     def worded(self, terms: Mapping[str, str]) -> Way:
         """Return the way in the words of a stream; see `in_words`."""
-        told = [tuple(in_words(each, terms) for each in some) for some in (self.keeps, self.gives_up, self.needs)]
+        results = [tuple(in_words(each, terms) for each in some) for some in (self.keeps, self.gives_up, self.needs)]
         title, elsewhere = in_words(self.title, terms), in_words(self.elsewhere, terms)
-        return replace(self, title=title, elsewhere=elsewhere, keeps=told[0], gives_up=told[1], needs=told[2])
+        return replace(self, title=title, elsewhere=elsewhere, keeps=results[0], gives_up=results[1], needs=results[2])
 
 
 def unproven(comparison: Comparison, job: JobTraits) -> Iterator[Problem]:
@@ -90,12 +90,12 @@ def unproven(comparison: Comparison, job: JobTraits) -> Iterator[Problem]:
     rows = [row for row in comparison.partitions if row.old_offset is not None]
     lost = [row for row in rows if row.new_offset is None or row.exactness in (Exactness.CLAIMED, Exactness.UNKNOWN)]
     if lost:
-        told = f"{counted(lost)} no proven place: nobody may guess, a person may decide with a reason."
-        yield untranslated.problem(told)
+        message = f"{counted(lost)} no proven place: nobody may guess, a person may decide with a reason."
+        yield untranslated.problem(message)
     again = [row for row in rows if row not in lost and (row.exactness is Exactness.BOUNDED or row.replay)]
     if again and job.tolerates_replay is not True:
-        told = f"{counted(again)} a place that repeats records, and the job is not stated to tolerate that."
-        yield replay_not_tolerated.problem(told)
+        message = f"{counted(again)} a place that repeats records, and the job is not stated to tolerate that."
+        yield replay_not_tolerated.problem(message)
 
 
 def pending(comparison: Comparison) -> Iterator[Problem]:
@@ -106,8 +106,8 @@ def pending(comparison: Comparison) -> Iterator[Problem]:
         if len(row.restart) > 1 and (row.restart[-1].new is None or row.pending_equal is not True)
     ]
     if unequal:
-        told = f"{counted(unequal)} a pending batch that is not known to hold the same records on both clusters."
-        yield pending_batch_differs.problem(told)
+        message = f"{counted(unequal)} a pending batch that is not known to hold the same records on both clusters."
+        yield pending_batch_differs.problem(message)
 
 
 def not_renamed(comparison: Comparison, job: JobTraits) -> Iterator[Problem]:
@@ -121,8 +121,8 @@ def _not_drained(comparison: Comparison, job: JobTraits) -> Iterator[Problem]:
     yield from not_drained(comparison, job)
     copied = [row for row in comparison.partitions if row.exactness.proven and row.new_offset != row.new.log_start]
     if copied:
-        told = f"{counted(copied)} copies of records that the job has read: earliest would read them again."
-        yield replay.problem(told)
+        message = f"{counted(copied)} copies of records that the job has read: earliest would read them again."
+        yield replay.problem(message)
 
 
 PRODUCERS_FIRST: Final = Way(

@@ -177,8 +177,8 @@ class Spec:
 
 def spec_of(name: str) -> Spec:
     """Return what a registered stream says of itself."""
-    made: Spec = STREAMS.load(name, "spec").SPEC
-    return made
+    spec: Spec = STREAMS.load(name, "spec").SPEC
+    return spec
 
 
 def specs() -> tuple[Spec, ...]:
@@ -188,18 +188,18 @@ def specs() -> tuple[Spec, ...]:
 
 def stream_of(kind: str) -> Spec | None:
     """Return the stream that a source of a checkpoint reads; None where it is none of those known."""
-    return next((each for each in specs() if kind in each.kinds), None)
+    return next((spec for spec in specs() if kind in spec.kinds), None)
 
 
 def position(text: str, *beside: AnyPosition | None) -> AnyPosition | None:
     """Return the position that a text says; None where it is none, or of another stream than those beside it."""
-    found = (each.parse(text) for each in specs())
-    return next((each for each in found if each is not None and of_one_stream(each, *beside)), None)
+    positions = (spec.parse(text) for spec in specs())
+    return next((each for each in positions if each is not None and of_one_stream(each, *beside)), None)
 
 
 def of_position(position: AnyPosition) -> Spec | None:
     """Return the stream that a position is of."""
-    return next((each for each in specs() if each.parse(str(position)) == position), None)
+    return next((spec for spec in specs() if spec.parse(str(position)) == position), None)
 
 
 def terms_between(old: Mapping[str, str], new: Mapping[str, str]) -> Mapping[str, str]:
@@ -220,7 +220,7 @@ def terms_of(rows: Sequence[PartitionComparison | PlannedPosition]) -> Mapping[s
             next((row.new_offset for row in rows if row.new_offset is not None), None),
         )
     )
-    known = [each.terms for each in (old, new) if each is not None]
+    known = [spec.terms for spec in (old, new) if spec is not None]
     return terms_between(known[0], known[-1]) if known else {}
 
 
@@ -233,21 +233,21 @@ def completed(
     snapshot: Snapshot, positions: Sequence[SourcePosition], ranges: Mapping[str, tuple[ShardRange, ...]]
 ) -> Snapshot:
     """Return a snapshot with what only positions tell of partitions, of whichever stream they are; see `Complete`."""
-    for each in specs():
-        snapshot = each.complete(snapshot, positions, ranges)
+    for spec in specs():
+        snapshot = spec.complete(snapshot, positions, ranges)
     return snapshot
 
 
 def is_compared(kind: str) -> bool:
     """Return whether a source of this kind has positions of one cluster, which a migration of its stream moves."""
-    return any(kind in each.compared for each in specs())
+    return any(kind in spec.compared for spec in specs())
 
 
 def is_of_several_clusters(kind: str) -> bool:
     """Return whether a source of this kind keeps offsets on several clusters, which no migration moves."""
-    return any(kind in each.kinds and kind not in each.compared for each in specs() if each.has_integers)
+    return any(kind in spec.kinds and kind not in spec.compared for spec in specs() if spec.has_integers)
 
 
 def has_offsets(kind: str) -> bool:
     """Return whether these positions are integers, which files of offsets and edits of states can hold."""
-    return any(kind in each.compared for each in specs() if each.has_integers)
+    return any(kind in spec.compared for spec in specs() if spec.has_integers)

@@ -54,10 +54,10 @@ class ParsedPlans:
             PlanError: The kept bytes are not those that the digest names.
         """
         with self._lock:
-            found = self._kept.get(version.digest)
-            if found is not None:
+            plan = self._kept.get(version.digest)
+            if plan is not None:
                 self._kept.move_to_end(version.digest)
-                return found
+                return plan
         parsed = read_plan(content_of(look, version), subject=f"version {version.number} of plan {version.plan}")
         with self._lock:
             self._kept[version.digest] = parsed
@@ -198,7 +198,7 @@ def written(
         before: How far the plan had come before.
         details: What else is worth knowing.
     """
-    told: dict[str, str | int | bool | None] = {
+    results: dict[str, str | int | bool | None] = {
         **details,
         "name": None if person is None else person.name[:MAX_NAME],
         "before": before,
@@ -209,12 +209,12 @@ def written(
         "answer": type(answer).__name__,
     }
     if isinstance(answer, NotAllowed):
-        told["why"] = answer.why[:_TOLD]
+        results["why"] = answer.why[:_TOLD]
     elif isinstance(answer, (AlreadyDecided, AlreadyOpen)):
-        told["why"] = answer.told[:_TOLD]
+        results["why"] = answer.told[:_TOLD]
     elif isinstance(answer, Stale):
-        told["newest"] = answer.digest
-        told["drifts"] = len(answer.drifts)
+        results["newest"] = answer.digest
+        results["drifts"] = len(answer.drifts)
     return Record(
         at_ms=int(at.timestamp() * 1000),
         issuer=None if person is None else person.issuer,
@@ -223,11 +223,14 @@ def written(
         result="refused" if isinstance(answer, REFUSALS) else "done",
         plan=None if plan is None else plan.id,
         digest=digest,
-        details=told,
+        details=results,
     )
 
 
 def decided(row: PlanRow, told: VersionStanding) -> AlreadyDecided:
     """Answer somebody who comes after the decision."""
-    by = ", ".join(f"{each.by.subject} of {each.by.issuer} at {clock(each.at_ms)}" for each in told.counted)
+    by = ", ".join(
+        f"{decision_row.by.subject} of {decision_row.by.issuer} at {clock(decision_row.at_ms)}"
+        for decision_row in told.counted
+    )
     return AlreadyDecided(state=row.state, told=f"Plan {row.id} is {row.state}{f', approved by {by}' if by else ''}.")

@@ -20,13 +20,13 @@ def noted(text: str) -> Noted:
     Raises:
         UsageError: It is no such note.
     """
-    found = _NOTED.fullmatch(text.strip())
-    if found is None:
+    match = _NOTED.fullmatch(text.strip())
+    if match is None:
         raise UsageError(
             f"--noted: expected ROW:HASH, a number and 64 hex digits, found {text[:80]!r}. Nothing was read.",
             fix="Give it as `offsetwise audit` printed it.",
         )
-    return Noted(seq=int(found[1]), hash=found[2].lower())
+    return Noted(seq=int(match[1]), hash=match[2].lower())
 
 
 def audited(store_url: str | None, known: Noted | None) -> Audited:

@@ -141,7 +141,7 @@ class Board(PlansView):
             in_spite_of: The reason for each check that is not met, by its name. For approvals.
         """
         verb = Verb.APPROVE if verdict is Verdict.APPROVED else Verb.REJECT
-        wanted = ReviewDecision(
+        decision = ReviewDecision(
             digest=digest,
             verdict=verdict,
             typed=typed,
@@ -149,7 +149,7 @@ class Board(PlansView):
             accepted_unproven=tuple(accepted_unproven),
             in_spite_of=dict(in_spite_of),
         )
-        return self._attempted(verb, person, plan, lambda attempt: deciding.decide(attempt, wanted), digest=digest)
+        return self._attempted(verb, person, plan, lambda attempt: deciding.decide(attempt, decision), digest=digest)
 
     def import_envelope(self, person: Person | None, plan: int, file: ApprovalFile) -> DecideAnswer:
         """Take in an approval or rejection that was signed elsewhere, by a key that the access file trusts.

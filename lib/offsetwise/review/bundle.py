@@ -139,7 +139,7 @@ def pack(
     body: dict[str, Any] = {
         "format": f"offsetwise/{KIND}",
         "format_version": files.FORMAT_VERSION,
-        "parts": {"plan": _part(content), **{kind: _part(each) for kind, each in kept.items()}},
+        "parts": {"plan": _part(content), **{kind: _part(data) for kind, data in kept.items()}},
         "submission": {
             "issuer": submitted_by.issuer,
             "subject": submitted_by.subject,
@@ -205,12 +205,12 @@ def open_bundle(data: bytes, *, subject: str) -> Bundle:
         ),
         comments=tuple(
             CommentRow(
-                number=each.number,
-                by=Who(issuer=each.issuer, subject=each.subject, name=each.name),
-                at_ms=each.at_ms,
-                body=each.body,
+                number=comment.number,
+                by=Who(issuer=comment.issuer, subject=comment.subject, name=comment.name),
+                at_ms=comment.at_ms,
+                body=comment.body,
             )
-            for each in read.comments
+            for comment in read.comments
         ),
     )
 
@@ -219,9 +219,9 @@ def _read(data: bytes, subject: str) -> tuple[_Told, dict[str, bytes]]:
     """Return what a bundle says, and the files in it by kind, every digest checked."""
     body = files.read_object(_unpacked(data, subject), subject=subject, most=MAX_BYTES)
     files.check_header(body, KIND, subject=subject)
-    told = {key: value for key, value in body.items() if key not in ("format", "format_version")}
+    results = {key: value for key, value in body.items() if key not in ("format", "format_version")}
     try:
-        read = _BundleShape.model_validate(told)
+        read = _BundleShape.model_validate(results)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"]) or "the top level"
@@ -257,9 +257,9 @@ def _part(content: bytes) -> dict[str, str]:
 
 def _checked(part: _BundlePart, kind: str, subject: str) -> bytes:
     content = part.content.encode("utf-8", "surrogatepass")
-    found = hashlib.sha256(content).hexdigest()
-    if found != part.sha256:
-        raise _unusable(subject, f"its {kind} has the SHA-256 {found[:12]}…, not {part.sha256[:12]}…: it was changed")
+    result = hashlib.sha256(content).hexdigest()
+    if result != part.sha256:
+        raise _unusable(subject, f"its {kind} has the SHA-256 {result[:12]}…, not {part.sha256[:12]}…: it was changed")
     return content
 
 

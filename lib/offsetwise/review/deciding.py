@@ -75,7 +75,7 @@ def decide(attempt: Attempt, wanted: ReviewDecision) -> DecideAnswer:
         if unreasoned is not None:
             return unreasoned
         key = attempt.key()
-        made, said = vouch(
+        data, said = vouch(
             wanted.digest,
             key,
             issuer=person.issuer,
@@ -87,7 +87,7 @@ def decide(attempt: Attempt, wanted: ReviewDecision) -> DecideAnswer:
         )
     except (FileError, PlanError, UsageError) as error:
         return NotAllowed(why=error.problem, fix=error.fix)
-    return _decided(attempt, matter, _Signed(by=who(person), said=said, envelope=made, key=key.public.id))
+    return _decided(attempt, matter, _Signed(by=who(person), said=said, envelope=data, key=key.public.id))
 
 
 def _why_not_approved(wanted: ReviewDecision, newest: VersionRow, facts: VersionFacts) -> Stale | NotAllowed | None:
@@ -130,10 +130,12 @@ def import_envelope(attempt: Attempt, file: ApprovalFile) -> DecideAnswer:
         return opened
     _, row, newest = opened
     try:
-        trusted = [(listed_key(each), each) for each in attempt.rules.decisions.trusted_keys]
+        trusted = [(listed_key(trusted_key), trusted_key) for trusted_key in attempt.rules.decisions.trusted_keys]
         policy = ApprovalPolicy(
             trusted=tuple(key for key, _ in trusted),
-            vouching=tuple((key.id, each.vouches_for) for key, each in trusted if each.vouches_for is not None),
+            vouching=tuple(
+                (key.id, trusted_key.vouches_for) for key, trusted_key in trusted if trusted_key.vouches_for is not None
+            ),
         )
         key, said = believed(content_of(change, newest), attempt.plans.get(change, newest), file, policy, attempt.now)
     except OffsetwiseError as error:
@@ -158,7 +160,7 @@ def _why_not_now(
     attempt: Attempt, matter: _Matter, digest: str, somebody: Who
 ) -> NotAllowed | Stale | AlreadyDecided | None:
     """Return why nobody, or not this one again, decides about this version now."""
-    row, newest, told = matter.row, matter.newest, matter.told
+    row, newest, result = matter.row, matter.newest, matter.told
     if digest != newest.digest:
         return attempt.stale(row, newest, digest)
     if row.state is State.DRAFT:
@@ -166,20 +168,20 @@ def _why_not_now(
             why="This version was not submitted, so there is nothing to decide yet.",
             fix="Ask its author to submit it.",
         )
-    if told.expired:
+    if result.expired:
         return NotAllowed(
             why="Its submission, or an approval of it, has expired.",
             fix="Ask its author to look at it again and submit it again.",
         )
     if row.state is not State.SUBMITTED:
-        return decided(row, told)
-    for each in told.counted:
-        if (each.by.issuer, each.by.subject) == (somebody.issuer, somebody.subject):
-            return decided(row, told)
-        if may_be_one(each.by, somebody):
+        return decided(row, result)
+    for decision_row in result.counted:
+        if (decision_row.by.issuer, decision_row.by.subject) == (somebody.issuer, somebody.subject):
+            return decided(row, result)
+        if may_be_one(decision_row.by, somebody):
             return NotAllowed(
-                why=f"{somebody.subject} of {somebody.issuer} is, or may be, {each.by.subject} of "
-                f"{each.by.issuer}, whose approval is counted already.",
+                why=f"{somebody.subject} of {somebody.issuer} is, or may be, {decision_row.by.subject} of "
+                f"{decision_row.by.issuer}, whose approval is counted already.",
                 fix="Let another person decide.",
             )
     return None
@@ -196,12 +198,12 @@ class _Signed:
 
 
 def _decided(attempt: Attempt, matter: _Matter, signed: _Signed) -> Approved | Rejected:
-    row, told, said, envelope = matter.row, matter.told, signed.said, signed.envelope
-    if told.submission is None:
+    row, result, said, envelope = matter.row, matter.told, signed.said, signed.envelope
+    if result.submission is None:
         raise AssertionError("decided about what was not submitted")
     attempt.change.add_decision(
         row.id,
-        told.submission.id,
+        result.submission.id,
         digest=said.plan_digest,
         by=signed.by,
         verdict=said.verdict.value,
@@ -219,12 +221,12 @@ def _decided(attempt: Attempt, matter: _Matter, signed: _Signed) -> Approved | R
         envelope_sha256=hashlib.sha256(envelope).hexdigest(),
     )
     if said.accepted_unproven:
-        reasons = "; ".join(f"{each.topic_partition}: {each.reason}" for each in said.accepted_unproven)
+        reasons = "; ".join(f"{unproven.topic_partition}: {unproven.reason}" for unproven in said.accepted_unproven)
         attempt.details.update(accepted_unproven=reasons[:_TOLD])
     if said.verdict is Verdict.REJECTED:
         attempt.change.move(row.id, State.REJECTED, number=row.number, at_ms=attempt.now_ms)
         return Rejected(plan=row.id, digest=said.plan_digest, envelope=envelope)
-    counted, required = len(told.counted) + 1, attempt.rules.decisions.required
+    counted, required = len(result.counted) + 1, attempt.rules.decisions.required
     state = State.APPROVED if counted >= required else State.SUBMITTED
     attempt.change.move(row.id, state, number=row.number, at_ms=attempt.now_ms)
     return Approved(plan=row.id, digest=said.plan_digest, envelope=envelope, counted=counted, required=required)

@@ -48,7 +48,7 @@ def difference(before: Plan, after: Plan, *, digests: tuple[str, str]) -> Differ
         after: The later version.
         digests: Theirs.
     """
-    changes = sorted(_positions(before, after), key=lambda each: "new_offset" not in each.parts)
+    changes = sorted(_positions(before, after), key=lambda change: "new_offset" not in change.parts)
     parts = tuple(
         field.name
         for field in fields(Plan)
@@ -58,19 +58,23 @@ def difference(before: Plan, after: Plan, *, digests: tuple[str, str]) -> Differ
 
 
 def _positions(before: Plan, after: Plan) -> Iterator[PositionChange]:
-    old = {_key(one): one for one in before.positions}
-    new = {_key(one): one for one in after.positions}
+    old = {_key(position): position for position in before.positions}
+    new = {_key(position): position for position in after.positions}
     for key in sorted(old.keys() | new.keys()):
-        one, other = old.get(key), new.get(key)
-        if one == other:
+        planned_position, other = old.get(key), new.get(key)
+        if planned_position == other:
             continue
         parts = tuple(
             field.name
             for field in fields(PlannedPosition)
-            if one is None or other is None or getattr(one, field.name) != getattr(other, field.name)
+            if planned_position is None
+            or other is None
+            or getattr(planned_position, field.name) != getattr(other, field.name)
         )
         source, topic, partition = key
-        yield PositionChange(source=source, topic=topic, partition=partition, before=one, after=other, parts=parts)
+        yield PositionChange(
+            source=source, topic=topic, partition=partition, before=planned_position, after=other, parts=parts
+        )
 
 
 def _key(one: PlannedPosition) -> tuple[str, str, int]:

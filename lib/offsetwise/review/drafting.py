@@ -139,15 +139,15 @@ def _wrong_names(attempt: Attempt, parsed: Plan, person: Person) -> NotAllowed |
     needed = {*earlier[1:], own} - {author}
     missing = sorted(needed - set(parsed.editors))
     if parsed.author != author or missing:
-        found = f"{parsed.author!r} with the editors {', '.join(map(repr, parsed.editors)) or 'nobody'}"
+        result = f"{parsed.author!r} with the editors {', '.join(map(repr, parsed.editors)) or 'nobody'}"
         return NotAllowed(
             why=f"It has to record its author {author!r}"
             + (f" and the editors {', '.join(map(repr, missing))}" if missing else "")
-            + f", found {found}.",
+            + f", found {result}.",
             fix="Draft it again here, where the names are filled in.",
         )
-    offsets = {each.override.by for each in parsed.positions if each.override is not None}
-    ends = {each.by for each in parsed.transactions if each.by is not None}
+    offsets = {position.override.by for position in parsed.positions if position.override is not None}
+    ends = {transaction.by for transaction in parsed.transactions if transaction.by is not None}
     for what, by in (("An offset", offsets), ("The end of a transaction", ends)):
         strangers = by - {author, *needed}
         if strangers:
@@ -166,10 +166,10 @@ def submit(attempt: Attempt, digest: str) -> SubmitAnswer:
     person, row, newest = opened
     if digest != newest.digest:
         return attempt.stale(row, newest, digest)
-    told = attempt.standing(row, newest)
-    if row.state is not State.DRAFT and not told.expired:
-        return decided(row, told)
-    number = 1 if told.submission is None else told.submission.round + 1
+    result = attempt.standing(row, newest)
+    if row.state is not State.DRAFT and not result.expired:
+        return decided(row, result)
+    number = 1 if result.submission is None else result.submission.round + 1
     expires_at_ms = attempt.now_ms + attempt.rules.decisions.open_hours * 3_600_000
     change.add_submission(newest.id, number, by=who(person), at_ms=attempt.now_ms, expires_at_ms=expires_at_ms)
     change.move(row.id, State.SUBMITTED, number=row.number, at_ms=attempt.now_ms)
@@ -222,8 +222,8 @@ def receive(attempt: Attempt, bundle: Bundle) -> SaveAnswer:
     version = change.add_version(
         plan, 1, digest=drafted.digest, content=drafted.content, facts=facts.dump(), by=by, at_ms=attempt.now_ms
     )
-    for each in bundle.editors:
-        change.add_editor(plan, each.since_number, _named(each))
+    for editor in bundle.editors:
+        change.add_editor(plan, editor.since_number, _named(editor))
     change.add_editor(plan, 1, by)
     _add_files(change, version, bundle.kept)
     for remark in bundle.comments:

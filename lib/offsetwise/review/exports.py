@@ -162,9 +162,9 @@ class Destination:
 def destination_of(migration: Migration, *, recorded: bool) -> Destination:
     """Return where plans of a migration are applied; `recorded` tells a bundled sample, whose folders are anywhere."""
     servers = migration.target.properties.get("bootstrap.servers")
-    root = next((str(each) for each in migration.write_roots), None)
+    root = next((str(write_root) for write_root in migration.write_roots), None)
     return Destination(
-        checkpoints=tuple((one.name, one.uri) for one in migration.checkpoints),
+        checkpoints=tuple((checkpoint.name, checkpoint.uri) for checkpoint in migration.checkpoints),
         write_root="applied" if recorded else root,
         servers=servers if isinstance(servers, str) else None,
     )
@@ -269,7 +269,7 @@ def readme(
     rollback = f"{verify.replace('offsetwise verify', 'offsetwise rollback')} --execute"
     needs = plan.requirements
     sums = "\n".join(f"{hashlib.sha256(part.content).hexdigest()}  {part.name}" for part in parts)
-    by = "\n".join(_approver(stated_in(ApprovalFile(name="to be packed", content=each))) for each in envelopes)
+    by = "\n".join(_approver(stated_in(ApprovalFile(name="to be packed", content=envelope))) for envelope in envelopes)
     steps = (
         ("1. Check the files", f"sha256sum --check <<'END'\n{sums}\nEND"),
         ("2. Dry run: says what would be written, and writes nothing", dry),
@@ -278,7 +278,7 @@ def readme(
         ("To take it back, until the job has written anything", rollback),
         *_watched(needs.cutover, f"plan-{digest[:8]}.json"),
     )
-    told = "\n\n".join(f"## {title}\n\n```sh\n{command}\n```" for title, command in steps)
+    message = "\n\n".join(f"## {title}\n\n```sh\n{command}\n```" for title, command in steps)
     place = "\n`DIR` is a folder that does not exist yet, below a write root of the migration file.\n"
     return (
         f"# Plan {digest[:8]} · {marked(job_of(plan.moves, destination.checkpoints))}\n\n"
@@ -286,7 +286,7 @@ def readme(
         f"{_cluster(needs.new.name, needs.new.cluster_id)}. Digest `{digest}`.\n\nApproved by\n\n{by}\n\n"
         "Stop the job first. Run the commands in the folder of this file. `migration.yaml` is your migration file: it "
         "names the clusters, and the keys that `apply` believes.\n"
-        f"{place if output == 'DIR' else ''}{_required(needs.cutover)}\n{told}\n\n{_positions(plan)}"
+        f"{place if output == 'DIR' else ''}{_required(needs.cutover)}\n{message}\n\n{_positions(plan)}"
     )
 
 
@@ -314,12 +314,12 @@ def _positions(plan: Plan) -> str:
     if not plan.positions:
         return ""
     rows = []
-    for one in plan.positions[:_MOST]:
-        shift = verdicts.shift(one)
+    for position in plan.positions[:_MOST]:
+        shift = verdicts.shift(position)
         cells = (
-            f"{marked(one.new_topic)}-{one.partition}",
-            "none" if one.old_offset is None else number(one.old_offset),
-            number(one.new_offset),
+            f"{marked(position.new_topic)}-{position.partition}",
+            "none" if position.old_offset is None else number(position.old_offset),
+            number(position.new_offset),
             "" if shift is None else signed(shift),
         )
         rows.append(f"| {' | '.join(cells)} |")

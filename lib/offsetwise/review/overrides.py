@@ -63,8 +63,8 @@ def recorded(unmet: Sequence[str], reasons: Mapping[str, str]) -> str:
 
 def of_plan(look: StoreLook, plan: int) -> Iterator[Overridden]:
     """Read what the approvals of a plan override, the newest first."""
-    wanted = AuditFilter(plan=plan, action=Verb.APPROVE.value, result="done")
-    for row in look.audit(wanted, most=_MOST):
+    audit_filter = AuditFilter(plan=plan, action=Verb.APPROVE.value, result="done")
+    for row in look.audit(audit_filter, most=_MOST):
         kept = row.record.details.get(DETAIL)
         if isinstance(kept, str):
             record = row.record

@@ -93,7 +93,7 @@ def who(person: Person) -> Who:
 
 def is_of(person: Person, editors: Iterable[EditorRow]) -> bool:
     """Whether a person is the author or an editor, by issuer and subject."""
-    return any((each.issuer, each.subject) == (person.issuer, person.subject) for each in editors)
+    return any((editor.issuer, editor.subject) == (person.issuer, person.subject) for editor in editors)
 
 
 def why_barred(somebody: Who, editors: Iterable[EditorRow], names: Iterable[str]) -> str | None:
@@ -108,13 +108,13 @@ def why_barred(somebody: Who, editors: Iterable[EditorRow], names: Iterable[str]
         names: The author and editors as the plan itself records them.
     """
     own = [somebody.subject] if somebody.address is None else [somebody.subject, somebody.address]
-    for each in editors:
-        what = "author" if each.since_number == 1 else "editor"
-        if (each.issuer, each.subject) == (somebody.issuer, somebody.subject):
+    for editor in editors:
+        what = "author" if editor.since_number == 1 else "editor"
+        if (editor.issuer, editor.subject) == (somebody.issuer, somebody.subject):
             return f"{called(somebody)} is its {what}"
-        theirs = [each.subject] if each.address is None else [each.subject, each.address]
+        theirs = [editor.subject] if editor.address is None else [editor.subject, editor.address]
         if any(same_person(one, other) for one in own for other in theirs):
-            return f"{somebody.subject} of {somebody.issuer} may be its {what} {each.subject} of {each.issuer}"
+            return f"{somebody.subject} of {somebody.issuer} may be its {what} {editor.subject} of {editor.issuer}"
     for name in names:
         if any(same_person(name, one) for one in own):
             return f"{somebody.subject} of {somebody.issuer} is, or may be, {name!r}, who is recorded in it"

@@ -66,7 +66,7 @@ class VersionFacts:
 
 def facts_of(plan: Plan, digest: str) -> VersionFacts:
     """Return what a decision needs to know of a plan."""
-    risky = [one for one in plan.positions if any(True for _ in risks(one))]
+    risky = [position for position in plan.positions if any(True for _ in risks(position))]
     return VersionFacts(
         partitions=len(plan.positions),
         risky=len(risky),
@@ -110,12 +110,12 @@ def plan_risks(plan: Plan) -> Iterator[str]:
 
 def _confirm(plan: Plan, digest: str, risky: list[PlannedPosition]) -> str | None:
     words = (_unsafe(plan, digest, risky), confirmation(plan))
-    return " ".join(each for each in words if each is not None) or None
+    return " ".join(word for word in words if word is not None) or None
 
 
 def _unsafe(plan: Plan, digest: str, risky: list[PlannedPosition]) -> str | None:
     if not risky and (not plan.positions or next(plan_risks(plan), None) is None):
         return None
-    count = Counter(one.new_topic for one in risky or plan.positions)
+    count = Counter(position.new_topic for position in risky or plan.positions)
     topic = min(count, key=lambda name: (-count[name], name))
     return topic if _TYPABLE.fullmatch(topic) else digest[:8]

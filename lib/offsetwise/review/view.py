@@ -170,17 +170,17 @@ class PlansView:
         if person is None:
             return ()
         rules = self._rules()
-        made = []
+        waitings = []
         with self._looking(person, "Reading what waits") as look:
             for row in look.plans():
                 version = look.version(row.id, row.number)
-                told = standing(look, row, version, rules=rules, now=self._clock())
+                result = standing(look, row, version, rules=rules, now=self._clock())
                 editors = look.editors(row.id)
-                why = _waits(person, rules, VersionFacts.load(version.facts), told, editors)
+                why = _waits(person, rules, VersionFacts.load(version.facts), result, editors)
                 if why is not None:
-                    by = version.by if told.submission is None else told.submission.by
-                    since_ms = version.at_ms if told.submission is None else told.submission.at_ms
-                    made.append(
+                    by = version.by if result.submission is None else result.submission.by
+                    since_ms = version.at_ms if result.submission is None else result.submission.at_ms
+                    waitings.append(
                         Waiting(
                             plan=row.id,
                             migration=row.migration,
@@ -191,7 +191,7 @@ class PlansView:
                             why=why,
                         )
                     )
-        return tuple(sorted(made, key=lambda each: each.since_ms))
+        return tuple(sorted(waitings, key=lambda waiting: waiting.since_ms))
 
     def export(self, person: Person | None, plan: int, kind: exports.ExportKind) -> tuple[exports.Export, ...]:
         """Return the files of one kind of a plan's newest version; unapproved ones say DRAFT, applied ones APPLIED.
@@ -201,15 +201,15 @@ class PlansView:
         """
         rules = self._rules()
         with self._looking(person, "Exporting the plan") as look:
-            _, version, told = self._newest(look, plan, rules)
+            _, version, result = self._newest(look, plan, rules)
             return exports.exported(
                 kind,
                 self._plans.get(look, version),
                 look.content(version.id),
                 digest=version.digest,
-                envelopes=tuple(each.envelope for each in told.counted),
-                withdrawn=tuple(each.envelope for each in told.withdrawn),
-                mark=told.mark,
+                envelopes=tuple(row.envelope for row in result.counted),
+                withdrawn=tuple(row.envelope for row in result.withdrawn),
+                mark=result.mark,
             )
 
     def kit(self, person: Person | None, plan: int, destination: exports.Destination) -> exports.Export:
@@ -225,13 +225,13 @@ class PlansView:
         """
         rules = self._rules()
         with self._looking(person, "Exporting the plan") as look:
-            _, version, told = self._newest(look, plan, rules)
+            _, version, result = self._newest(look, plan, rules)
             return exports.archive(
                 self._plans.get(look, version),
                 look.content(version.id),
                 digest=version.digest,
-                envelopes=tuple(each.envelope for each in told.counted),
-                mark=told.mark,
+                envelopes=tuple(row.envelope for row in result.counted),
+                mark=result.mark,
                 destination=destination,
             )
 
@@ -276,8 +276,8 @@ class PlansView:
         """
         rules = self._rules()
         with self._looking(person, "Packing the plan") as look:
-            row, version, told = self._newest(look, plan, rules)
-            if row.state is not State.SUBMITTED or told.submission is None:
+            row, version, result = self._newest(look, plan, rules)
+            if row.state is not State.SUBMITTED or result.submission is None:
                 raise PlanError(
                     f"Plan {plan}: expected one that is submitted, found it {row.state}. Nothing was packed.",
                     fix="Submit it first.",
@@ -285,9 +285,9 @@ class PlansView:
             packed = pack(
                 content_of(look, version),
                 look.files(version.id),
-                submitted_by=told.submission.by,
-                submitted_at_ms=told.submission.at_ms,
-                expires_at_ms=told.submission.expires_at_ms,
+                submitted_by=result.submission.by,
+                submitted_at_ms=result.submission.at_ms,
+                expires_at_ms=result.submission.expires_at_ms,
                 editors=look.editors(plan),
                 comments=look.comments(plan),
             )
@@ -332,16 +332,16 @@ def _waits(
         return None
     if rules.separation_of_duties and why_barred(who(person), editors, facts.names) is not None:
         return None
-    if any(may_be_one(each.by, who(person)) for each in told.counted):
+    if any(may_be_one(row.by, who(person)) for row in told.counted):
         return None
     return "waits for your decision"
 
 
 def _there(look: StoreLook, plan: int, number: int) -> VersionRow:
-    found = next((each for each in look.versions(plan) if each.number == number), None)
-    if found is None:
+    row = next((version for version in look.versions(plan) if version.number == number), None)
+    if row is None:
         raise _no_version(plan)
-    return found
+    return row
 
 
 def _no_version(plan: int) -> PlanError:

@@ -86,12 +86,12 @@ def text_of(item: Item, name: str, kind: str = "S") -> str | None:
     Raises:
         ValueError: It is of another type; says what was expected and found.
     """
-    found = item.get(name)
-    if found is None:
+    results = item.get(name)
+    if results is None:
         return None
-    value = found.get(kind)
+    value = results.get(kind)
     if not isinstance(value, str):
-        raise ValueError(f"expected {name} of type {kind}, found type {', '.join(found) or 'none'}")
+        raise ValueError(f"expected {name} of type {kind}, found type {', '.join(results) or 'none'}")
     return value
 
 
@@ -101,12 +101,12 @@ def texts_of(item: Item, name: str) -> tuple[str, ...]:
     Raises:
         ValueError: It is of another type.
     """
-    found = item.get(name)
-    if found is None:
+    results = item.get(name)
+    if results is None:
         return ()
-    value = found.get("SS")
+    value = results.get("SS")
     if not isinstance(value, Sequence) or isinstance(value, str) or not all(isinstance(each, str) for each in value):
-        raise ValueError(f"expected {name} of type SS, found type {', '.join(found) or 'none'}")
+        raise ValueError(f"expected {name} of type SS, found type {', '.join(results) or 'none'}")
     return tuple(sorted(value))
 
 
@@ -213,22 +213,22 @@ def _dumped(body: Any, name: str) -> tuple[Table, ...]:
         raise ValueError("it names no table")
     if _is_item(body):
         raise ValueError("it is one item alone, and a dump has all items of its table: one scan, or a list of them")
-    made = []
+    tables = []
     for table, answer in body.items():
         if not _NAME.fullmatch(table) or not isinstance(answer, dict) or not {"Items", "KeySchema"} <= answer.keys():
             raise ValueError(f"expected Items and KeySchema of each table by its name, found {table[:60]!r}")
-        made.append(_table(table, answer, _keys(answer["KeySchema"])))
-    return tuple(made)
+        tables.append(_table(table, answer, _keys(answer["KeySchema"])))
+    return tuple(tables)
 
 
 def _keys(schema: Any) -> tuple[tuple[str, str], ...]:
     try:
-        made = tuple((str(each["AttributeName"]), str(each["KeyType"])) for each in schema)
+        results = tuple((str(each["AttributeName"]), str(each["KeyType"])) for each in schema)
     except (TypeError, KeyError) as error:
         raise ValueError("expected AttributeName and KeyType of each key in KeySchema, found another shape") from error
-    if [kind for _, kind in made] not in (["HASH"], ["HASH", "RANGE"]):
+    if [kind for _, kind in results] not in (["HASH"], ["HASH", "RANGE"]):
         raise ValueError("expected a KeySchema with one HASH, and at most one RANGE behind it, found another one")
-    return made
+    return results
 
 
 def _table(

@@ -193,8 +193,8 @@ def _export_in(tree: Tree) -> str:
     if _SUMMARY in names:
         return ""
     above = f"{_ABOVE}/" if _ABOVE in names else ""
-    found = [entry.name for entry in tree.entries(_ABOVE)] if above else names
-    exports = sorted(name for name in found if _EXPORT.fullmatch(name))
+    results = [entry.name for entry in tree.entries(_ABOVE)] if above else names
+    exports = sorted(name for name in results if _EXPORT.fullmatch(name))
     if len(exports) != 1:
         raise ValueError(f"expected one export, found {', '.join(exports) or 'none'}: give the folder of one of them")
     return f"{above}{exports[0]}/"
@@ -213,10 +213,10 @@ def rows_of_csv(data: bytes, types: Mapping[str, str]) -> list[dict[str, dict[st
         ValueError: It is none, or a line is no row of it; says what was found.
     """
     text = _decoded(data)
-    told = _SEPARATOR.match(text)
-    before, text = (0, text) if told is None else (1, text[told.end() :])
+    match = _SEPARATOR.match(text)
+    before, text = (0, text) if match is None else (1, text[match.end() :])
     first = text.partition("\n")[0]
-    delimiter = next((each for each in ",;\t|" if each in first), ",") if told is None else told[1]
+    delimiter = next((each for each in ",;\t|" if each in first), ",") if match is None else match[1]
     reading = csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         names = [name.strip() for name in next(reading, [])]
@@ -226,7 +226,7 @@ def rows_of_csv(data: bytes, types: Mapping[str, str]) -> list[dict[str, dict[st
                 "it is neither JSON nor CSV whose first line names attributes. The command line of AWS prints YAML, "
                 "text or a table where it is set up so, and JSON with --output json"
             )
-        named = [(found[1], found[2] or types.get(found[1], "S")) for found in columns if found is not None]
+        named = [(column[1], column[2] or types.get(column[1], "S")) for column in columns if column is not None]
         if len({name for name, _ in named}) != len(named):
             raise ValueError("it has two columns of one name")
         if data.count(b"\n") * len(named) > MAX_CELLS:
@@ -266,7 +266,7 @@ def _set(cell: str, name: str, line: int) -> list[str]:
         body = body.get("SS")
     if isinstance(body, list):
         members = [each.get("S") if isinstance(each, dict) else each for each in body]
-        found = [each for each in members if isinstance(each, str)]
-        if found and len(found) == len(members):
-            return found
+        results = [member for member in members if isinstance(member, str)]
+        if results and len(results) == len(members):
+            return results
     raise ValueError(f"line {line:,} has {cell[:80]!r} as {name}, which is no set of texts as the console writes it")

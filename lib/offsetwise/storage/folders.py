@@ -93,20 +93,20 @@ class Tree:
             listed = self.fs.ls(path, detail=True)
         except (FileNotFoundError, NotADirectoryError) as error:
             a_file = isinstance(error, NotADirectoryError)
-            found, kind = ("a file", NotAFolderError) if a_file else ("nothing", MissingError)
+            result, kind = ("a file", NotAFolderError) if a_file else ("nothing", MissingError)
             raise kind(
-                f"{self._shown(folder)}: expected a folder, found {found}. Nothing was read.",
+                f"{self._shown(folder)}: expected a folder, found {result}. Nothing was read.",
                 fix="Check the path and, on an object store, bucket and region.",
             ) from error
         except Exception as error:
             raise self._refused(folder, error, "listed") from error
         own = path.rstrip("/")
-        made = [_entry(one) for one in listed if one["name"].rstrip("/") != own]
-        if not made and any(one["name"] == own and one.get("size") for one in listed):
+        results = [_entry(one) for one in listed if one["name"].rstrip("/") != own]
+        if not results and any(one["name"] == own and one.get("size") for one in listed):
             raise NotAFolderError(
                 f"{self._shown(folder)}: expected a folder, found a file. Nothing was read.", fix="Check the path."
             )
-        return tuple(sorted(made, key=lambda entry: entry.name))
+        return tuple(sorted(results, key=lambda entry: entry.name))
 
     def read(self, file: str, *, size_bytes: int | None = None) -> bytes:
         """Read one whole file.
@@ -129,22 +129,22 @@ class Tree:
         Returns:
             For every path its bytes, or the error that says why not.
         """
-        made: dict[str, bytes | StorageError] = {}
+        results: dict[str, bytes | StorageError] = {}
         if self.location.scheme == "file":
             left, found_at, folders = MAX_READ_BYTES, dict[str, str](), Folders()
             for file in files:
-                made[file] = found = self._read_local(file, min(left, self.max_file_bytes), found_at, folders)
+                results[file] = found = self._read_local(file, min(left, self.max_file_bytes), found_at, folders)
                 left -= len(found) if isinstance(found, bytes) else 0
-            return made
+            return results
         wanted: list[tuple[str, int]] = []
         for file, listed_size in files.items():
             size = self._size(file) if listed_size is None else listed_size
             if isinstance(size, StorageError):
-                made[file] = size
+                results[file] = size
             elif size > min(self.max_file_bytes, MAX_READ_BYTES - sum(taken for _, taken in wanted)):
-                made[file] = self._too_large(file, size)
+                results[file] = self._too_large(file, size)
             elif size == 0:
-                made[file] = b""
+                results[file] = b""
             else:
                 wanted.append((file, size))
         paths = [self._path(file) for file, _ in wanted]
@@ -155,8 +155,8 @@ class Tree:
             except Exception as error:  # noqa: BLE001 - every file system's library has an error tree of its own
                 answers = [error] * len(paths)
         for (file, _), answer in zip(wanted, answers, strict=True):
-            made[file] = answer if isinstance(answer, bytes) else self._refused(file, answer, "read")
-        return made
+            results[file] = answer if isinstance(answer, bytes) else self._refused(file, answer, "read")
+        return results
 
     def walk(self, folder: str) -> Iterator[tuple[str, int]]:
         """Yield every file below a folder: its path relative to the folder, and its bytes.
@@ -309,7 +309,7 @@ def open_tree(uri: str, *, roots: Sequence[str] | None = None) -> Tree:
 
 def _listed(path: str) -> tuple[Entry, ...]:
     """List a local folder; what a link leads to is not looked at."""
-    made = []
+    results = []
     with Folders().listed(path) as entries:
         for entry in entries:
             try:
@@ -317,7 +317,7 @@ def _listed(path: str) -> tuple[Entry, ...]:
             except FileNotFoundError:
                 continue
             link = stat.S_ISLNK(facts.st_mode)
-            made.append(
+            results.append(
                 Entry(
                     name=entry.name,
                     is_dir=None if link else stat.S_ISDIR(facts.st_mode),
@@ -325,7 +325,7 @@ def _listed(path: str) -> tuple[Entry, ...]:
                     modified_s=facts.st_mtime,
                 )
             )
-    return tuple(made)
+    return tuple(results)
 
 
 def _regular_files(entries: Iterable[os.DirEntry[str]]) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:

@@ -163,9 +163,9 @@ def locate_local(path: str) -> Location:
 
 
 def _unusable(uri: str, expected: str, *, bound: Bound | None) -> StorageError:
-    found = f"{uri[:300]!r}: expected {expected}."
+    result = f"{uri[:300]!r}: expected {expected}."
     if bound is not None:
         return OutsideRootsError(
-            f"{found} {bound.effect}", fix=f"Give the plain path of a folder inside {bound.roots}."
+            f"{result} {bound.effect}", fix=f"Give the plain path of a folder inside {bound.roots}."
         )
-    return StorageError(f"{found} Nothing was read.", fix="Give a local path, or a URI such as s3://bucket/folder.")
+    return StorageError(f"{result} Nothing was read.", fix="Give a local path, or a URI such as s3://bucket/folder.")

@@ -50,24 +50,24 @@ def open_store(location: Location) -> tuple[Any, str]:
 
 def endpoint_of(location: Location, fs: Any) -> str | None:
     """Return the endpoint that the environment leads to; None where it is the store's own, or the address names it."""
-    told: str | None = None
+    message: str | None = None
     if location.scheme == "s3":
-        told = fs.s3.meta.endpoint_url
+        message = fs.s3.meta.endpoint_url
     elif location.scheme == "gs":
-        told = fs._location
+        message = fs._location
     elif location.scheme == "abfs" and fs.connection_string:
-        found = _endpoint(_fields(fs.connection_string))
-        told = found.geturl() if found is not None and found.hostname in _THIS_MACHINE else None
-    host = urlsplit(told).hostname or "" if told else ""
-    return None if not host or f".{host}".endswith(_OWN_ENDPOINTS) else told
+        results = _endpoint(_fields(fs.connection_string))
+        message = results.geturl() if results is not None and results.hostname in _THIS_MACHINE else None
+    host = urlsplit(message).hostname or "" if message else ""
+    return None if not host or f".{host}".endswith(_OWN_ENDPOINTS) else message
 
 
 def _refuse_other_account(shown: str, account: str, blobs: str) -> None:
-    told = os.environ.get(CONNECTION_STRING)
-    if not told:
+    message = os.environ.get(CONNECTION_STRING)
+    if not message:
         _refuse_foreign_cloud(shown, blobs)
         return
-    fields = _fields(told)
+    fields = _fields(message)
     endpoint = _endpoint(fields)
     host = (endpoint.hostname or "") if endpoint is not None else ""
     emulated = endpoint is not None and host in _THIS_MACHINE
@@ -75,9 +75,9 @@ def _refuse_other_account(shown: str, account: str, blobs: str) -> None:
     named = fields.get("accountname", led).lower()
     if named == led == account and (emulated or host.lower() == blobs):
         return
-    found = f"the account {named!r} at {host or 'no endpoint'}"
+    result = f"the account {named!r} at {host or 'no endpoint'}"
     raise StorageError(
-        f"{shown}: expected to read the account {account!r} ({blobs}), found {CONNECTION_STRING} set for {found}, "
+        f"{shown}: expected to read the account {account!r} ({blobs}), found {CONNECTION_STRING} set for {result}, "
         "which would be read instead. Nothing was read.",
         fix=f"Unset {CONNECTION_STRING}, or set it for {account!r}; without it AZURE_STORAGE_ACCOUNT_KEY, "
         "AZURE_STORAGE_SAS_TOKEN or Azure's own sign-in are used.",

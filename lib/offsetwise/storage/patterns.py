@@ -30,13 +30,13 @@ def expand(uris: Sequence[str], *, roots: Sequence[str] | None = None) -> tuple[
         if is_live(uri) or not _MAGIC.search(uri) or _exists(uri, roots=roots):
             made[uri] = None
             continue
-        found = _glob_folders(uri, roots=roots)
-        if not found:
+        results = _glob_folders(uri, roots=roots)
+        if not results:
             raise StorageError(
                 f"{uri!r}: expected a pattern that matches folders, found none. Nothing was read.",
                 fix="Check the pattern, and quote it so that the shell leaves it alone.",
             )
-        made |= dict.fromkeys(found)
+        made |= dict.fromkeys(results)
     return tuple(made)
 
 

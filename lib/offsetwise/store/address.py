@@ -50,11 +50,11 @@ def address(url: str | None = None) -> Address:
         ConfigError: A URL that cannot be used, or one with a password written out.
         SecretError: The password refers to a variable that is not set.
     """
-    told = url or os.environ.get(STORE_VARIABLE)
-    if not told:
+    message = url or os.environ.get(STORE_VARIABLE)
+    if not message:
         return _sqlite(state_folder() / _FILE)
     try:
-        parsed = make_url(told)
+        parsed = make_url(message)
     except (ArgumentError, ValueError):
         raise _unusable("one that cannot be parsed") from None  # the error repeats the URL, password included
     backend = parsed.get_backend_name()
@@ -71,9 +71,9 @@ def address(url: str | None = None) -> Address:
 
 def state_folder() -> Path:
     """Return the folder for what Offsetwise keeps: `$OFFSETWISE_STATE`, else as the XDG specification says."""
-    told = os.environ.get(STATE_VARIABLE)
-    if told:
-        return Path(told)
+    message = os.environ.get(STATE_VARIABLE)
+    if message:
+        return Path(message)
     base = os.environ.get("XDG_STATE_HOME", "")
     # The specification: a path that is not absolute is to be ignored.
     root = Path(base) if base.startswith("/") else Path.home() / ".local" / "state"

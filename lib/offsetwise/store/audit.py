@@ -131,7 +131,7 @@ def tip(connection: Connection) -> tuple[int, str]:
 def append(connection: Connection, seq: int, previous: str, record: Record) -> str:
     """Add a row, and give its hash."""
     body = body_of(seq, record)
-    made = hash_of(previous, body)
+    text = hash_of(previous, body)
     connection.execute(
         insert(table).values(
             seq=seq,
@@ -144,10 +144,10 @@ def append(connection: Connection, seq: int, previous: str, record: Record) -> s
             digest=record.digest,
             body=body,
             previous=previous,
-            hash=made,
+            hash=text,
         )
     )
-    return made
+    return text
 
 
 def there(connection: Connection, seq: int, made: str) -> bool:
@@ -175,7 +175,7 @@ def rows(connection: Connection, wanted: AuditFilter, *, most: int) -> tuple[Aud
         query = query.where(table.c.at_ms < wanted.until_ms)
     if wanted.before_seq is not None:
         query = query.where(table.c.seq < wanted.before_seq)
-    return tuple(_row(found) for found in connection.execute(query))
+    return tuple(_row(row) for row in connection.execute(query))
 
 
 def _ascii(wanted: str | None) -> str | None:
@@ -192,11 +192,11 @@ def check(connection: Connection, noted: Noted | None = None) -> Chain:
             whoever owns the database, may look whole.
     """
     count, head, at_ms = 0, FIRST, None
-    for found in _all(connection):
-        wrong = _wrong(found, count + 1, head) or _not_as_noted(found, noted)
+    for results in _all(connection):
+        wrong = _wrong(results, count + 1, head) or _not_as_noted(results, noted)
         if wrong is not None:
             return Chain(rows=count, head=head, broken=wrong, at_ms=at_ms)
-        count, head, at_ms = found.seq, found.hash, found.at_ms
+        count, head, at_ms = results.seq, results.hash, results.at_ms
     cut = None
     if noted is not None and noted.seq > count:
         cut = f"Row {noted.seq:,} was noted, and the chain ends at {count:,}: its end was cut off."

@@ -126,13 +126,13 @@ def columns(partitions: Sequence[LagPartition], groups: int) -> Columns:
 
 def partitions(rows: Sequence[tuple[str, str, str, int]], found: Columns) -> tuple[LagPartition, ...]:
     """Return partitions back, `rows` being the layout's rows that `found` holds."""
-    made = []
+    lag_partitions = []
     for (source, topic, new_topic, partition), row, has in zip(
         rows, found.values.T.tolist(), found.known.T.tolist(), strict=True
     ):
         cells: list[Any] = [value if is_known else None for value, is_known in zip(row, has, strict=True)]
         commits = iter(cells[_FIXED:])
-        made.append(
+        lag_partitions.append(
             LagPartition(
                 source=source,
                 topic=topic,
@@ -147,7 +147,7 @@ def partitions(rows: Sequence[tuple[str, str, str, int]], found: Columns) -> tup
                 groups=tuple(GroupPosition(old=old, new=new) for old, new in zip(commits, commits, strict=True)),
             )
         )
-    return tuple(made)
+    return tuple(lag_partitions)
 
 
 def part(found: Columns, chunk: int) -> Columns:

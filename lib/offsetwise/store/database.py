@@ -171,7 +171,7 @@ class Database:
                 )
             return None
         found = connection.scalar(text(f"SELECT version_num FROM {VERSION_TABLE}"))  # noqa: S608 - our own name
-        known = [each.revision for each in script.walk_revisions()]
+        known = [revision.revision for revision in script.walk_revisions()]
         if found is not None and found not in known:
             raise StoreVersionError(
                 f"Store {self.address.shown}: this release knows revisions up to {known[0]!r}, found {found!r}, which "

@@ -68,8 +68,8 @@ class StoreLook:
 
     def content(self, version: int) -> bytes:
         """Return the exact bytes of a version."""
-        found = self._connection.execute(select(tables.version.c.content).where(tables.version.c.id == version))
-        return bytes(found.scalar_one())
+        result = self._connection.execute(select(tables.version.c.content).where(tables.version.c.id == version))
+        return bytes(result.scalar_one())
 
     def files(self, version: int) -> dict[str, bytes]:
         """Return what a version was drafted from, by kind."""

@@ -49,14 +49,14 @@ class Reviews:
             StoreRefusedError: The tables' own rules forbid it.
             StoreError: It is not possible; nothing was changed.
         """
-        made: list[Change] = []
+        changes: list[Change] = []
 
         def done(connection: Connection) -> bool:
-            return audit.there(connection, *made[0].written)
+            return audit.there(connection, *changes[0].written)
 
         with self._database.settling(what, done) as connection:
             change = Change(connection)
-            made.append(change)
+            changes.append(change)
             yield change
             if not change.recorded:
                 raise AssertionError(f"{what}: a change without a row of the audit log")
@@ -115,7 +115,7 @@ class Change(StoreLook):
 
     def add_editor(self, plan: int, number: int, by: Who) -> None:
         """Bar somebody from deciding, unless they are barred already."""
-        there = {(each.issuer, each.subject) for each in self.editors(plan)}
+        there = {(editor.issuer, editor.subject) for editor in self.editors(plan)}
         if (by.issuer, by.subject) not in there:
             values = {
                 "plan_id": plan,

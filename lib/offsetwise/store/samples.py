@@ -91,7 +91,7 @@ def subjects(connection: Connection) -> tuple[LagSubject, ...]:
     return tuple(
         sorted(
             (LagSubject(migration=migration, kind=SubjectKind(kind), name=name) for migration, kind, name in rows),
-            key=lambda each: (each.migration, str(each)),
+            key=lambda subject: (subject.migration, str(subject)),
         )
     )
 
@@ -113,13 +113,13 @@ def newest(connection: Connection, subject: LagSubject, *, before_ms: int | None
 def window(connection: Connection, subject: LagSubject, since_ms: int, most: int) -> tuple[StoredTotals, ...]:
     """Return the totals since a time, thinned to at most `most` moments, ascending."""
     kept = _thinned(_ticks(connection, subject, since_ms), most)
-    found = _heads(connection, [row.id for row, _ in kept])
-    heads = {row.id: _head(found[row.id]) for row, _ in kept}
+    results = _heads(connection, [row.id for row, _ in kept])
+    heads = {row.id: _head(results[row.id]) for row, _ in kept}
     return tuple(
         StoredTotals(
             id=row.id,
             head=replace(heads[row.id], partitions=()),
-            totals=_load_totals(found[row.id].totals),
+            totals=_load_totals(results[row.id].totals),
             furthest=furthest_of(heads[row.id]),
             after_gap=gap,
         )
@@ -155,7 +155,7 @@ def prune(connection: Connection, *, fine_before_ms: int, all_before_ms: int, mo
     )
     # Differences before what they are differences from, which must outlive them.
     chosen = select(lag_sample.c.id).where(old).order_by(lag_sample.c.base_id.is_(None), lag_sample.c.id).limit(most)
-    ids = [int(each) for each in connection.scalars(chosen)]
+    ids = [int(scalar) for scalar in connection.scalars(chosen)]
     for some in _some(ids):
         connection.execute(delete(lag_payload).where(lag_payload.c.sample_id.in_(some)))
         connection.execute(delete(lag_sample).where(lag_sample.c.id.in_(some)))
@@ -230,8 +230,8 @@ def _ticks(connection: Connection, subject: LagSubject, since_ms: int) -> Sequen
 
 def _thinned(rows: Sequence[_Row], most: int) -> list[tuple[_Row, bool]]:
     ticks = [Tick(taken_at_ms=row.taken_at_ms, interval_ms=row.interval_ms, missing=row.missing > 0) for row in rows]
-    kept: tuple[KeptSample, ...] = thin(ticks, most)
-    return [(rows[each.index], each.after_gap) for each in kept]
+    samples: tuple[KeptSample, ...] = thin(ticks, most)
+    return [(rows[sample.index], sample.after_gap) for sample in samples]
 
 
 def _whole(
@@ -263,8 +263,8 @@ def _whole(
             named.extend(layout.rows[at] for at in inside)
         rows = codec.partitions(named, codec.joined(parts, layout.columns))
         head = _head(heads[row.id])
-        in_words = {each.key: each for each in head.partitions}
-        whole = tuple(in_words.get(each.key, each) for each in rows) if in_words else rows
+        in_words = {partition.key: partition for partition in head.partitions}
+        whole = tuple(in_words.get(partition.key, partition) for partition in rows) if in_words else rows
         yield StoredSample(id=row.id, sample=replace(head, partitions=whole), after_gap=gap)
 
 
@@ -289,36 +289,36 @@ def _chunks(places: Iterable[int]) -> list[int]:
 
 
 def _layouts(connection: Connection, ids: Iterable[int]) -> dict[int, codec.Layout]:
-    made = {}
+    results = {}
     for some in _some(sorted(ids)):
         query = select(lag_layout.c.id, lag_layout.c.body).where(lag_layout.c.id.in_(some))
-        made.update({row.id: codec.Layout.load(row.body) for row in connection.execute(query)})
-    return made
+        results.update({row.id: codec.Layout.load(row.body) for row in connection.execute(query)})
+    return results
 
 
 def _heads(connection: Connection, ids: Sequence[int]) -> dict[int, _Row]:
-    made: dict[int, _Row] = {}
+    results: dict[int, _Row] = {}
     for some in _some(ids):
         query = select(lag_sample.c.id, lag_sample.c.head, lag_sample.c.totals).where(lag_sample.c.id.in_(some))
-        made.update({row.id: row for row in connection.execute(query)})
-    return made
+        results.update({row.id: row for row in connection.execute(query)})
+    return results
 
 
 def _payloads(connection: Connection, ids: Sequence[int], chunks: Sequence[int]) -> dict[tuple[int, int], bytes]:
-    made = {}
+    results = {}
     for some in _some(ids):
         for numbers in _some(chunks):
             query = select(lag_payload).where(lag_payload.c.sample_id.in_(some), lag_payload.c.chunk.in_(numbers))
-            made.update({(row.sample_id, row.chunk): row.body for row in connection.execute(query)})
-    return made
+            results.update({(row.sample_id, row.chunk): row.body for row in connection.execute(query)})
+    return results
 
 
 def _in_words(sample: LagSample) -> tuple[LagPartition, ...]:
     """Return the partitions whose positions are no integers: payloads do not hold them."""
     return tuple(
-        each
-        for each in sample.partitions
-        if any(isinstance(at, OpaquePosition) for at in (each.position, each.old.hw, each.new.hw))
+        partition
+        for partition in sample.partitions
+        if any(isinstance(at, OpaquePosition) for at in (partition.position, partition.old.hw, partition.new.hw))
     )
 
 
@@ -333,12 +333,12 @@ def _json(text: str) -> str:
 
 
 def _dump_totals(of: Totals) -> str:
-    return json.dumps([astuple(each) for each in (of.old, of.new, *of.drift)])
+    return json.dumps([astuple(total) for total in (of.old, of.new, *of.drift)])
 
 
 def _load_totals(text: str) -> Totals:
     names = ("left", "past", "past_partitions", "known", "unknown")
-    old, new, *drift = (Total(**dict(zip(names, each, strict=True))) for each in json.loads(text))
+    old, new, *drift = (Total(**dict(zip(names, load, strict=True))) for load in json.loads(text))
     return Totals(old=old, new=new, drift=tuple(drift))
 
 

@@ -39,16 +39,18 @@ def read_job(name: str, uri: str, root: str, *, logs: Logs) -> tuple[SurveyedChe
         read = read_checkpoint(uri, roots=(root,), batches=BATCHES)
     except OffsetwiseError as error:
         return replace(known, left_out=error.problem), {}
-    at = {each.topic_partition: each.offset for source in read.sources for each in source.positions}
-    made = _shown(replace(known, engine=read.engine, job_id=read.job_id), read, at, logs)
-    return made, at if engine_of(read.engine).commits_to_group else {}
+    at = {position.topic_partition: position.offset for source in read.sources for position in source.positions}
+    checkpoint = _shown(replace(known, engine=read.engine, job_id=read.job_id), read, at, logs)
+    return checkpoint, at if engine_of(read.engine).commits_to_group else {}
 
 
 def _shown(known: SurveyedCheckpoint, read: Checkpoint, at: Positions, logs: Logs) -> SurveyedCheckpoint:
     details = read.details
-    made = replace(
+    checkpoint = replace(
         known,
-        problems=tuple(each.message for each in read.problems if describe(each.code).severity is Severity.BLOCKS),
+        problems=tuple(
+            problem.message for problem in read.problems if describe(problem.code).severity is Severity.BLOCKS
+        ),
         sources=len(read.sources),
         topics=tuple(sorted({each.topic for each in at})),
         partitions=len(at),
@@ -58,11 +60,11 @@ def _shown(known: SurveyedCheckpoint, read: Checkpoint, at: Positions, logs: Log
         transactional_id_prefixes=details.transactional_id_prefixes,
     )
     if not at:
-        shards = many(made.shards, "position") if made.shards else None
+        shards = many(checkpoint.shards, "position") if checkpoint.shards else None
         held = f"it has {shards} in shards, and init surveys clusters of Kafka" if shards else ""
-        return replace(made, left_out=held or " ".join(made.problems) or "it has no Kafka position")
+        return replace(checkpoint, left_out=held or " ".join(checkpoint.problems) or "it has no Kafka position")
     if len(logs) < len(Cluster):
-        return replace(made, reason="One of the clusters could not be read.")
+        return replace(checkpoint, reason="One of the clusters could not be read.")
     standings = (
         PositionStanding(
             partition=each, offset=offset, old=logs[Cluster.OLD].get(each), new=logs[Cluster.NEW].get(each)
@@ -71,7 +73,7 @@ def _shown(known: SurveyedCheckpoint, read: Checkpoint, at: Positions, logs: Log
     )
     belongs = belongs_to(standings, planned_at_ms=read.restart_planned_ms, names=NAMES)
     why = belongs.reason if belongs.cluster is Cluster.NEW else None
-    return replace(made, belongs_to=belongs.cluster, reason=belongs.reason, left_out=why)
+    return replace(checkpoint, belongs_to=belongs.cluster, reason=belongs.reason, left_out=why)
 
 
 def surveyed_groups(old: Snapshot | None, pairs: Mapping[str, str]) -> tuple[tuple[SurveyedGroup, ...], int]:
@@ -79,9 +81,9 @@ def surveyed_groups(old: Snapshot | None, pairs: Mapping[str, str]) -> tuple[tup
     made = []
     groups = old.groups if old is not None else ()
     for group in groups:
-        read = [each for each in group.offsets if each.topic in pairs]
+        read = [offset for offset in group.offsets if offset.topic in pairs]
         if read:
-            topics = tuple(sorted({each.topic for each in read}))
+            topics = tuple(sorted({offset.topic for offset in read}))
             known = SurveyedGroup(name=group.name, topics=topics, partitions=len(read), state=group.state)
             made.append(replace(known, left_out=_no_job(group.name)))
     return tuple(made), len(groups) - len(made)
@@ -110,24 +112,24 @@ def told_groups(
     committed: dict[frozenset[TopicPartition], list[tuple[str, Positions]]] = defaultdict(list)
     for group in old.groups if old is not None else ():
         if group.name in jobs:
-            at = {each.topic_partition: each.offset for each in group.offsets}
+            at = {offset.topic_partition: offset.offset for offset in group.offsets}
             committed[frozenset(at)].append((group.name, at))
     ends = {at: state.hw for at, state in (old.partitions() if old is not None else {}).items()}
     owners: dict[str, str] = {}
-    made = []
+    checkpoints = []
     for checkpoint, positions in found:
         same = committed.get(frozenset(positions), []) if positions and checkpoint.left_out is None else []
         owned = [name for name, at in same if at == positions and any(at[each] != ends.get(each) for each in at)]
         owners |= dict.fromkeys(owned, checkpoint.name)
         sure = owned[0] if len(owned) == 1 else None
         hints = () if sure else tuple(name for name, _ in same)
-        made.append(replace(checkpoint, commits_to=sure, may_commit_to=hints))
+        checkpoints.append(replace(checkpoint, commits_to=sure, may_commit_to=hints))
     return tuple(
         replace(group, left_out=f"the job of checkpoint {owners[group.name]} commits to it, at exactly its positions")
         if group.name in owners
         else group
         for group in groups
-    ), tuple(made)
+    ), tuple(checkpoints)
 
 
 def unused(name: str, names: set[str]) -> str:

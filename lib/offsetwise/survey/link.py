@@ -38,8 +38,8 @@ def link_of(
         return SurveyedLink(link=None, evidence="one of the clusters could not be read")
     mirrors = [
         f"{topic.name} on the {side} cluster ({many(topic.records, 'record')})"
-        for side, taken in ((Cluster.OLD, old), (Cluster.NEW, new))
-        for topic in taken.mirror.topics
+        for side, snapshot in ((Cluster.OLD, old), (Cluster.NEW, new))
+        for topic in snapshot.mirror.topics
         if topic.alias
     ]
     if mirrors:
@@ -90,13 +90,13 @@ def _judged(times: Sequence[tuple[int | None, int | None]], partitions: int) -> 
 def _spans(old: Snapshot, new: Snapshot, pairs: Mapping[str, str]) -> dict[tuple[TopicPartition, TopicPartition], Span]:
     """Return what both logs of some partitions hold, one partition of each topic first."""
     there = new.partitions()
-    found: dict[tuple[TopicPartition, TopicPartition], Span] = {}
+    results: dict[tuple[TopicPartition, TopicPartition], Span] = {}
     for at, state in sorted(old.partitions().items(), key=lambda each: (each[0].partition, each[0].topic)):
         twin = TopicPartition(pairs.get(at.topic, ""), at.partition)
-        if twin not in there or len(found) == PROBED:
+        if twin not in there or len(results) == PROBED:
             continue
         ends = (state.log_start, state.hw, there[twin].log_start, there[twin].hw)
-        known = [offset_of(each) for each in ends if each is not None]
+        known = [offset_of(end) for end in ends if end is not None]
         if len(known) == len(ends) and (both := Span(start=max(known[::2]), end=min(known[1::2]))).end > both.start:
-            found[at, twin] = both
-    return found
+            results[at, twin] = both
+    return results

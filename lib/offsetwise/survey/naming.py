@@ -36,8 +36,8 @@ def naming(old: Snapshot | None, new: Snapshot | None) -> Naming:
     """
     old_names, new_names = user_topics(old), user_topics(new)
     new_alias = _told(old, MirrorKind.OFFSET_SYNCS)[0] or "new"
-    told = _told(new, MirrorKind.CHECKPOINTS, MirrorKind.HEARTBEATS)
-    old_alias, separator = _prefix(old_names, new_names, told)
+    sentences = _told(new, MirrorKind.CHECKPOINTS, MirrorKind.HEARTBEATS)
+    old_alias, separator = _prefix(old_names, new_names, sentences)
     # What MirrorMaker copied from the new cluster to the old one is no topic to move.
     copied_back = {name for name in old_names if name.removeprefix(f"{new_alias}{separator}") in new_names - {name}}
     wanted = sorted(old_names - copied_back if old_alias is not None else old_names)
@@ -82,8 +82,8 @@ def _told(snapshot: Snapshot | None, *kinds: MirrorKind) -> tuple[str | None, st
     named = [topic for topic in topics if topic.kind in kinds and topic.alias]
     if not named:
         return None, "."
-    told = max(named, key=lambda topic: (-kinds.index(MirrorKind(topic.kind)), topic.records))
-    return told.alias, re.split(rf"{re.escape(told.alias)}|{told.kind}", told.name)[1]
+    mirror_topic = max(named, key=lambda topic: (-kinds.index(MirrorKind(topic.kind)), topic.records))
+    return mirror_topic.alias, re.split(rf"{re.escape(mirror_topic.alias)}|{mirror_topic.kind}", mirror_topic.name)[1]
 
 
 def _prefix(old: set[str], new: set[str], told: tuple[str | None, str]) -> tuple[str | None, str]:

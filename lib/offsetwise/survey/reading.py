@@ -84,9 +84,9 @@ def surveyed(
     roots = tuple(once.values())
     old, new = snapshots[Cluster.OLD], snapshots[Cluster.NEW]
     troubles = [*problems, *_same_cluster(old, new)]
-    found = list(_checkpoints(roots, _logs(snapshots), troubles, progress))
+    results = list(_checkpoints(roots, _logs(snapshots), troubles, progress))
     groups, others = surveyed_groups(old, dict(names.pairs))
-    groups, checkpoints = told_groups(groups, found, old)
+    groups, checkpoints = told_groups(groups, results, old)
     variables = sorted({name for cluster in given.values() for name in _variables(cluster)})
     made = Survey(
         taken_at=time_of(datetime.now(UTC)),
@@ -127,22 +127,22 @@ def _snapshot(side: Cluster, given: GivenCluster, problems: list[Trouble], progr
     try:
         groups = None if side is Cluster.OLD else ()
         read = reader_of(config).read_whole(side, config, topics=None, groups=groups, timeout_s=TIMEOUT_S)
-        taken = read.snapshot(None, groups)
+        snapshot = read.snapshot(None, groups)
     except ClusterError as error:
         problems.append(Trouble(problem=error.problem, fix=error.fix))
         return None
     finally:
         progress(f"read the {side} cluster", 1, 1)
-    problems += [Trouble(problem=each.message, fix=each.fix) for each in taken.problems[:SHOWN]]
-    if len(taken.problems) > SHOWN:
-        more = many(len(taken.problems) - SHOWN, "other problem")
+    problems += [Trouble(problem=problem.message, fix=problem.fix) for problem in snapshot.problems[:SHOWN]]
+    if len(snapshot.problems) > SHOWN:
+        more = many(len(snapshot.problems) - SHOWN, "other problem")
         problems.append(
             Trouble(
                 problem=f"Cluster {side!r} has {more}.",
                 fix=f"`offsetwise snapshot --migration FILE --cluster {side} --out SNAPSHOT` lists them.",
             )
         )
-    return taken
+    return snapshot
 
 
 def _same_cluster(old: Snapshot | None, new: Snapshot | None) -> Iterator[Trouble]:
@@ -172,9 +172,9 @@ def _surveyed(given: GivenCluster, taken: Snapshot | None, alias: str) -> Survey
 
 def _logs(snapshots: Mapping[Cluster, Snapshot | None]) -> Logs:
     return {
-        side: {at: state.log for at, state in taken.partitions().items()}
-        for side, taken in snapshots.items()
-        if taken is not None
+        side: {at: state.log for at, state in snapshot.partitions().items()}
+        for side, snapshot in snapshots.items()
+        if snapshot is not None
     }
 
 
@@ -182,24 +182,24 @@ def _checkpoints(
     roots: Sequence[str], logs: Logs, problems: list[Trouble], progress: Progress
 ) -> Iterator[tuple[SurveyedCheckpoint, Positions]]:
     """Read every checkpoint below the roots; of one that cannot be read, why."""
-    found: dict[str, tuple[str, str]] = {}
+    results: dict[str, tuple[str, str]] = {}
     for number, root in enumerate(roots):
         progress("look for checkpoints", number, len(roots))
         for uri in _found(root, problems):
-            found.setdefault(_place(uri), (uri, root))
+            results.setdefault(_place(uri), (uri, root))
     progress("look for checkpoints", len(roots), len(roots))
-    uris = dict(found.values())
+    uris = dict(results.values())
     names = _names(uris)
     unread, has_opaque_positions = [], 0
     with ThreadPoolExecutor(READ_AT_ONCE) as pool:
         read = pool.map(partial(read_job, logs=logs), names.values(), uris, uris.values())
-        for number, (made, positions) in enumerate(read):
+        for number, (surveyed_checkpoint, positions) in enumerate(read):
             progress("read the checkpoints", number + 1, len(uris))
-            unread += [made] if made.left_out is not None else []
-            has_opaque_positions += made.shards > 0
-            yield made, positions
+            unread += [surveyed_checkpoint] if surveyed_checkpoint.left_out is not None else []
+            has_opaque_positions += surveyed_checkpoint.shards > 0
+            yield surveyed_checkpoint, positions
     if unread:
-        shown = "; ".join(f"{each.uri}: {each.left_out}" for each in unread[:3])
+        shown = "; ".join(f"{checkpoint.uri}: {checkpoint.left_out}" for checkpoint in unread[:3])
         problems.append(
             Trouble(
                 problem=f"{many(len(unread), 'checkpoint')} of {len(uris):,} cannot be compared and "

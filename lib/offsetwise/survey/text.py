@@ -46,20 +46,22 @@ def migration_text(survey: Survey, folder: Path, name: str, *, schema: str | Non
     """
     head = _head(survey, name, schema)
     room = MAX_BYTES - 10_000 - sum(len(line.encode()) + 1 for line in head)
-    checkpoints = [checkpoint_item(each, folder) for each in survey.checkpoints if each.left_out is None]
-    groups = [group_item(each) for each in survey.groups if each.left_out is None]
+    checkpoints = [
+        checkpoint_item(checkpoint, folder) for checkpoint in survey.checkpoints if checkpoint.left_out is None
+    ]
+    groups = [group_item(group) for group in survey.groups if group.left_out is None]
     fitting_groups, room = _fitting(groups, room)
     fitting, _ = _fitting(checkpoints, room)
     lines = [
         *head,
-        *_section("checkpoint_roots", [root_item(each, folder) for each in survey.roots]),
+        *_section("checkpoint_roots", [root_item(root, folder) for root in survey.roots]),
         *_explained(survey),
         *_section("checkpoints", fitting),
-        *_left_out((f"{each.name} ({each.uri})", each.left_out) for each in survey.checkpoints),
+        *_left_out((f"{checkpoint.name} ({checkpoint.uri})", checkpoint.left_out) for checkpoint in survey.checkpoints),
         "",
         *_comment(_of_groups(survey)),
         *_section("groups", fitting_groups),
-        *_left_out((each.name, each.left_out) for each in survey.groups),
+        *_left_out((group.name, group.left_out) for group in survey.groups),
         "",
         *_comment("Where records are compared; `remote: sc://HOST:PORT` for Spark Connect."),
         'spark: {master: "local[*]"}',
@@ -91,7 +93,7 @@ def checkpoint_item(found: SurveyedCheckpoint, folder: Path) -> Item:
     """Return the lines of one checkpoint."""
     engine = engine_of(found.engine or "")
     reads = f"{_names(found.topics)} ({many(found.partitions, 'partition')})"
-    told = " ".join((f"{engine.label}, {many(found.sources, 'source')}: {reads}. {found.reason}", *found.problems))
+    message = " ".join((f"{engine.label}, {many(found.sources, 'source')}: {reads}. {found.reason}", *found.problems))
     known = {
         "stateful": None if found.stateful is None else str(found.stateful).lower(),
         "sink": "kafka" if found.transactional_id_prefixes else None,
@@ -108,7 +110,7 @@ def checkpoint_item(found: SurveyedCheckpoint, folder: Path) -> Item:
         if applies(found) and key not in (line.partition(":")[0] for line in job)
     ]
     return (
-        *_comment(told, WIDTH - 2),
+        *_comment(message, WIDTH - 2),
         f"- name: {scalar(found.name)}",
         f"  uri: {scalar(located(found.uri, folder))}",
         *(["  # belongs_to: old"] if found.belongs_to is None else []),
@@ -177,14 +179,16 @@ def _cluster(key: str, name: str, found: SurveyedCluster, link: SurveyedLink) ->
 
 
 def _topics(survey: Survey) -> Iterator[str]:
-    found = survey.topics
-    yield from _comment(sentence([found.evidence]))
-    yield from ("topics:", f"  policy: {found.policy}", f"  separator: {scalar(found.separator)}")
-    yield "  map:" if found.map else "  map: {}"
-    yield from (f"    {line}" for old, new in found.map for line in map_item(old, new))
-    if found.unmatched:
-        told = f"On the old cluster only, by their names: {_names(found.unmatched)}. Of a copied one write OLD: NEW."
-        yield from (f"    {line}" for line in _comment(told, WIDTH - 4))
+    topics = survey.topics
+    yield from _comment(sentence([topics.evidence]))
+    yield from ("topics:", f"  policy: {topics.policy}", f"  separator: {scalar(topics.separator)}")
+    yield "  map:" if topics.map else "  map: {}"
+    yield from (f"    {line}" for old, new in topics.map for line in map_item(old, new))
+    if topics.unmatched:
+        message = (
+            f"On the old cluster only, by their names: {_names(topics.unmatched)}. Of a copied one write OLD: NEW."
+        )
+        yield from (f"    {line}" for line in _comment(message, WIDTH - 4))
     yield ""
 
 
@@ -194,7 +198,7 @@ def _unknown(key: str, example: str, write: str) -> Iterator[str]:
 
 def _explained(survey: Survey) -> Iterator[str]:
     yield ""
-    jobs = [each for each in survey.checkpoints if each.left_out is None]
+    jobs = [checkpoint for checkpoint in survey.checkpoints if checkpoint.left_out is None]
     yield from _comment(f"{many(len(jobs), 'checkpoint')} below the roots.")
     for key, (_, write, applies) in OF_A_JOB.items():
         if any(map(applies, jobs)):
@@ -216,11 +220,11 @@ def _section(key: str, items: Sequence[Item]) -> Iterator[str]:
 
 
 def _left_out(found: Iterable[tuple[str, str | None]]) -> Iterator[str]:
-    told = [(name, why) for name, why in found if why is not None]
-    for name, why in told[:LEFT_OUT]:
+    results = [(name, why) for name, why in found if why is not None]
+    for name, why in results[:LEFT_OUT]:
         yield from (f"  {line}" for line in _comment(f"left out: {name}: {why}", WIDTH - 2))
-    if len(told) > LEFT_OUT:
-        yield f"  # and {len(told) - LEFT_OUT:,} more are left out"
+    if len(results) > LEFT_OUT:
+        yield f"  # and {len(results) - LEFT_OUT:,} more are left out"
 
 
 def _fitting(items: Sequence[Item], room: int) -> tuple[Sequence[Item], int]:

@@ -63,16 +63,16 @@ def unknown(survey: Survey) -> Iterator[Unknown]:
         yield Unknown(key="link", write=f"how records come over: {survey.link.evidence}")
     for key, (_, write) in OF_THE_MIGRATION.items():
         yield Unknown(key=key, write=write)
-    jobs = [each for each in survey.checkpoints if each.left_out is None]
-    if any(each.belongs_to is None for each in jobs):
-        told = "which cluster the positions are of, old or new, where `compare` cannot tell it on the records either"
-        yield Unknown(key="checkpoints[].belongs_to", write=told)
+    jobs = [checkpoint for checkpoint in survey.checkpoints if checkpoint.left_out is None]
+    if any(job.belongs_to is None for job in jobs):
+        message = "which cluster the positions are of, old or new, where `compare` cannot tell it on the records either"
+        yield Unknown(key="checkpoints[].belongs_to", write=message)
     for key, (_, write, applies) in OF_A_JOB.items():
         if any(map(applies, jobs)):
             yield Unknown(key=f"checkpoints[].job.{key}", write=write)
     if survey.topics.unmatched:
-        told = "the new names of old topics that were found under none, unless they stay behind"
-        yield Unknown(key="topics.map", write=told)
+        message = "the new names of old topics that were found under none, unless they stay behind"
+        yield Unknown(key="topics.map", write=message)
     if survey.old.groups == 0:
-        told = "groups to move; the old cluster lists none: there is none, or the user may not DESCRIBE any"
-        yield Unknown(key="groups", write=told)
+        message = "groups to move; the old cluster lists none: there is none, or the user may not DESCRIBE any"
+        yield Unknown(key="groups", write=message)

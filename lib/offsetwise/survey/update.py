@@ -33,31 +33,31 @@ def additions(text: str, migration: Migration, survey: Survey, folder: Path) -> 
     """Return what was found and the file does not say. What a person has made a comment of stays one."""
     kept = {_key((line.lstrip("# "),)) for line in text.splitlines() if _is_comment(line)}
     same = (survey.topics.policy, survey.topics.separator) == (migration.topics.policy, migration.topics.separator)
-    known = {each.uri for each in migration.checkpoints}
-    names = {each.name for each in migration.checkpoints}
+    known = {checkpoint.uri for checkpoint in migration.checkpoints}
+    names = {checkpoint.name for checkpoint in migration.checkpoints}
     groups = {*migration.group_names}
     checkpoints = [
-        checkpoint_item(replace(each, name=unused(each.name, names)), folder)
-        for each in survey.checkpoints
-        if each.left_out is None and _loaded(each.uri, folder) not in known
+        checkpoint_item(replace(checkpoint, name=unused(checkpoint.name, names)), folder)
+        for checkpoint in survey.checkpoints
+        if checkpoint.left_out is None and _loaded(checkpoint.uri, folder) not in known
     ]
     roots, listed = migration.checkpoint_roots, "checkpoint_roots" in migration.model_fields_set
-    found: tuple[tuple[tuple[str, ...], list[Item]], ...] = (
+    results: tuple[tuple[tuple[str, ...], list[Item]], ...] = (
         (
             ("topics", "map"),
             [map_item(*each) for each in survey.topics.map if same and each[0] not in migration.topics.map],
         ),
         (
             ("checkpoint_roots",),
-            [root_item(each, folder) for each in survey.roots if listed and _loaded(each, folder) not in roots],
+            [root_item(root, folder) for root in survey.roots if listed and _loaded(root, folder) not in roots],
         ),
         (("checkpoints",), checkpoints),
         (
             ("groups",),
-            [group_item(each) for each in survey.groups if each.left_out is None and each.name not in groups],
+            [group_item(group) for group in survey.groups if group.left_out is None and group.name not in groups],
         ),
     )
-    fresh = ((keys, tuple(each for each in items if _key(each) not in kept)) for keys, items in found)
+    fresh = ((keys, tuple(each for each in items if _key(each) not in kept)) for keys, items in results)
     return tuple(Addition(keys=keys, items=items) for keys, items in fresh if items)
 
 
@@ -76,12 +76,12 @@ def differences(migration: Migration, survey: Survey, folder: Path) -> Iterator[
     for old, new in survey.topics.map:
         if old in migration.topics.map and migration.topics.map[old] != new:
             yield f"topics.map calls {old} {migration.topics.map[old]} on the new cluster; found {new}."
-    usable = {_loaded(each.uri, folder): each.left_out for each in survey.checkpoints}
-    for each in migration.checkpoints:
-        if each.uri not in usable:
-            yield f"checkpoint {each.name} was not found below the roots that were looked into."
-        elif usable[each.uri] is not None:
-            yield f"checkpoint {each.name} cannot be compared: {usable[each.uri]}"
+    usable = {_loaded(checkpoint.uri, folder): checkpoint.left_out for checkpoint in survey.checkpoints}
+    for config in migration.checkpoints:
+        if config.uri not in usable:
+            yield f"checkpoint {config.name} was not found below the roots that were looked into."
+        elif usable[config.uri] is not None:
+            yield f"checkpoint {config.name} cannot be compared: {usable[config.uri]}"
 
 
 def updated(text: str, added: Sequence[Addition]) -> str:
@@ -90,9 +90,11 @@ def updated(text: str, added: Sequence[Addition]) -> str:
     whole = text if text.endswith("\n") else text + newline
     root = yaml.compose(whole, Loader=yaml.SafeLoader)
     # What is written last at a place stands first there: elements of the last list before keys that follow it.
-    edits = sorted((_edit(whole, root, each) for each in reversed(added)), key=lambda edit: edit[:2], reverse=True)
-    for start, _, end, made in edits:
-        whole = whole[:start] + made.replace("\n", newline) + whole[end:]
+    edits = sorted(
+        (_edit(whole, root, addition) for addition in reversed(added)), key=lambda edit: edit[:2], reverse=True
+    )
+    for start, _, end, result in edits:
+        whole = whole[:start] + result.replace("\n", newline) + whole[end:]
     return whole
 
 
@@ -115,8 +117,8 @@ def _loaded(uri: str, folder: Path) -> str:
 def _edit(text: str, root: Any, added: Addition) -> tuple[int, bool, int, str]:
     """Return where something is written, whether it is a top-level key, what it replaces up to, and what it is."""
     above, keys, in_flow, column = root, list(added.keys), False, -INDENT
-    while keys and (found := _value(above, keys[0])) is not None:
-        column, above = found[0].start_mark.column, found[1]
+    while keys and (results := _value(above, keys[0])) is not None:
+        column, above = results[0].start_mark.column, results[1]
         in_flow = in_flow or (bool(getattr(above, "flow_style", False)) and bool(above.value))
         keys = keys[1:]
     if in_flow:
@@ -126,8 +128,8 @@ def _edit(text: str, root: Any, added: Addition) -> tuple[int, bool, int, str]:
     for key in reversed(keys):
         lines = [f"{key}:", *(" " * INDENT + line for line in lines)]
     if not above.value:  # nothing, `[]` or `{}`
-        made = ("\n" + _indented(lines, column + INDENT)).rstrip("\n")
-        return above.start_mark.index, False, above.end_mark.index, made
+        result = ("\n" + _indented(lines, column + INDENT)).rstrip("\n")
+        return above.start_mark.index, False, above.end_mark.index, result
     at = _after(text, above)
     return at, above is root, at, ("\n" if above is root else "") + _indented(lines, above.start_mark.column)
 

@@ -51,7 +51,7 @@ def decide(
     split = bisect_left(old.offsets, position)
     paired = bisect_left(chain, (split,))
     before, after = chain[:paired], chain[paired:]
-    seen = Cut(
+    cut = Cut(
         exactness=None,
         reason=Reason.FEW_ANCHORS,
         anchors_before=len(before),
@@ -65,7 +65,7 @@ def decide(
     )
     stretch = _stretch(old, new, split, before, after)
     if stretch is None:
-        return _exhausted(seen, new, before, after, unread=Counter(old.identities[split:])) if last else seen
+        return _exhausted(cut, new, before, after, unread=Counter(old.identities[split:])) if last else cut
     count = Count(
         position=position,
         old=old,
@@ -76,7 +76,7 @@ def decide(
         aborted=frozenset(aborted),
         natives_excluded=natives_excluded,
     )
-    return _judge(seen, count)
+    return _judge(cut, count)
 
 
 def anchors(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[Pair]:

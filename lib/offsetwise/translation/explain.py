@@ -40,7 +40,7 @@ def explain(
     What MirrorMaker would answer and what the old number would do have fields of their own.
     """
     statements = [_alignment(cut, made_of), *_ahead(row), *_claims(row, candidates)]
-    return _reason(row, offset, cut), tuple(each for each in statements if each)
+    return _reason(row, offset, cut), tuple(statement for statement in statements if statement)
 
 
 def _reason(row: PartitionComparison, offset: AnyPosition, cut: Cut) -> str:  # noqa: PLR0911 - one sentence for each reason
@@ -189,7 +189,11 @@ def _width(each: Candidate) -> float:
 
 
 def _claims(row: PartitionComparison, candidates: tuple[Candidate, ...]) -> list[str]:
-    brackets = [each for each in candidates if each.lo is not None and each.hi is not None and each.lo < each.hi]
+    brackets = [
+        candidate
+        for candidate in candidates
+        if candidate.lo is not None and candidate.hi is not None and candidate.lo < candidate.hi
+    ]
     if not brackets or row.new_offset is None or not row.exactness.proven:
         return []
     narrowest = min(brackets, key=_width)

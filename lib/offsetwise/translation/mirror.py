@@ -113,12 +113,12 @@ def mirror_candidates(  # noqa: PLR0917 - one position, its logs and the claims 
         new_range: What the new log holds; open ends of a bracket are its ends.
     """
     brackets = index.brackets_by_run(topic, partition, position, new_range)
-    made: list[Candidate] = []
+    candidates: list[Candidate] = []
     for age, bracket in enumerate(brackets):
         if age == 0 or bracket.floor is not None:
-            made.extend(_of_bracket(position, bracket, age))
-    made.extend(_of_checkpoints(position, partition, checkpoints, new_topic, new_range))
-    return tuple(sorted(made, key=_width))
+            candidates.extend(_of_bracket(position, bracket, age))
+    candidates.extend(_of_checkpoints(position, partition, checkpoints, new_topic, new_range))
+    return tuple(sorted(candidates, key=_width))
 
 
 def _of_bracket(position: int, bracket: Bracket, age: int) -> list[Candidate]:
@@ -199,13 +199,13 @@ def _has_checkpoints(state: MirrorState, alias: str) -> bool:
 def _choose(
     kind: str, places: Sequence[tuple[str, str, MirrorState, Mapping[str, tuple[Record, ...]]]], separator: str
 ) -> tuple[tuple[Record, ...], str]:
-    found = [
+    results = [
         (cluster, topic, topic.alias == alias, records.get(topic.name, ()))
         for cluster, alias, state, records in places
         for topic in _preferred(state.topics, kind, separator)
     ]
     # On each cluster the topic that fits best, which stands first: what another flow wrote does not count.
-    matching = [next(entries) for _, entries in groupby((entry for entry in found if entry[2]), key=itemgetter(0))]
+    matching = [next(entries) for _, entries in groupby((entry for entry in results if entry[2]), key=itemgetter(0))]
     aliases = " or ".join(f"{alias!r} on the {cluster} cluster" for cluster, alias, _, _ in places)
     if matching:
         cluster, topic, _, taken = next((entry for entry in matching if entry[3]), matching[0])
@@ -213,13 +213,13 @@ def _choose(
             taken,
             f"MirrorMaker's {kind} are read from {topic.name!r} on the {cluster} cluster, {len(taken):,} records.",
         )
-    if len(found) == 1:
-        cluster, topic, _, taken = found[0]
+    if len(results) == 1:
+        cluster, topic, _, taken = results[0]
         return taken, (
             f"MirrorMaker's {kind} are read from {topic.name!r} on the {cluster} cluster, the only such topic, "
             f"although its alias {topic.alias!r} is not the expected {aliases}."
         )
-    names = ", ".join(repr(entry[1].name) for entry in found) or "none at all"
+    names = ", ".join(repr(entry[1].name) for entry in results) or "none at all"
     return (), f"MirrorMaker's {kind} were not found: expected a topic under the alias {aliases}, found {names}."
 
 

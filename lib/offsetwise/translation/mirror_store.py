@@ -78,13 +78,13 @@ def _with(old: list[OffsetSync], newest: OffsetSync) -> list[OffsetSync]:
     for slot in range(1, SLOTS):
         above = slots[slot - 1]
         while True:
-            held = old[source]
-            apart = _apart(above, held, slot - 1)
-            room_below = slot + 1 == SLOTS or _apart(held, slots[slot + 1], slot)
-            usable = apart and room_below and _recent(above, held, slot - 1)
+            sync = old[source]
+            apart = _apart(above, sync, slot - 1)
+            room_below = slot + 1 == SLOTS or _apart(sync, slots[slot + 1], slot)
+            usable = apart and room_below and _recent(above, sync, slot - 1)
             if usable:
-                candidate = held
-            repeated = source + 1 < SLOTS and held is old[source + 1]
+                candidate = sync
+            repeated = source + 1 < SLOTS and sync is old[source + 1]
             pass_over = repeated or not apart
             if usable or pass_over:
                 source += 1

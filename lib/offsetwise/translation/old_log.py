@@ -50,7 +50,7 @@ def begun(row: PartitionComparison, starts_at: str) -> PartitionComparison:
         row: With what was learnt of the only place in its old log, where that is its old offset.
         starts_at: What the checkpoint says instead.
     """
-    told = f"The checkpoint has no offset for {row.topic_partition} but its start, {starts_at}"
+    message = f"The checkpoint has no offset for {row.topic_partition} but its start, {starts_at}"
     if row.old_offset is None:
         return replace(
             row,
@@ -58,14 +58,14 @@ def begun(row: PartitionComparison, starts_at: str) -> PartitionComparison:
             exactness=Exactness.UNKNOWN,
             method=Method.NONE,
             bounds=(None, None),
-            evidence=Evidence(reason=f"{told}: where that is is chosen when the job starts, and is not translated."),
+            evidence=Evidence(reason=f"{message}: where that is is chosen when the job starts, and is not translated."),
         )
     same = row.exactness is Exactness.EXACT and only_place(row.new) is not None
     return replace(
         row,
         raw=RawReuse(verdict=RawVerdict.SAME, skip=0, replay=0) if same else RawReuse(verdict=RawVerdict.UNKNOWN),
         evidence=replace(
-            row.evidence, reason=f"{told}, which is the end of a log without records. {row.evidence.reason}"
+            row.evidence, reason=f"{message}, which is the end of a log without records. {row.evidence.reason}"
         ),
     )
 

@@ -48,10 +48,10 @@ def places(position: int, old: Span, new: Span) -> tuple[Span, ...]:
         return ()
     half = PROBE_RECORDS // 2
     middles = (both.start + half, (both.start + both.end) // 2, both.end - half)
-    found = {both.clip(middle - half, middle + half) for middle in middles}
+    spans = {both.clip(middle - half, middle + half) for middle in middles}
     # One place, so that the identities on both sides of the position are made of the same parts.
-    found.add(both.clip(position - PROBE_RECORDS, position + PROBE_RECORDS))
-    return tuple(sorted((span for span in found if len(span)), key=lambda span: span.start))
+    spans.add(both.clip(position - PROBE_RECORDS, position + PROBE_RECORDS))
+    return tuple(sorted((span for span in spans if len(span)), key=lambda span: span.start))
 
 
 def probe(old: LogWindow, new: LogWindow) -> Probe:
@@ -102,7 +102,7 @@ def preserved(position: int, old: Span, new: Span, near: Iterable[Neighbour], al
         all_places: Every probe.
     """
     both, total = _both(old, new), sum(all_places, Probe())
-    sides = {each.side for each in near}
+    sides = {neighbour.side for neighbour in near}
     before = Side.READ in sides or position <= both.start
     after = Side.UNREAD in sides or position >= both.end
     return bool(sides) and before and after and not total.differ and total.agree >= ENOUGH

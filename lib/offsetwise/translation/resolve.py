@@ -347,8 +347,8 @@ def _why_not(position: Query, offset: AnyPosition) -> str:
 
 def _best_claim(candidates: tuple[Candidate, ...]) -> Candidate | None:
     """Return the claim with the highest lower end: each of them says that no unread record lies below its own."""
-    usable = [each for each in candidates if each.lo is not None and not each.guess]
-    return max(usable, key=lambda each: each.lo or 0, default=None)
+    usable = [candidate for candidate in candidates if candidate.lo is not None and not candidate.guess]
+    return max(usable, key=lambda candidate: candidate.lo or 0, default=None)
 
 
 def _raw(row: PartitionComparison, offset: AnyPosition, cut: Cut | None, *, timed: bool = False) -> RawReuse:

@@ -106,15 +106,15 @@ class SyncIndex:
         position, and mislead where the source topic was recreated; only records can tell.
         """
         begin, end = self._slice(topic, partition)
-        made = []
+        brackets = []
         while end > begin:
             start = int(self._runs[end - 1])
             at = start + int(np.searchsorted(self._upstream[start:end], position, side="right")) - 1
             floor = self._sync(topic, partition, at) if at >= start else None
             ceiling = self._sync(topic, partition, at + 1) if at + 1 < end else None
-            made.append(_bracket(position, floor, ceiling, self.survived(topic, partition), new))
+            brackets.append(_bracket(position, floor, ceiling, self.survived(topic, partition), new))
             end = start
-        return tuple(made)
+        return tuple(brackets)
 
     def bracket_many(self, ordinal: Int64s, position: Int64s, log_start: Int64s, hw: Int64s) -> Brackets:
         """Bracket many positions by the last runs, as `bracket` does one at a time.
@@ -188,9 +188,9 @@ def _small(numbers: Int64s, bound: int) -> NDArray[Any]:
 
 
 def _unsort(column: NDArray[Number], order: Int64s) -> NDArray[Number]:
-    made = np.empty_like(column)
-    made[order] = column
-    return made
+    ndarray = np.empty_like(column)
+    ndarray[order] = column
+    return ndarray
 
 
 def _bracket(

@@ -247,9 +247,9 @@ def _pending(
         return None
     if not task.old.start <= task.position <= last <= task.old.end:
         return None
-    of_old, of_aborted = (_within(each, task.position, last) for each in (old, aborted))
-    found = Paired(of_old, _within(new, start, end), of_aborted).identified
-    return Pending(start=start, end=end, same=Counter(found.old) == Counter(found.new))
+    of_old, of_aborted = (_within(records, task.position, last) for records in (old, aborted))
+    identified = Paired(of_old, _within(new, start, end), of_aborted).identified
+    return Pending(start=start, end=end, same=Counter(identified.old) == Counter(identified.new))
 
 
 def _within(records: Records, start: int, end: int) -> Records:
@@ -279,7 +279,7 @@ def _origins(table: Any) -> dict[int, int]:
 
 def _mean_size(*tables: Any) -> int | None:
     sizes = [table.column("size").to_pylist() for table in tables if table.num_rows]
-    return max((-(-sum(each) // len(each)) for each in sizes), default=None)
+    return max((-(-sum(size) // len(size)) for size in sizes), default=None)
 
 
 def _origin_shift(position: int, origins: Mapping[int, int]) -> int | None:

@@ -65,20 +65,20 @@ class BackgroundSamplers:
                 return
             stop = threading.Event()
             state = Sampling(every_s=every_s, started_at=datetime.now(UTC))
-            made = _Running(stop=stop, thread=threading.Thread(daemon=True), state=state)
+            running = _Running(stop=stop, thread=threading.Thread(daemon=True), state=state)
             sampler = Sampler(
                 migration,
                 subjects or subjects_of(migration),
                 every_s=every_s,
                 keeper=self._keeper,
                 sampled_by=f"the console, process {os.getpid()} on {platform.node()}",
-                heard=lambda taken: _heard(made, taken),
+                heard=lambda taken: _heard(running, taken),
             )
-            made.thread = threading.Thread(
-                target=_run, args=(made, sampler), name=f"offsetwise-watch-{name}", daemon=True
+            running.thread = threading.Thread(
+                target=_run, args=(running, sampler), name=f"offsetwise-watch-{name}", daemon=True
             )
-            self._running[name] = made
-            made.thread.start()
+            self._running[name] = running
+            running.thread.start()
 
     def stop(self, name: str) -> None:
         """Take no further sample; a reading under way ends by itself."""
@@ -98,10 +98,10 @@ class BackgroundSamplers:
         """Stop all samplers, and wait for readings under way."""
         with self._lock:
             all_of_them = list(self._running.values())
-        for each in all_of_them:
-            each.stop.set()
-        for each in all_of_them:
-            each.thread.join()
+        for running in all_of_them:
+            running.stop.set()
+        for running in all_of_them:
+            running.thread.join()
 
 
 def _run(made: _Running, sampler: Sampler) -> None:

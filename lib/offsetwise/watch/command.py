@@ -127,14 +127,14 @@ def _furthest(of: Furthest | None) -> str:
 
 
 def _subjects(migration: Migration, checkpoints: Sequence[str], groups: Sequence[str]) -> tuple[LagSubject, ...]:
-    found = subjects_of(migration, checkpoints, groups)
-    if not found:
+    subjects = subjects_of(migration, checkpoints, groups)
+    if not subjects:
         raise ConfigError(
             f"Migration {migration.name!r}: expected a checkpoint or a group to watch, found none. No sample was "
             "taken.",
             fix="Name one under `checkpoints` or `groups` in the migration file, or with --group.",
         )
-    return found
+    return subjects
 
 
 def _run(sampler: Sampler, stop: threading.Event, count: int | None) -> bool:

@@ -118,29 +118,29 @@ def _samples(newest: tuple[Taken, ...], now_s: float) -> Iterator[GaugeMetricFam
     read = GaugeMetricFamily(
         "offsetwise_positions_up", "1 where checkpoint or group was read for the newest sample, else 0.", labels=_OF
     )
-    kept = GaugeMetricFamily("offsetwise_store_up", "1 where the newest sample is in the store, else 0.", labels=_OF)
+    family = GaugeMetricFamily("offsetwise_store_up", "1 where the newest sample is in the store, else 0.", labels=_OF)
     age = GaugeMetricFamily("offsetwise_sample_age_seconds", "How long ago the newest sample was begun.", labels=_OF)
     took = GaugeMetricFamily("offsetwise_sample_duration_seconds", "How long reading it took.", labels=_OF)
     count = GaugeMetricFamily("offsetwise_partitions", "Partitions of the newest sample.", labels=_OF)
     batch = GaugeMetricFamily("offsetwise_committed_batch", "The last committed batch of a checkpoint.", labels=_OF)
     for taken in newest:
         of = _of(taken.subject)
-        lacking = {each.part.value for each in taken.sample.missing}
+        lacking = {part.part.value for part in taken.sample.missing}
         for side in Cluster:
             up.add_metric([*of, side.value], float(side.value not in lacking))
         read.add_metric(of, float("positions" not in lacking))
-        kept.add_metric(of, float(taken.not_kept is None))
+        family.add_metric(of, float(taken.not_kept is None))
         age.add_metric(of, now_s - taken.sample.taken_at_ms / 1000)
         took.add_metric(of, taken.took_ms / 1000)
         count.add_metric(of, float(len(taken.sample.partitions)))
         if taken.sample.batch is not None:
             batch.add_metric(of, float(taken.sample.batch))
-    yield from (up, read, kept, age, took, count, batch)
+    yield from (up, read, family, age, took, count, batch)
 
 
 def _totals(newest: tuple[Taken, ...]) -> Iterator[GaugeMetricFamily]:
     sides = (*_OF, "cluster")
-    left = GaugeMetricFamily("offsetwise_lag_records_sum", "What is left to read, over partitions.", labels=sides)
+    family = GaugeMetricFamily("offsetwise_lag_records_sum", "What is left to read, over partitions.", labels=sides)
     past = GaugeMetricFamily(
         "offsetwise_lag_past_end_sum", "Offsets that positions lie past the end, over partitions.", labels=sides
     )
@@ -151,14 +151,14 @@ def _totals(newest: tuple[Taken, ...]) -> Iterator[GaugeMetricFamily]:
             of = [*_of(taken.subject), side.value]
             total = summed.lag(side)
             if total.known:
-                left.add_metric(of, float(total.left))
+                family.add_metric(of, float(total.left))
                 past.add_metric(of, float(total.past))
             unknown.add_metric(of, float(total.unknown))
-    yield from (left, past, unknown)
+    yield from (family, past, unknown)
 
 
 def _findings(newest: tuple[Taken, ...]) -> Iterator[GaugeMetricFamily]:
-    found = GaugeMetricFamily(
+    family = GaugeMetricFamily(
         "offsetwise_findings", "Partitions with this finding; 1 for one about none.", labels=(*_OF, "code", "severity")
     )
     for taken in newest:
@@ -167,8 +167,8 @@ def _findings(newest: tuple[Taken, ...]) -> Iterator[GaugeMetricFamily]:
             kind = alert.finding.code, alert.finding.severity.value
             by_code[kind] = by_code.get(kind, 0) + (alert.partitions or 1)
         for (code, severity), count in by_code.items():
-            found.add_metric([*_of(taken.subject), code, severity], float(count))
-    yield found
+            family.add_metric([*_of(taken.subject), code, severity], float(count))
+    yield family
 
 
 def _partitions(newest: tuple[Taken, ...], most: int) -> Iterator[GaugeMetricFamily]:

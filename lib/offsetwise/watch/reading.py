@@ -90,18 +90,18 @@ def _subject(migration: Migration, subject: LagSubject) -> tuple[ReadSubject, Mi
         read = read_checkpoint(newest, roots=migration.checkpoint_roots)
     except OffsetwiseError as error:
         return ReadSubject.of(subject, migration, traits=config.job), _missing(LagPart.POSITIONS, error)
-    made, label = ReadSubject.of(subject, migration, read=read, traits=config.job), stream.label
+    read_subject, label = ReadSubject.of(subject, migration, read=read, traits=config.job), stream.label
     try:
-        made.topics()
+        read_subject.topics()
     except OffsetwiseError as error:
         unread = ReadSubject.of(subject, migration, traits=config.job)
         return unread, _missing(LagPart.POSITIONS, error)
     moved = [source for source in read.sources if source.kind in stream.compared]
     if any(source.positions or source.shards or source.undecided for source in moved):
-        return made, None
+        return read_subject, None
     blocking = blocking_problems(read.problems)
     why = " ".join(problem.message for problem in blocking) or f"it has no {label} source."
-    return made, MissingPart(
+    return read_subject, MissingPart(
         part=LagPart.POSITIONS,
         problem=f"{config.uri}: expected {label} positions, found none that can be used: {why}",
         fix=" ".join([*remedies(blocking), f"Look at it: offsetwise inspect {config.uri}"]),
@@ -150,7 +150,7 @@ def _new(
 def _sample(scene: Scene, subject: LagSubject, head: SampleHead) -> LagSample:
     lacking = {part.part for part in head.missing}
     positions = positions_of(scene)
-    if subject.group is not None and not lacking and not any(each.offset is not None for each in positions):
+    if subject.group is not None and not lacking and not any(position.offset is not None for position in positions):
         head = replace(head, missing=(*head.missing, _uncommitted(scene)))
     if scene.subject.read is not None and not lacking:
         elsewhere = _belongs_elsewhere(scene, subject)
@@ -160,11 +160,11 @@ def _sample(scene: Scene, subject: LagSubject, head: SampleHead) -> LagSample:
     if lacking:
         return sample_of(head, scene, rows)
     try:
-        found = ask_old(scene, positions)
-        behind, quota = with_behind(scene, rows, found)
+        at = ask_old(scene, positions)
+        behind, quota = with_behind(scene, rows, at)
     except OffsetwiseError as error:
         return sample_of(replace(head, missing=(*head.missing, _missing(LagPart.OLD, error))), scene, rows)
-    return replace(sample_of(head, with_problems(scene, found), behind), quota=quota)
+    return replace(sample_of(head, with_problems(scene, at), behind), quota=quota)
 
 
 def _row(scene: Scene, position: Query) -> PartitionComparison:
@@ -197,8 +197,8 @@ def _belongs_elsewhere(scene: Scene, subject: LagSubject) -> MissingPart | None:
 
 
 def _uncommitted(scene: Scene) -> MissingPart:
-    found = scene.group(Cluster.OLD)
-    why = f"it could not be read: {found.error}" if found is not None and found.error else "it has committed nothing"
+    state = scene.group(Cluster.OLD)
+    why = f"it could not be read: {state.error}" if state is not None and state.error else "it has committed nothing"
     return MissingPart(
         part=LagPart.POSITIONS,
         problem=f"Group {scene.subject.group!r} on {scene.old.name!r}: expected committed offsets, but {why}.",

@@ -139,7 +139,7 @@ class Sampler:
             SameClusterError: Both addresses lead to one cluster.
         """
         began = time.monotonic()
-        made = take_samples(
+        samples = take_samples(
             self.migration,
             self.subjects,
             sampled_by=self._by,
@@ -147,8 +147,8 @@ class Sampler:
             before=self._before,
         )
         took_ms = int((time.monotonic() - began) * 1000)
-        told = []
-        for subject, sample in zip(self.subjects, made, strict=True):
+        results = []
+        for subject, sample in zip(self.subjects, samples, strict=True):
             taken = Taken(
                 subject=subject,
                 sample=sample,
@@ -157,9 +157,9 @@ class Sampler:
                 not_kept=self._kept(sample),
             )
             self._heard(taken)
-            told.append(taken)
-        self._before = dict(zip(self.subjects, made, strict=True))
-        return tuple(told)
+            results.append(taken)
+        self._before = dict(zip(self.subjects, samples, strict=True))
+        return tuple(results)
 
     def run(self, stop: threading.Event, *, count: int | None = None) -> bool:
         """Take samples until told to stop, or so many; say whether all were whole.
@@ -193,12 +193,16 @@ class Sampler:
 
     def _since(self, subject: LagSubject, sample: LagSample) -> LagSample | None:
         """Return the sample that movement is judged against, and remember this one for later."""
-        kept = [each for each in self._earlier.get(subject, ()) if sample.taken_at_ms - each.taken_at_ms <= ALERT_MS]
-        if not kept or sample.taken_at_ms - kept[-1].taken_at_ms >= ALERT_MS // (_KEPT_IN_MEMORY - 1):
-            self._earlier[subject] = [*kept, sample]
+        samples = [
+            lag_sample
+            for lag_sample in self._earlier.get(subject, ())
+            if sample.taken_at_ms - lag_sample.taken_at_ms <= ALERT_MS
+        ]
+        if not samples or sample.taken_at_ms - samples[-1].taken_at_ms >= ALERT_MS // (_KEPT_IN_MEMORY - 1):
+            self._earlier[subject] = [*samples, sample]
         else:
-            self._earlier[subject] = kept
-        return kept[0] if kept else None
+            self._earlier[subject] = samples
+        return samples[0] if samples else None
 
 
 def subjects_of(
@@ -215,7 +219,7 @@ def subjects_of(
             *(_subject(migration, SubjectKind.GROUP, name) for name in groups),
         )
     return (
-        *(_subject(migration, SubjectKind.CHECKPOINT, each.name) for each in migration.checkpoints),
+        *(_subject(migration, SubjectKind.CHECKPOINT, checkpoint.name) for checkpoint in migration.checkpoints),
         *(_subject(migration, SubjectKind.GROUP, name) for name in migration.group_names),
     )
 

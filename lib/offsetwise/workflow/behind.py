@@ -21,9 +21,9 @@ def ask_old(scene: Scene, positions: Sequence[Query]) -> ReadAt:
     if reader is None:
         return ReadAt()
     asked = {
-        (each.topic_partition, each.offset): (each.topic_partition, each.processed or each.offset)
-        for each in positions
-        if each.offset is not None
+        (position.topic_partition, position.offset): (position.topic_partition, position.processed or position.offset)
+        for position in positions
+        if position.offset is not None
     }
     read = reader.read_at(config, list(asked.values()), scene.old)
     as_stated = [(stated, place) for stated, place in asked.items() if stated != place]
@@ -38,10 +38,10 @@ def exactly(positions: tuple[Query, ...], read: ReadAt) -> tuple[Query, ...]:
     """Return the positions, each as its record showed it where one was read."""
     if not read.records:
         return positions
-    places = ((each, (each.topic_partition, each.offset)) for each in positions)
+    places = ((position, (position.topic_partition, position.offset)) for position in positions)
     return tuple(
-        replace(each, exact=read.records[place].position) if place in read.records else each  # type: ignore[index]
-        for each, place in places
+        replace(query, exact=read.records[place].position) if place in read.records else query  # type: ignore[index]
+        for query, place in places
     )
 
 
@@ -67,20 +67,20 @@ def with_behind(
     of_old = [() if row.old_offset is None else in_partitions(row.topic_partition, row.old_offset) for row in rows]
     of_new = [() if row.new_offset is None else ((row.new_topic_partition, row.new_offset),) for row in rows]
     source, target = scene.migration.source, scene.migration.target
-    found = _asked(source, of_old, scene.old, old)
+    at = _asked(source, of_old, scene.old, old)
     one = scene.old.cluster_id == scene.new.cluster_id
-    there = _asked(target, of_new, scene.new, found if one else ReadAt())
-    made = tuple(
+    there = _asked(target, of_new, scene.new, at if one else ReadAt())
+    comparisons = tuple(
         replace(
             row,
-            behind_old=worst(old_places, found),
+            behind_old=worst(old_places, at),
             behind_new=worst(new_places, there),
-            behind_parts=_parts(old_places, found),
+            behind_parts=_parts(old_places, at),
             aggregate=_aggregate(new_places, there),
         )
         for row, old_places, new_places in zip(rows, of_old, of_new, strict=True)
     )
-    return made, there.quota if one else _sum(found.quota, there.quota)
+    return comparisons, there.quota if one else _sum(at.quota, there.quota)
 
 
 def _parts(places: Sequence[Place], read: ReadAt) -> tuple[PartBehind, ...]:
@@ -121,7 +121,7 @@ def worst(places: Sequence[Place], read: ReadAt) -> Behind | None:
     order = (Left.UNKNOWN, Left.RECORDS, Left.NOTHING, Left.ENDED)
     most = min(known, key=lambda each: (order.index(each.left), -(each.ms or 0)))
     counts = [0 if each.left is Left.ENDED else each.records for each in known]
-    records = None if None in counts else sum(each or 0 for each in counts)
+    records = None if None in counts else sum(count or 0 for count in counts)
     last_ms = max((each.last_ms for each in known if each.last_ms is not None), default=None)
     return replace(most, records=records, last_ms=last_ms)
 

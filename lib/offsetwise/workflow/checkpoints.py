@@ -51,18 +51,18 @@ def inspect(
     """
     named = frozenset(uris)  # a glob gives folders alone, which hold one each
     plain = expand(uris, roots=roots)
-    found = tuple(part for uri in plain for part in (parts_of(uri, roots=roots) if uri in named else (uri,)))
-    if (uids or committer is not None) and len(found) != 1:
+    results = tuple(part for uri in plain for part in (parts_of(uri, roots=roots) if uri in named else (uri,)))
+    if (uids or committer is not None) and len(results) != 1:
         raise UsageError(
-            f"inspect: expected one path where uids or a committer's table are named, found {len(found):,}. Nothing "
+            f"inspect: expected one path where uids or a committer's table are named, found {len(results):,}. Nothing "
             "was read.",
             fix="Give the one checkpoint that they are of.",
         )
-    if len(found) <= INSPECT_IN_PROCESS:
-        for uri in found:
-            yield _inspected(uri, roots, batches, uids, committer, alone=len(found) == 1)
+    if len(results) <= INSPECT_IN_PROCESS:
+        for uri in results:
+            yield _inspected(uri, roots, batches, uids, committer, alone=len(results) == 1)
         return
-    yield from _inspected_on_spark(found, roots, batches, spark)
+    yield from _inspected_on_spark(results, roots, batches, spark)
 
 
 def _inspected_on_spark(
@@ -93,7 +93,7 @@ def checkpoint_reading(migration: Migration, name: str, *, retained: int | None 
     read = read_with_times(migration.checkpoint(name).uri, roots=migration.checkpoint_roots)
     if retained is None:
         return read
-    others = {each.id: each.uri for each in read.checkpoint.details.retained}
+    others = {checkpoint.id: checkpoint.uri for checkpoint in read.checkpoint.details.retained}
     if retained not in others:
         raise MissingError(
             f"{read.checkpoint.uri}: expected checkpoint {retained} beside it, found "

@@ -65,9 +65,9 @@ def compare(
         PlanError: The checkpoint cannot be taken back to the batch.
         SparkError: Spark cannot read the records.
     """
-    wanted = WantedJob.of(subject, rewind_to=rewind_to, repaired=repaired)
+    job = WantedJob.of(subject, rewind_to=rewind_to, repaired=repaired)
     ((_, made),) = compare_each(
-        migration, [wanted], snapshots=snapshots, content=content, progress=progress, groups=groups
+        migration, [job], snapshots=snapshots, content=content, progress=progress, groups=groups
     )
     if isinstance(made, OffsetwiseError):
         raise made
@@ -112,17 +112,17 @@ def compare_each(
     beside = starting_beside(migration.spark) if properties is not None and spark_beside else nullcontext(lambda: None)
     with beside as give_up:
         scenes = stage(migration, wanted, snapshots=snapshots, groups=groups, progress=progress)
-        ready = {one: _known(known, one, each) for one, each in scenes.items()}
-        left = {one: each for one, each in scenes.items() if isinstance(each, Scene) and ready[one] is None}
+        ready = {job: _known(known, job, each) for job, each in scenes.items()}
+        left = {job: each for job, each in scenes.items() if isinstance(each, Scene) and ready[job] is None}
         if not left:
             give_up()
-    yield from ((one, outcome) for one, outcome in ready.items() if outcome is not None)
+    yield from ((job, outcome) for job, outcome in ready.items() if outcome is not None)
     read = Proof() if properties is None or not left else prove([*left.values()], properties, progress)
     if left:
         progress("judge", 0, len(left))
-    for number, (one, each) in enumerate(left.items(), start=1):
+    for number, (one, scene) in enumerate(left.items(), start=1):
         try:
-            made: Comparison | OffsetwiseError = _compared(each, read, progress, content=content)
+            made: Comparison | OffsetwiseError = _compared(scene, read, progress, content=content)
         except (CheckpointError, ClusterError) as error:
             made = error
         progress("judge", number, len(left))

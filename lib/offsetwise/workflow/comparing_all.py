@@ -59,18 +59,18 @@ def all_jobs(migration: Migration) -> tuple[WantedJob, ...]:
     Raises:
         ConfigError: The file names none.
     """
-    found = _listed(migration)
-    if not found:
+    jobs = _listed(migration)
+    if not jobs:
         raise ConfigError(
             f"Migration {migration.name!r}: expected checkpoints or groups to compare, the file has none. "
             "Nothing was compared.",
             fix="Add them under `checkpoints` and `groups`.",
         )
-    return found
+    return jobs
 
 
 def _listed(migration: Migration) -> tuple[WantedJob, ...]:
-    checkpoints = (WantedJob(kind=SubjectKind.CHECKPOINT, name=each.name) for each in migration.checkpoints)
+    checkpoints = (WantedJob(kind=SubjectKind.CHECKPOINT, name=checkpoint.name) for checkpoint in migration.checkpoints)
     groups = (WantedJob(kind=SubjectKind.GROUP, name=name) for name in migration.group_names)
     return (*checkpoints, *groups)
 
@@ -109,7 +109,7 @@ def compare_all(
     jobs = tuple(dict.fromkeys(wanted or all_jobs(migration)))
     how = "records" if content and snapshots is None else "claims"
     every = {*_listed(migration), *jobs}
-    kept = None if out is None else _Folder(out, _settings(migration, how, snapshots), max_age_s, jobs=every)
+    folder = None if out is None else _Folder(out, _settings(migration, how, snapshots), max_age_s, jobs=every)
     done: dict[WantedJob, JobComparison] = {}
     outcomes = compare_each(
         migration,
@@ -117,32 +117,32 @@ def compare_all(
         snapshots=snapshots,
         content=content,
         progress=progress,
-        known=None if kept is None else kept.known,
-        spark_beside=kept is None or not all(map(kept.has, jobs)),
+        known=None if folder is None else folder.known,
+        spark_beside=folder is None or not all(map(folder.has, jobs)),
     )
     for one, outcome in outcomes:
-        each = JobComparison(wanted=one, outcome=outcome)
-        if isinstance(outcome, Comparison) and kept is not None:
-            each = kept.keep(one, outcome)
+        comparison = JobComparison(wanted=one, outcome=outcome)
+        if isinstance(outcome, Comparison) and folder is not None:
+            comparison = folder.keep(one, outcome)
         elif isinstance(outcome, Comparison):
-            each = replace(each, outcome=replace(outcome, job=str(one)))
-        done[one] = each
-        yield each
-    if kept is not None:
-        new_files.write_over(kept.path / SUMMARY, files.dump(summary(migration, [done[one] for one in jobs])))
+            comparison = replace(comparison, outcome=replace(outcome, job=str(one)))
+        done[one] = comparison
+        yield comparison
+    if folder is not None:
+        new_files.write_over(folder.path / SUMMARY, files.dump(summary(migration, [done[job] for job in jobs])))
 
 
 def summary(migration: Migration, compared: Sequence[JobComparison]) -> FleetComparison:
     """Put together what the jobs came to."""
-    seen = [each.outcome for each in compared if isinstance(each.outcome, Comparison)]
+    comparisons = [comparison.outcome for comparison in compared if isinstance(comparison.outcome, Comparison)]
     return FleetComparison(
         migration=migration.name,
         written_at=time_of(datetime.now(UTC)),
-        old=seen[-1].old if seen else None,
-        new=seen[-1].new if seen else None,
+        old=comparisons[-1].old if comparisons else None,
+        new=comparisons[-1].new if comparisons else None,
         jobs=tuple(map(_row, compared)),
-        unread=len(compared) - len(seen),
-        summary=_sum(each.summary for each in seen),
+        unread=len(compared) - len(comparisons),
+        summary=_sum(comparison.summary for comparison in comparisons),
     )
 
 
@@ -162,28 +162,28 @@ def file_name(one: WantedJob, *, alike: bool = False) -> str:
 
 
 def _row(each: JobComparison) -> ComparedJob:
-    made = each.outcome if isinstance(each.outcome, Comparison) else None
+    comparison = each.outcome if isinstance(each.outcome, Comparison) else None
     error = each.outcome if isinstance(each.outcome, OffsetwiseError) else None
     return ComparedJob(
         checkpoint=each.wanted.checkpoint,
         group=each.wanted.group,
         file=None if each.file is None else each.file.name,
-        taken_at=None if made is None else made.taken_at,
+        taken_at=None if comparison is None else comparison.taken_at,
         reused=each.reused,
-        summary=None if made is None else made.summary,
-        findings=() if made is None else tuple(dict.fromkeys(finding.code for finding in made.findings)),
+        summary=None if comparison is None else comparison.summary,
+        findings=() if comparison is None else tuple(dict.fromkeys(finding.code for finding in comparison.findings)),
         unread=None if error is None else UnreadJob(error=type(error).__name__, problem=error.problem, fix=error.fix),
     )
 
 
 def _sum(summaries: Iterable[Summary]) -> Summary:
     every = [*summaries]
-    return Summary(**{one.name: sum(getattr(each, one.name) for each in every) for one in fields(Summary)})
+    return Summary(**{field.name: sum(getattr(each, field.name) for each in every) for field in fields(Summary)})
 
 
 def _settings(migration: Migration, how: str, snapshots: tuple[Snapshot, Snapshot] | None) -> str:
     """Distinguish what decides about every comparison: this release, the migration file as read, and the way."""
-    taken = [each.taken_at for each in snapshots or ()]
+    taken = [snapshot.taken_at for snapshot in snapshots or ()]
     return json.dumps([version("offsetwise"), migration.model_dump_json(), how, taken])
 
 
@@ -205,7 +205,7 @@ class _Folder:
         self._settings = settings
         self._youngest = datetime.now(UTC) - timedelta(seconds=max_age_s)
         self._known: set[WantedJob] = set()
-        self._with_name = Counter(file_name(one).lower() for one in jobs)
+        self._with_name = Counter(file_name(job).lower() for job in jobs)
         try:
             path.mkdir(exist_ok=True)
         except OSError as error:
@@ -229,13 +229,13 @@ class _Folder:
         """
         if not self.has(one):
             return None
-        found: Comparison = read_file(self.path / self._name(one), "comparison")
+        comparison: Comparison = read_file(self.path / self._name(one), "comparison")
         made_from = _made_from(self._settings, one, scene.subject.read, scene.old, scene.new)
-        taken = datetime.fromisoformat(found.taken_at)
-        if made_from is None or found.made_from != made_from or not self._youngest < taken <= datetime.now(UTC):
+        time = datetime.fromisoformat(comparison.taken_at)
+        if made_from is None or comparison.made_from != made_from or not self._youngest < time <= datetime.now(UTC):
             return None
         self._known.add(one)
-        return found
+        return comparison
 
     def keep(self, one: WantedJob, comparison: Comparison) -> JobComparison:
         """Write the comparison of a job, unless it is what is there.
@@ -271,8 +271,8 @@ def _made_from(
     itself = (
         [each for offsets in committed for each in map(astuple, offsets)] if checkpoint is None else checkpoint.pins
     )
-    clusters = [[taken.cluster_id, [(topic.name, topic.id) for topic in taken.topics]] for taken in (old, new)]
-    known = all(taken.cluster_id and all(topic.id for topic in taken.topics) for taken in (old, new))
+    clusters = [[snapshot.cluster_id, [(topic.name, topic.id) for topic in snapshot.topics]] for snapshot in (old, new)]
+    known = all(snapshot.cluster_id and all(topic.id for topic in snapshot.topics) for snapshot in (old, new))
     if not known or not itself:
         return None
     uri = None if checkpoint is None else checkpoint.uri

@@ -55,11 +55,11 @@ def reconcile(migration: Migration, topic: str, *, progress: Progress = unheard)
         isolation=migration.isolation_level,
         salt=os.urandom(SALT_BYTES),
     )
-    made = interruptible(session, count, partial(progress, "compare every record", 0, 1))
-    for side, (log, taken) in logs.items():
-        _check_not_passed(migration, side, log, taken)
+    reconciliation = interruptible(session, count, partial(progress, "compare every record", 0, 1))
+    for side, (log, snapshot) in logs.items():
+        _check_not_passed(migration, side, log, snapshot)
     progress("compare every record", 1, 1)
-    return made
+    return reconciliation
 
 
 def _topic_log(
@@ -70,9 +70,9 @@ def _topic_log(
     from offsetwise.pipeline.records import OffsetRange  # noqa: PLC0415 - as above
 
     config = migration.cluster(side)
-    taken = read_cluster(migration, side, topics=(name,), groups=())
+    snapshot = read_cluster(migration, side, topics=(name,), groups=())
     ranges = []
-    for at, partition in taken.partitions().items():
+    for at, partition in snapshot.partitions().items():
         end = partition.log.end(migration.isolation_level)
         if partition.log_start is None or end is None:
             raise ClusterError(
@@ -85,12 +85,12 @@ def _topic_log(
             OffsetRange(topic=name, partition=partition.partition, start=start, end=max(offset_of(end), start))
         )
     if not ranges:
-        why = next((state.error for state in taken.topics if state.error), "it does not exist")
+        why = next((state.error for state in snapshot.topics if state.error), "it does not exist")
         raise ClusterError(
             f"Topic {name!r} on {config.name!r}: expected its partitions, but {why}. Nothing was compared.",
             fix="Check the topic's name; `topics` in the migration file says what it is called on the new cluster.",
         )
-    return TopicLog(properties=properties, topic=name, ranges=tuple(ranges)), taken
+    return TopicLog(properties=properties, topic=name, ranges=tuple(ranges)), snapshot
 
 
 def _check_not_passed(migration: Migration, side: Cluster, log: TopicLog, taken: Snapshot) -> None:

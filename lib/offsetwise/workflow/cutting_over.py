@@ -227,9 +227,13 @@ class _CutoverWatch:
         scene = replace(scene, queries=positions_of(scene), belongs_to=belongs)
         read = prove([scene], spark_properties(migration), self.progress)
         compared = assemble(scene, [match_of(scene, query, read) for query in scene.queries], belongs)
-        told = {each.topic_partition: each.message for each in compared.findings if each.code == not_yet_mirrored.code}
+        results = {
+            finding.topic_partition: finding.message
+            for finding in compared.findings
+            if finding.code == not_yet_mirrored.code
+        }
         return {
-            row.topic_partition: _found(row, row.old.hw, migration, told.get(row.topic_partition))
+            row.topic_partition: _found(row, row.old.hw, migration, results.get(row.topic_partition))
             for row in compared.partitions
             if row.old.hw is not None
         }
@@ -239,14 +243,14 @@ def _found(row: PartitionComparison, end: AnyPosition, migration: Migration, beh
     outcome = mirrored(row, migration.link)
     there = "an unknown offset" if row.new.hw is None else f"{row.new.hw:,}"
     if row.old.hw == row.old.log_start:
-        told = "It holds no record that could be copied."
+        message = "It holds no record that could be copied."
     elif outcome is Outcome.PASSED:
-        told = f"Its last record is on the new cluster, where {row.new_topic_partition} ends at {there}."
+        message = f"Its last record is on the new cluster, where {row.new_topic_partition} ends at {there}."
     elif behind is not None:
-        told = behind
+        message = behind
     else:
-        told = f"Whether its last record is on the new cluster is not known: {row.evidence.reason}"
-    return CopiesFound(end=offset_of(end), outcome=outcome, told=told)
+        message = f"Whether its last record is on the new cluster is not known: {row.evidence.reason}"
+    return CopiesFound(end=offset_of(end), outcome=outcome, told=message)
 
 
 def _with_ends_committed(old: Snapshot, migration: Migration) -> Snapshot:
@@ -277,7 +281,7 @@ def _topics_of(migration: Migration, plan: Plan | None) -> tuple[str, ...]:
             topics |= {*ReadSubject.of(subject, migration, read=read, traits=config.job).topics()}
         if migration.group_names:
             committed = read_cluster(migration, Cluster.OLD, topics=(), groups=migration.group_names, mirror=False)
-            topics |= {each.topic for group in committed.groups for each in group.offsets}
+            topics |= {offset.topic for group in committed.groups for offset in group.offsets}
     if not topics:
         raise ConfigError(
             f"Migration {migration.name!r}: expected topics to watch, found none that its jobs read. Nothing was read.",

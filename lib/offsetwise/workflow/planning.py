@@ -105,9 +105,9 @@ def _repaired(
         )
     check_repair(request)
     uri, values = migration.checkpoint(request.checkpoint).uri, dict(request.settings)
-    before, made = repaired_checkpoint(uri, request.repair or "", values, roots=migration.checkpoint_roots)
-    plan = _drafted(migration, request, drafted_at=drafted_at, progress=progress, repaired=made.checkpoint)
-    return with_repair(plan, before, made, request)
+    before, repaired = repaired_checkpoint(uri, request.repair or "", values, roots=migration.checkpoint_roots)
+    plan = _drafted(migration, request, drafted_at=drafted_at, progress=progress, repaired=repaired.checkpoint)
+    return with_repair(plan, before, repaired, request)
 
 
 def _compared(
@@ -144,10 +144,12 @@ def _drafted(
     check_request(request)
     _check_cutover(migration, request)
     if request.mark_settled or ends_of(request.targets):
-        found = request.sink or sink_of(migration, request, comparison, snapshot=sink, progress=progress)
-        request = replace(request, sink=found)
+        transactions = request.sink or sink_of(migration, request, comparison, snapshot=sink, progress=progress)
+        request = replace(request, sink=transactions)
     if ends_of(request.targets):
-        settling = settling_of(migration, request, found, now_ms=epoch_ms(drafted_at), snapshot=sink, progress=progress)
+        settling = settling_of(
+            migration, request, transactions, now_ms=epoch_ms(drafted_at), snapshot=sink, progress=progress
+        )
         if all(target_type(target.kind).role is TargetRole.TRANSACTIONS for target in request.targets):
             of = migration.checkpoint(request.checkpoint or "")
             read = read_checkpoint(of.uri, roots=migration.checkpoint_roots, batches=0)
@@ -207,10 +209,10 @@ def _with_stream(migration: Migration, subject: Subject, request: DraftRequest) 
     return migration.model_copy(
         update={
             "checkpoints": tuple(
-                each.model_copy(update={"job": each.job.model_copy(update=stated)})
-                if each.name == subject.checkpoint and each.job.stream is None
-                else each
-                for each in migration.checkpoints
+                checkpoint.model_copy(update={"job": checkpoint.job.model_copy(update=stated)})
+                if checkpoint.name == subject.checkpoint and checkpoint.job.stream is None
+                else checkpoint
+                for checkpoint in migration.checkpoints
             )
         }
     )
@@ -246,20 +248,23 @@ def drift(
             "Nothing was read.",
             fix="Give the migration file that the plan was drafted with.",
         )
-    wanted = plan.requirements
+    requirements = plan.requirements
     of_sink = drift_of_sink(plan, migration, sink, progress=progress)
     if not plan.positions:
-        return (*drift_of_checkpoint(wanted.checkpoint, *_checkpoint(wanted.checkpoint, migration)), *of_sink)
+        return (
+            *drift_of_checkpoint(requirements.checkpoint, *_checkpoint(requirements.checkpoint, migration)),
+            *of_sink,
+        )
     taken = {}
     for side, required, groups in (
-        (Cluster.OLD, wanted.old, () if wanted.old_group is None else (wanted.old_group.group,)),
-        (Cluster.NEW, wanted.new, tuple(each.group for each in wanted.groups)),
+        (Cluster.OLD, requirements.old, () if requirements.old_group is None else (requirements.old_group.group,)),
+        (Cluster.NEW, requirements.new, tuple(group.group for group in requirements.groups)),
     ):
         topics = tuple(topic.name for topic in required.topics)
         taken[side] = read_cluster(migration, side, topics=topics, groups=groups, mirror=False, progress=progress)
-    found, files_now = _checkpoint(wanted.checkpoint, migration)
-    moved_on = drift_of(plan, taken[Cluster.OLD], taken[Cluster.NEW], found, files=files_now)
-    return (*moved_on, *drift_of_targets(plan, wanted, migration), *of_sink)
+    checkpoint, files_now = _checkpoint(requirements.checkpoint, migration)
+    moved_on = drift_of(plan, taken[Cluster.OLD], taken[Cluster.NEW], checkpoint, files=files_now)
+    return (*moved_on, *drift_of_targets(plan, requirements, migration), *of_sink)
 
 
 def _checkpoint(
@@ -269,8 +274,8 @@ def _checkpoint(
     if wanted is None:
         return None, {}
     try:
-        found = read_checkpoint(wanted.uri, roots=migration.checkpoint_roots, batches=0)
-        return found, digests(migration, found, [path for path, _ in wanted.files])
+        checkpoint = read_checkpoint(wanted.uri, roots=migration.checkpoint_roots, batches=0)
+        return checkpoint, digests(migration, checkpoint, [path for path, _ in wanted.files])
     except (CheckpointError, StorageError):
         return None, {}
 
@@ -280,13 +285,13 @@ def _looked_up(migration: Migration, comparison: Comparison, choice: StartChoice
     if choice.start is not Start.TIMESTAMP or choice.timestamp_ms is None:
         return choice
     keys = [row.new_topic_partition for row in comparison.partitions if row.topic == choice.topic]
-    found = offsets_for_times(migration.target, dict.fromkeys(keys, choice.timestamp_ms))
-    return replace(choice, looked_up=tuple((key.partition, found.get(key)) for key in keys))
+    results = offsets_for_times(migration.target, dict.fromkeys(keys, choice.timestamp_ms))
+    return replace(choice, looked_up=tuple((key.partition, results.get(key)) for key in keys))
 
 
 def _newest(migration: Migration, comparison: Comparison) -> tuple[tuple[TopicPartition, int | None], ...]:
     """Read the time of the newest record of every partition on the new cluster."""
     rows = comparison.partitions
     ends = {row.new_topic_partition: end - 1 for row in rows if (end := offset_or_none(row.new.hw))}
-    found = timestamps_at(migration.target, ends.items())
-    return tuple((key, found[key, offset]) for key, offset in ends.items())
+    results = timestamps_at(migration.target, ends.items())
+    return tuple((key, results[key, offset]) for key, offset in ends.items())

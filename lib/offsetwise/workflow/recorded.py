@@ -76,10 +76,15 @@ def sample_drift(plan: Plan, which: Bundled = Bundled.SPARK) -> tuple[Drift, ...
     """
     if not plan.positions:
         return live_drift(plan, sample(which), sink=sample_sink(which))
-    wanted = plan.requirements.checkpoint
-    comparisons = (sample_comparison(one.name, which) for one in sample(which).checkpoints if wanted is not None)
-    held = (each.checkpoint for each in comparisons if each.checkpoint is not None)
-    found = next((each for each in held if wanted is not None and each.uri == wanted.uri), None)
+    requirement = plan.requirements.checkpoint
+    comparisons = (
+        sample_comparison(checkpoint.name, which) for checkpoint in sample(which).checkpoints if requirement is not None
+    )
+    checkpoints = (comparison.checkpoint for comparison in comparisons if comparison.checkpoint is not None)
+    found = next(
+        (checkpoint for checkpoint in checkpoints if requirement is not None and checkpoint.uri == requirement.uri),
+        None,
+    )
     sink = None if plan.requirements.sink is None else sample_sink(which)
     return (*drift(plan, *_snapshots(which), found), *drift_of_sink(plan, sample(which), sink))
 

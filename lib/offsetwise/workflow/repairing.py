@@ -66,9 +66,9 @@ def fitting_repairs(uri: str, *, roots: Sequence[str] | None = None) -> tuple[Fi
     for kind in KINDS:
         for values in tries_of(kind, before):
             with suppress(UnrepairableError):
-                made = engine.repair(folder, kind, values)
+                repaired = engine.repair(folder, kind, values)
                 given = tuple(f"{key}={_UNKNOWN.get(key, value)}" for key, value in values.items())
-                fitting.append(FittingRepair(kind=kind, costs=made.costs, settings=given))
+                fitting.append(FittingRepair(kind=kind, costs=repaired.costs, settings=given))
     return tuple(fitting)
 
 
@@ -91,7 +91,9 @@ def repaired_checkpoint(
     given = settings_of(KINDS[kind], texts(values)).model_dump()  # as the plan records them
     try:
         if engine.repair is None:
-            able = " or ".join(each.what for each in engines() if each.repair is not None)
+            able = " or ".join(
+                checkpoint_engine.what for checkpoint_engine in engines() if checkpoint_engine.repair is not None
+            )
             raise UnrepairableError(f"{uri} is {engine.what}.", fix=f"A repair is of {able}: name one.")
         return before, engine.repair(open_tree(uri, roots=roots), kind, given)
     except UnrepairableError as error:

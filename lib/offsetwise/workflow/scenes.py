@@ -126,14 +126,14 @@ def _read_jobs(
 ) -> Iterator[tuple[WantedJob, ReadSubject | OffsetwiseError]]:
     """Read the checkpoints, several at a time: an object store makes each wait."""
     itself = BelongsTo(cluster=Cluster.OLD, reason="A group's offsets are read from the old cluster itself.")
-    total = sum(one.checkpoint is not None for one in wanted)
-    configs = {one: migration.checkpoint(one.checkpoint) for one in wanted if one.checkpoint is not None}
+    total = sum(job.checkpoint is not None for job in wanted)
+    configs = {job: migration.checkpoint(job.checkpoint) for job in wanted if job.checkpoint is not None}
     step, done = "read the checkpoint" if total == 1 else "read the checkpoints", 0
     if total:
         progress(step, 0, total)
     pool = ThreadPoolExecutor(min(_CHECKPOINTS_AT_ONCE, max(1, total)), thread_name_prefix="offsetwise-checkpoint")
     try:
-        under_way = {one: pool.submit(_read_job, migration, config, one, live=live) for one, config in configs.items()}
+        under_way = {job: pool.submit(_read_job, migration, config, job, live=live) for job, config in configs.items()}
         for one in wanted:
             if one not in under_way:
                 yield one, ReadSubject.of(one, migration, stated=itself)
@@ -196,15 +196,15 @@ def _checkpoint(migration: Migration, config: CheckpointConfig, wanted: WantedJo
         return read
     rewinding = require_rewinding(read)
     path = rewinding.file(rewind_to)
-    found = digests(migration, read, [path])
-    made = rewinding.to(read, rewind_to, files=tuple(found.items()))
-    if not found:
+    results = digests(migration, read, [path])
+    checkpoint = rewinding.to(read, rewind_to, files=tuple(results.items()))
+    if not results:
         raise CheckpointError(
             f"{config.uri}/{path}: expected the positions to go back to, but it cannot be read any more. "
             "Nothing was compared.",
             fix="Check that no query runs on the checkpoint, then try again.",
         )
-    return made
+    return checkpoint
 
 
 def digests(migration: Migration, checkpoint: Checkpoint, paths: Sequence[str]) -> dict[str, str]:
@@ -266,7 +266,7 @@ def _seen(
         ours = old.snapshot(of_old, its)
         there = new.snapshot((*renamed, *unchanged), its, if_there=unchanged)
         target = migration.target
-        ours, there = (subject.completed(each, migration) for each in (ours, there))
+        ours, there = (subject.completed(snapshot, migration) for snapshot in (ours, there))
         if new is old:  # and its problems are told once
             there = replace(there, cluster=Cluster.NEW, name=target.name, alias=target.alias, problems=())
         return ours, there
@@ -289,9 +289,9 @@ def _check_group(scene: Scene) -> None:
     name = scene.subject.group
     if name is None:
         return
-    found = scene.group(Cluster.OLD)
-    if found is not None and not found.offsets and found.state != "Dead" and found.type in _UNNAMED_TYPES:
-        sure = found.type == "Share"
+    state = scene.group(Cluster.OLD)
+    if state is not None and not state.offsets and state.state != "Dead" and state.type in _UNNAMED_TYPES:
+        sure = state.type == "Share"
         raise ClusterError(
             f"Group {name!r} on {scene.old.name!r}: expected a consumer group with committed offsets, found "
             f"{'a share group' if sure else 'a group of a type that its broker does not name, without any'}. A share "
@@ -301,14 +301,14 @@ def _check_group(scene: Scene) -> None:
             "its first member joins. Name a consumer group here, whose offsets have not expired.",
         )
     group = f"Group {name!r} on {scene.old.name!r}"
-    if found is not None and found.error:
+    if state is not None and state.error:
         # A commit that was not read is not one that is missing.
         raise ClusterError(
-            f"{group}: expected all its committed offsets, but it could not be read: {found.error}. Nothing was "
+            f"{group}: expected all its committed offsets, but it could not be read: {state.error}. Nothing was "
             "compared.",
             fix="Grant DESCRIBE on the group and its topics, or compare again when all brokers answer.",
         )
-    if found is None or not found.offsets:
+    if state is None or not state.offsets:
         raise ClusterError(
             f"{group}: expected committed offsets, but it has committed nothing. Nothing was compared.",
             fix="Check the group's name, and that its offsets have not expired.",

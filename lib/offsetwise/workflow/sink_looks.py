@@ -42,7 +42,7 @@ class Sink:
 def read_sink(migration: Migration, checkpoint: str, progress: Progress) -> Sink:
     """Read a checkpoint, and find the clusters of its sinks; see `workflow.sink_transactions`."""
     stated = _stated(migration, checkpoint)
-    named = any(each.name == checkpoint for each in migration.checkpoints)
+    named = any(config.name == checkpoint for config in migration.checkpoints)
     cluster = cluster_of(migration, stated, checkpoint)
     progress("read the checkpoint", 0, 1)
     uri, roots = (stated.uri, migration.checkpoint_roots) if named else (checkpoint, None)
@@ -67,12 +67,12 @@ def look(
     with collected_seldom():
         looks = transactions_reader(cluster).look_at_transactions(cluster, held, topics=topics, apart_s=apart_s)
     progress(step, 1, 1)
-    of = {each.name: each for each in asked}
+    of = {config.name: config for config in asked}
     return SinkSnapshot(
         name=cluster.name,
         looks=looks,
         topics=topics,
-        facts=tuple(_facts(each) for each in of.values()),
+        facts=tuple(_facts(config) for config in of.values()),
     )
 
 
@@ -86,14 +86,14 @@ def ask_sink(migration: Migration, stated: CheckpointConfig, read: Checkpoint) -
     if cluster is None or not open_transactions(read):
         return None
     try:
-        held = _held(read, migration)
-        looks = transactions_reader(cluster).look_at_transactions(cluster, held, apart_s=0, timeout_s=_ASIDE_S)
+        transactions = _held(read, migration)
+        looks = transactions_reader(cluster).look_at_transactions(cluster, transactions, apart_s=0, timeout_s=_ASIDE_S)
     except OffsetwiseError:
         return None
-    sink = Sink(stated=stated, read=read, held=held, cluster=cluster, after=cluster)
+    sink = Sink(stated=stated, read=read, held=transactions, cluster=cluster, after=cluster)
     return SinkAnswer(
-        transactions=report(held, looks, elsewhere=elsewhere(sink, looks)).transactions,
-        timeout_ms=seen_timeout_ms(looks.second.answers[name] for name in held.own(looks.second.answers)),
+        transactions=report(transactions, looks, elsewhere=elsewhere(sink, looks)).transactions,
+        timeout_ms=seen_timeout_ms(looks.second.answers[name] for name in transactions.own(looks.second.answers)),
     )
 
 
@@ -106,7 +106,7 @@ def require_of(snapshot: SinkSnapshot, sink: Sink) -> None:
             fix="Give the snapshot of that cluster.",
         )
     answers = snapshot.looks.second.answers
-    left = sorted({each.transactional_id for each in sink.held.transactions} - answers.keys())
+    left = sorted({transaction.transactional_id for transaction in sink.held.transactions} - answers.keys())
     if left:
         raise UsageError(
             f"The snapshot: expected an answer about each transactional id that {sink.read.uri} holds, found none "
@@ -125,13 +125,13 @@ def _facts(cluster: ClusterConfig) -> TransactionFacts:
 
 def _stated(migration: Migration, checkpoint: str) -> CheckpointConfig:
     """Return what the file states about a checkpoint; of a path, about the checkpoint of the same job."""
-    if "/" not in checkpoint or any(each.name == checkpoint for each in migration.checkpoints):
+    if "/" not in checkpoint or any(config.name == checkpoint for config in migration.checkpoints):
         return migration.checkpoint(checkpoint)
     folder = checkpoint.rstrip("/").rpartition("/")[0]
-    same = [each for each in migration.checkpoints if each.uri.rstrip("/").rpartition("/")[0] == folder]
-    clusters = {each.job.sink_cluster for each in migration.checkpoints} - {None}
+    same = [config for config in migration.checkpoints if config.uri.rstrip("/").rpartition("/")[0] == folder]
+    clusters = {config.job.sink_cluster for config in migration.checkpoints} - {None}
     if not same and len(clusters) == 1:
-        same = [each for each in migration.checkpoints if each.job.sink_cluster is not None]
+        same = [config for config in migration.checkpoints if config.job.sink_cluster is not None]
     if not same:
         raise ConfigError(
             f"{checkpoint}: expected a checkpoint beside one that migration {migration.name!r} names, or one cluster "
@@ -147,7 +147,9 @@ def cluster_of(migration: Migration, stated: CheckpointConfig, checkpoint: str) 
     servers = _addresses(stated)
     if cluster is None and servers:
         known = (migration.source, migration.target, *migration.sinks)
-        cluster = next((one for one in known if spec_of(one.stream).addresses(one.properties) & servers), None)
+        cluster = next(
+            (config for config in known if spec_of(config.stream).addresses(config.properties) & servers), None
+        )
     if cluster is None:
         raise ConfigError(
             f"Checkpoint {checkpoint!r}: expected job.sink_cluster in the migration file, found none, so nobody could "
@@ -183,7 +185,7 @@ def _held(read: Checkpoint, migration: Migration) -> HeldTransactions:
             fix="Give a checkpoint whose transactions `offsetwise inspect` lists, or whose sink has a transactional id "
             "prefix.",
         )
-    near = (*migration.checkpoint_roots, *(each.uri for each in migration.checkpoints))
+    near = (*migration.checkpoint_roots, *(checkpoint.uri for checkpoint in migration.checkpoints))
     newer, searched = engine_of(read.engine).newer(read.uri, number, near)
     return HeldTransactions(
         checkpoint_id=number,

@@ -65,7 +65,7 @@ def sink_transactions(
         ClusterError: The cluster gave no answer.
     """
     sink = read_sink(migration, checkpoint, progress)
-    upgrade = upgrade or any(each.schema == PREPARED for each in sink.held.transactions)
+    upgrade = upgrade or any(transaction.schema == PREPARED for transaction in sink.held.transactions)
     if snapshot is None:
         asked = (sink.after, sink.cluster) if upgrade else (sink.after,)
         snapshot = look(sink.cluster, sink.held, asked, topics=topics, apart_s=apart_s, progress=progress)
@@ -130,14 +130,16 @@ def _counted_records(logs: Mapping[TransactionPlace, ShownTransaction]) -> tuple
 def _decided(sink: Sink, snapshot: SinkSnapshot, *, upgrade: bool) -> SinkTransactions:
     looks = snapshot.looks_of(sink.held)
     with collected_seldom():
-        made = report(sink.held, looks, elsewhere=elsewhere(sink, looks))
+        transactions = report(sink.held, looks, elsewhere=elsewhere(sink, looks))
     after = snapshot.facts_of(sink.after.name)
     own = (looks.second.answers[name] for name in sink.held.own(looks.second.answers))
     timeout = Timeout(stated_ms=sink.stated.job.transaction_timeout_ms, seen_ms=seen_timeout_ms(own))
-    made = replace(made, findings=tuple(_findings(sink.held, made, after, timeout)))
+    transactions = replace(transactions, findings=tuple(_findings(sink.held, transactions, after, timeout)))
     if not upgrade:
-        return made
-    return replace(made, upgrade=_upgrade(sink, made, snapshot.facts_of(sink.cluster.name), after, timeout))
+        return transactions
+    return replace(
+        transactions, upgrade=_upgrade(sink, transactions, snapshot.facts_of(sink.cluster.name), after, timeout)
+    )
 
 
 def _begun(row: SinkTransaction) -> Iterator[PlannedTransaction]:
@@ -177,8 +179,8 @@ def _upgrade(
         sink,
         after,
         timeout=timeout,
-        live=any(each.decision is Decision.LIVE for each in made.transactions),
-        damage=next((each.message for each in of.read.problems if each.code == checkpoint_damaged.code), None),
+        live=any(transaction.decision is Decision.LIVE for transaction in made.transactions),
+        damage=next((problem.message for problem in of.read.problems if problem.code == checkpoint_damaged.code), None),
     )
 
 
@@ -188,7 +190,7 @@ def transactions_of(
     """Find the transactions again that a plan was drafted for; see `sink_transactions`."""
     required, sink = plan.requirements.checkpoint, plan.requirements.sink
     uri = "" if required is None else required.uri
-    name = next((each.name for each in migration.checkpoints if each.uri == uri), uri)
+    name = next((checkpoint.name for checkpoint in migration.checkpoints if checkpoint.uri == uri), uri)
     topics = () if sink is None else sink.topics
     return sink_transactions(migration, name, topics=topics, snapshot=snapshot, progress=progress)
 
@@ -216,7 +218,7 @@ def sink_of(
     read = None if comparison is None else comparison.checkpoint
     name = request.checkpoint
     if name is None and read is not None:
-        name = next((each.name for each in migration.checkpoints if each.uri == read.uri), None)
+        name = next((checkpoint.name for checkpoint in migration.checkpoints if checkpoint.uri == read.uri), None)
     if name is None:
         raise UsageError(
             "draft: expected a checkpoint of the migration file, whose sink's transactions are looked at, found "
@@ -254,10 +256,10 @@ def settling_of(
     stated = migration.checkpoint(name)
     cluster = cluster_of(migration, stated, name)
     topics = tuple(dict.fromkeys((*request.sink_topics, *found.topics_of_ends)))
-    made = settle(found, cluster=cluster.name, topics=topics, request=request, job=stated.job, now_ms=now_ms)
+    result = settle(found, cluster=cluster.name, topics=topics, request=request, job=stated.job, now_ms=now_ms)
     if snapshot is not None:
-        return counted(made, snapshot.counts())
+        return counted(result, snapshot.counts())
     progress(COUNTING, 0, 1)
-    ends = transactions_reader(cluster).read_ends(cluster, made.transactions, count=True)
+    ends = transactions_reader(cluster).read_ends(cluster, result.transactions, count=True)
     progress(COUNTING, 1, 1)
-    return counted(made, {place: shown.records for place, shown in ends.logs.items()})
+    return counted(result, {place: shown.records for place, shown in ends.logs.items()})

@@ -30,15 +30,15 @@ def load_snapshots(old: str | Path, new: str | Path) -> tuple[Snapshot, Snapshot
         FileError: A file cannot be read, or holds the other cluster.
     """
     loaded = []
-    for path, wanted in ((old, Cluster.OLD), (new, Cluster.NEW)):
-        found: Snapshot = read_file(Path(path), "snapshot")
-        if found.cluster is not wanted:
+    for path, cluster in ((old, Cluster.OLD), (new, Cluster.NEW)):
+        snapshot: Snapshot = read_file(Path(path), "snapshot")
+        if snapshot.cluster is not cluster:
             raise FileError(
-                f"{path}: expected a snapshot of the {wanted} cluster, found one of the {found.cluster} cluster "
-                f"({found.name!r}). Nothing was compared.",
+                f"{path}: expected a snapshot of the {cluster} cluster, found one of the {snapshot.cluster} cluster "
+                f"({snapshot.name!r}). Nothing was compared.",
                 fix="Give the old cluster's snapshot first, the new one's second.",
             )
-        loaded.append(found)
+        loaded.append(snapshot)
     return loaded[0], loaded[1]
 
 
@@ -48,8 +48,8 @@ def load_sink_snapshot(path: str | Path) -> SinkSnapshot:
     Raises:
         FileError: It cannot be read, or is another one.
     """
-    found: SinkSnapshot = read_file(Path(path), "sink-snapshot")
-    return found
+    snapshot: SinkSnapshot = read_file(Path(path), "sink-snapshot")
+    return snapshot
 
 
 def read_file(path: Path, kind: str) -> Any:

@@ -57,9 +57,9 @@ def check_repair(request: DraftRequest) -> None:
         None,
     )
     if wrong is not None or request.rewind_to is not None:
-        found = "--set rewind_to" if wrong is None else str(wrong)
+        result = "--set rewind_to" if wrong is None else str(wrong)
         raise PlanError(
-            f"The plan: expected a repair in a copy, {repair_target()} alone, found {found}. Nothing was written.",
+            f"The plan: expected a repair in a copy, {repair_target()} alone, found {result}. Nothing was written.",
             fix="Leave it out, or draft a plan of its own for it from the repaired copy.",
         )
 
@@ -87,7 +87,7 @@ def draft_repair(before: Checkpoint, repaired: Repaired, request: DraftRequest, 
     """
     check_repair(request)
     none = ClusterRequirement(name="", cluster_id=None, topics=())
-    made = Plan(
+    plan = Plan(
         migration=UNNAMED,
         drafted_at=drafted_at,
         author=request.author,
@@ -108,7 +108,7 @@ def draft_repair(before: Checkpoint, repaired: Repaired, request: DraftRequest, 
         gives_up=(),
         totals=totals_of(()),
     )
-    return with_repair(made, before, repaired, request)
+    return with_repair(plan, before, repaired, request)
 
 
 def with_repair(plan: Plan, before: Checkpoint, repaired: Repaired, request: DraftRequest) -> Plan:
@@ -145,13 +145,13 @@ def _positions(checkpoint: Checkpoint | None) -> tuple[RepairedPosition, ...]:
     return tuple(
         RepairedPosition(
             source=source.id,
-            topic=each.topic,
-            partition=each.partition,
-            offset=each.offset,
-            planned_offset=each.planned_offset,
+            topic=position.topic,
+            partition=position.partition,
+            offset=position.offset,
+            planned_offset=position.planned_offset,
         )
         for source in sources
-        for each in positions_of(source)
+        for position in positions_of(source)
     )
 
 
@@ -162,7 +162,7 @@ def standing(plan: Plan) -> Plan:
     """
     if plan.repair is None or plan.positions:
         return plan
-    return replace(plan, positions=tuple(_unmoved(plan.repair, each) for each in plan.repair.positions))
+    return replace(plan, positions=tuple(_unmoved(plan.repair, position) for position in plan.repair.positions))
 
 
 def _unmoved(repair: Repair, at: RepairedPosition) -> PlannedPosition:

@@ -98,14 +98,14 @@ def sink_checks(on: SinkGrounds) -> Iterator[GateCheck]:
         yield _unasked(on) if on.found is None else _asked(on)
     if on.restored and held_back(on.checkpoint):
         yield from _restore(on)
-    for each in () if on.found is None else on.found.findings:
-        if each.code == transaction_timeout_refused.code:
-            yield GateCheck(name=TIMEOUT, outcome=Outcome.FAILED, told=f"{each.message} {each.remedy}")
+    for finding in () if on.found is None else on.found.findings:
+        if finding.code == transaction_timeout_refused.code:
+            yield GateCheck(name=TIMEOUT, outcome=Outcome.FAILED, told=f"{finding.message} {finding.remedy}")
 
 
 def _unasked(on: SinkGrounds) -> GateCheck:
     """Hold what the sink's transactions have left against the start, where nobody asked their cluster."""
-    told, command = ask_about(open_transactions(on.checkpoint), on.job.sink_servers)
+    message, command = ask_about(open_transactions(on.checkpoint), on.job.sink_servers)
     deadline = deadline_of(on.checkpoint, on.job.transaction_timeout_ms)
     outcome = Outcome.UNKNOWN
     if deadline is None:
@@ -119,28 +119,30 @@ def _unasked(on: SinkGrounds) -> GateCheck:
     return GateCheck(
         name=PENDING,
         outcome=outcome,
-        told=f"{told}: if not committed yet, they {left}{because}. Each must be CompleteCommit: {command}",
+        told=f"{message}: if not committed yet, they {left}{because}. Each must be CompleteCommit: {command}",
     )
 
 
 def _asked(on: SinkGrounds) -> GateCheck:
     """Return whether everything that the savepoint holds is committed, by what its cluster says."""
     commits = {
-        (each.transactional_id, each.producer_id, each.epoch) for each in on.ended if each.decision is Settlement.COMMIT
+        (transaction.transactional_id, transaction.producer_id, transaction.epoch)
+        for transaction in on.ended
+        if transaction.decision is Settlement.COMMIT
     }
-    left = [
+    transactions = [
         row
         for row in on.rows
         if row.decision not in _OVER and (row.transactional_id, row.producer_id, row.epoch) not in commits
     ]
-    if not left:
+    if not transactions:
         planned = f", {many(len(commits), 'transaction')} of them by this plan before the copy is made"
-        told = f"Everything that the savepoint holds is committed{planned if commits else ''}: it loses no record."
-        return GateCheck(name=PENDING, outcome=Outcome.PASSED, told=told)
-    wrong = [row for row in left if row.decision in _WRONG]
-    late = [row for row in left if row.decision is Decision.COMMIT and _runs_out(row, on)]
-    first = (wrong or late or left)[0]
-    more = f" So are {len(left) - 1:,} more not committed." if len(left) > 1 else ""
+        message = f"Everything that the savepoint holds is committed{planned if commits else ''}: it loses no record."
+        return GateCheck(name=PENDING, outcome=Outcome.PASSED, told=message)
+    wrong = [row for row in transactions if row.decision in _WRONG]
+    late = [row for row in transactions if row.decision is Decision.COMMIT and _runs_out(row, on)]
+    first = (wrong or late or transactions)[0]
+    more = f" So are {len(transactions) - 1:,} more not committed." if len(transactions) > 1 else ""
     soon = " It runs out before the start." if first in late else ""
     return GateCheck(
         name=PENDING,

@@ -67,11 +67,11 @@ def marks_of(
     Raises:
         PlanError: One is not known to be committed, or there is none; the job goes on, or no target takes marks.
     """
-    found = request.sink
-    rows = {_key(row): row for row in (() if found is None else found.transactions) if row.held}
+    transactions = request.sink
+    rows = {_key(row): row for row in (() if transactions is None else transactions.transactions) if row.held}
     commits = {_key(transaction) for transaction in ended if transaction.decision is Settlement.COMMIT}
-    made: list[MarkedTransaction] = []
-    problems = [*_against_rows(found, job)]
+    marked_transactions: list[MarkedTransaction] = []
+    problems = [*_against_rows(transactions, job)]
     for each in held_back(checkpoint):
         if each.producer_id is None or each.epoch is None:
             continue
@@ -81,13 +81,13 @@ def marks_of(
             mark = MarkedTransaction(
                 transactional_id=each.transactional_id, producer_id=each.producer_id, epoch=each.epoch, reason=reason
             )
-            made.append(mark)
+            marked_transactions.append(mark)
         else:
             problems += mark_not_settled(_named(each), row)
     refuse(tuple(problems))
-    if not made:
+    if not marked_transactions:
         raise _nothing_to_mark()
-    return tuple(made)
+    return tuple(marked_transactions)
 
 
 def _against_rows(found: SinkTransactions | None, job: JobTraits) -> Iterator[Problem]:
@@ -134,23 +134,23 @@ def requirement_of(
     Raises:
         PlanError: The cluster did not tell its id, so that the plan could not be held to it.
     """
-    found = request.sink
-    if not marks or found is None:
+    transactions = request.sink
+    if not marks or transactions is None:
         return None
-    if found.cluster_id is None:
+    if transactions.cluster_id is None:
         refuse((cluster_id.problem("The sink's cluster did not tell its id, so the plan could not be held to it."),))
     names = {"old": migration.source.name, "new": migration.target.name}
     stated = job.sink_cluster or job.sink_servers or ""
-    keys = {(each.transactional_id, each.producer_id, each.epoch) for each in marks}
+    keys = {(mark.transactional_id, mark.producer_id, mark.epoch) for mark in marks}
     return SinkRequirement(
         name=names.get(stated, stated),
-        cluster_id=str(found.cluster_id),
+        cluster_id=str(transactions.cluster_id),
         states=tuple(
             row.seen
-            for row in found.transactions
+            for row in transactions.transactions
             if row.held and (row.transactional_id, row.producer_id, row.epoch) in keys
         ),
-        topics=tuple(dict.fromkeys((*request.sink_topics, *found.topics_of_ends))),
+        topics=tuple(dict.fromkeys((*request.sink_topics, *transactions.topics_of_ends))),
     )
 
 
@@ -160,12 +160,16 @@ def contradictions(plan: Plan) -> Iterator[str]:
         yield "it marks transactions, and none of its targets is a copy of a savepoint"
     if plan.marks and plan.requirements.sink is None:
         yield "it marks transactions, and does not say of which cluster"
-    keys = {(each.transactional_id, each.producer_id, each.epoch) for each in plan.marks}
+    keys = {(mark.transactional_id, mark.producer_id, mark.epoch) for mark in plan.marks}
     if len(keys) != len(plan.marks):
         yield "it marks a transaction twice"
-    for each in plan.marks:
-        if min(each.producer_id, each.epoch) < 0 or not each.transactional_id or not each.reason.strip():
-            yield f"its mark of {each.transactional_id[:300]!r} has a negative number, or no name or reason"
+    for transaction in plan.marks:
+        if (
+            min(transaction.producer_id, transaction.epoch) < 0
+            or not transaction.transactional_id
+            or not transaction.reason.strip()
+        ):
+            yield f"its mark of {transaction.transactional_id[:300]!r} has a negative number, or no name or reason"
 
 
 def _named(each: Transaction | SinkTransaction) -> str:

@@ -64,7 +64,7 @@ class Settling:
 
 def ends_of(targets: Sequence[Target]) -> frozenset[Decision]:
     """Return what targets end, by what was decided about it; empty where none of them ends transactions."""
-    return frozenset(each for target in targets for each in target_type(target.kind).decisions)
+    return frozenset(decision for target in targets for decision in target_type(target.kind).decisions)
 
 
 def settle(
@@ -120,15 +120,15 @@ def settle(
 
 def moved(plan: Plan, found: SinkTransactions) -> Iterator[Drift]:
     """Report what is not as it was reviewed about the transactions of the job's sinks: any other state is a drift."""
-    wanted = plan.requirements.sink
-    if wanted is None:
+    requirement = plan.requirements.sink
+    if requirement is None:
         return
-    subject = f"The cluster {wanted.name!r} of the sink"
-    if found.cluster_id != wanted.cluster_id:
+    subject = f"The cluster {requirement.name!r} of the sink"
+    if found.cluster_id != requirement.cluster_id:
         yield Drift(
             kind=DriftKind.SINK_REPLACED,
             subject=f"{subject}, cluster id",
-            reviewed=wanted.cluster_id,
+            reviewed=requirement.cluster_id,
             now=str(found.cluster_id),
         )
         return
@@ -136,11 +136,11 @@ def moved(plan: Plan, found: SinkTransactions) -> Iterator[Drift]:
         yield Drift(kind=DriftKind.UNREADABLE, subject=subject, reviewed="read", now=f"not all of it: {problem}")
     if not plan.transactions:
         yield from _gone_on(plan, found)
-    before = {_key(each): each for each in wanted.states}
-    after = {_key(each): each for each in _seen(found, ends_of(plan.targets))}
+    before = {_key(state): state for state in requirement.states}
+    after = {_key(transaction): transaction for transaction in _seen(found, ends_of(plan.targets))}
     if not plan.transactions:
         # It only marks: what it does not mark may be ended meanwhile, by whom ever.
-        after = {key: each for key, each in after.items() if key in before}
+        after = {key: transaction for key, transaction in after.items() if key in before}
     over = {_key(row): f"{row.broker_state} ({row.decision})" for row in found.transactions}
     for key in dict.fromkeys((*before, *after)):
         reviewed, now = before.get(key), after.get(key)
@@ -152,13 +152,13 @@ def moved(plan: Plan, found: SinkTransactions) -> Iterator[Drift]:
                 now=_told(now) if now is not None else over.get(key, "not open any more"),
             )
     left = {_key(row): row.left_ms for row in found.transactions}
-    for each in plan.transactions:
-        left_ms = left.get(_key(each))
-        if left_ms is not None and _is_late(each, left_ms):
+    for planned_transaction in plan.transactions:
+        left_ms = left.get(_key(planned_transaction))
+        if left_ms is not None and _is_late(planned_transaction, left_ms):
             yield Drift(
                 kind=DriftKind.TIME_LEFT,
-                subject=each.name,
-                reviewed=f"open until {each.deadline}",
+                subject=planned_transaction.name,
+                reviewed=f"open until {planned_transaction.deadline}",
                 now=_too_late(left_ms),
             )
 
@@ -181,13 +181,13 @@ def counted(settling: Settling, records: Mapping[TransactionPlace, int | None]) 
         settling,
         transactions=tuple(
             replace(
-                each,
+                transaction,
                 partitions=tuple(
-                    replace(at, records=by_partition.get((at.topic_partition, each.producer_id)))
-                    for at in each.partitions
+                    replace(at, records=by_partition.get((at.topic_partition, transaction.producer_id)))
+                    for at in transaction.partitions
                 ),
             )
-            for each in settling.transactions
+            for transaction in settling.transactions
         ),
     )
 
@@ -252,22 +252,22 @@ def _against_all(
     found: SinkTransactions, choices: Mapping[str, SettlementChoice], ends: Collection[Decision]
 ) -> Iterator[Problem]:
     if found.cluster_id is None:
-        told = "The sink's cluster did not tell its cluster id, so the plan could not be held to it."
-        yield Problem(code=Decision.UNKNOWN, message=told, fix="Draft the plan again when the cluster answers.")
+        message = "The sink's cluster did not tell its cluster id, so the plan could not be held to it."
+        yield Problem(code=Decision.UNKNOWN, message=message, fix="Draft the plan again when the cluster answers.")
     for problem in found.problems:
         yield Problem(code=Decision.DENIED, message=problem, fix=_FIXES[Decision.DENIED])
     unexplained = {row.transactional_id for row in found.transactions if row.decision is Decision.UNEXPLAINED}
     for name, choice in choices.items():
         if name not in unexplained or Decision.COMMIT not in ends:
-            told = f"{name}: a person's {choice.decision} is taken for a transaction that nothing explains only."
+            message = f"{name}: a person's {choice.decision} is taken for a transaction that nothing explains only."
             yield Problem(
                 code="NOT_UNEXPLAINED",
-                message=told,
+                message=message,
                 fix="Leave the decision out: `offsetwise transactions` says what is done about it.",
             )
         if not choice.reason.strip():
-            told = f"{name}: expected a written reason for its {choice.decision}, found none."
-            yield Problem(code="REASON", message=told, fix="Say with --reason why.")
+            message = f"{name}: expected a written reason for its {choice.decision}, found none."
+            yield Problem(code="REASON", message=message, fix="Say with --reason why.")
 
 
 def _against(row: SinkTransaction, ends: Collection[Decision], job: JobTraits) -> Iterator[Problem]:
@@ -341,18 +341,18 @@ def _seen(found: SinkTransactions, ends: Collection[Decision]) -> tuple[SeenTran
 
 
 def _gate(planned: Sequence[PlannedTransaction], now_ms: int) -> GateCheck:
-    commits = [each for each in planned if each.decision is Settlement.COMMIT]
-    limited = [(each.deadline, each) for each in commits if each.deadline is not None]
+    commits = [transaction for transaction in planned if transaction.decision is Settlement.COMMIT]
+    limited = [(commit.deadline, commit) for commit in commits if commit.deadline is not None]
     if not limited:
-        told = "No transaction is to be committed that the broker aborts by itself."
-        return GateCheck(name=TIME_TO_SETTLE, outcome=Outcome.PASSED, told=told)
+        message = "No transaction is to be committed that the broker aborts by itself."
+        return GateCheck(name=TIME_TO_SETTLE, outcome=Outcome.PASSED, told=message)
     deadline, first = min(limited, key=lambda each: each[0])
     left = epoch_ms(deadline) - now_ms
-    told = (
+    message = (
         f"{first.name} is the first of {many(len(commits), 'transaction')} to commit that the broker aborts by itself: "
         f"at {utc(epoch_ms(deadline))}, {duration(left)} after the plan was drafted. Apply the plan before."
     )
-    return GateCheck(name=TIME_TO_SETTLE, outcome=Outcome.PASSED, told=told)
+    return GateCheck(name=TIME_TO_SETTLE, outcome=Outcome.PASSED, told=message)
 
 
 def _newest(found: SinkTransactions, request: DraftRequest, ends: Collection[Decision]) -> Iterator[GateCheck]:
@@ -360,16 +360,16 @@ def _newest(found: SinkTransactions, request: DraftRequest, ends: Collection[Dec
     unsure = [row for row in found.transactions if row.newer_may_hold and row.decision in ends]
     if not unsure:
         return
-    told = f"{_name(*_key(unsure[0])[:3])} is the first of {many(len(unsure), 'transaction')} to abort that a newer "
+    message = f"{_name(*_key(unsure[0])[:3])} is the first of {many(len(unsure), 'transaction')} to abort that a newer "
     if request.sink_rewound:
-        told += "checkpoint may hold: it is stated that the job is taken back."
-        yield GateCheck(name=NEWEST, outcome=Outcome.PASSED, told=told)
+        message += "checkpoint may hold: it is stated that the job is taken back."
+        yield GateCheck(name=NEWEST, outcome=Outcome.PASSED, told=message)
         return
-    told += (
+    message += (
         "checkpoint may hold. None could be looked for: name the job's folder of checkpoints in checkpoint_roots and "
         "draft again; else whoever approves the plan states that there is none."
     )
-    yield GateCheck(name=NEWEST, outcome=Outcome.UNKNOWN, told=told)
+    yield GateCheck(name=NEWEST, outcome=Outcome.UNKNOWN, told=message)
 
 
 _Key = tuple[str | None, int | None, int | None, tuple[OpenPartition, ...]]

@@ -253,10 +253,10 @@ def _sqlite_rules() -> Iterator[str]:
         "CREATE TRIGGER review_plan_no_delete BEFORE DELETE ON review_plan "
         "BEGIN SELECT RAISE(ABORT, 'offsetwise: plans are never removed'); END"
     )
-    for name, condition, told in _RULES:
+    for name, condition, message in _RULES:
         yield (
             f"CREATE TRIGGER review_decision_{name} BEFORE INSERT ON review_decision WHEN {condition} "
-            f"BEGIN SELECT RAISE(ABORT, 'offsetwise: {told}'); END"
+            f"BEGIN SELECT RAISE(ABORT, 'offsetwise: {message}'); END"
         )
 
 
@@ -274,10 +274,10 @@ def _postgresql_rules() -> Iterator[str]:
         "CREATE TRIGGER review_plan_no_delete BEFORE DELETE OR TRUNCATE ON review_plan "
         "FOR EACH STATEMENT EXECUTE FUNCTION offsetwise_added_to()"
     )
-    for name, condition, told in _RULES:
+    for name, condition, message in _RULES:
         yield (
             f"CREATE FUNCTION offsetwise_{name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
-            f"IF {condition} THEN RAISE EXCEPTION 'offsetwise: {told}'; END IF; RETURN NEW; END $$"
+            f"IF {condition} THEN RAISE EXCEPTION 'offsetwise: {message}'; END IF; RETURN NEW; END $$"
         )
         yield (
             f"CREATE TRIGGER review_decision_{name} BEFORE INSERT ON review_decision "
