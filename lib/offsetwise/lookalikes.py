@@ -119,7 +119,7 @@ def mixed_scripts(text: str) -> tuple[str, ...]:
     >>> mixed_scripts("pаyments"), mixed_scripts("платежи-2"), mixed_scripts("支払いデータ")
     (('Cyrillic', 'Latin'), (), ())
     """
-    results = [scripts for scripts in (_scripts(fromkey) for fromkey in dict.fromkeys(text)) if scripts]
+    results = [scripts for scripts in (_scripts(character) for character in dict.fromkeys(text)) if scripts]
     if not results or frozenset.intersection(*results):
         return ()
     if any(all(scripts & together for scripts in results) for together in _WRITTEN_TOGETHER):

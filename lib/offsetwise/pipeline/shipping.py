@@ -118,11 +118,11 @@ def _kept() -> tempfile.TemporaryDirectory[str]:
 
 
 def _zipped(files: Mapping[str, bytes]) -> bytes:
-    bytes_io = io.BytesIO()
-    with ZipFile(bytes_io, "w") as archive:
+    buffer = io.BytesIO()
+    with ZipFile(buffer, "w") as archive:
         for name, source in files.items():
             archive.writestr(ZipInfo(f"offsetwise/{name}"), source, compress_type=ZIP_DEFLATED)
-    return bytes_io.getvalue()
+    return buffer.getvalue()
 
 
 @cache

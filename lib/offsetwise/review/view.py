@@ -170,7 +170,7 @@ class PlansView:
         if person is None:
             return ()
         rules = self._rules()
-        waitings = []
+        requests = []
         with self._looking(person, "Reading what waits") as look:
             for row in look.plans():
                 version = look.version(row.id, row.number)
@@ -180,7 +180,7 @@ class PlansView:
                 if why is not None:
                     by = version.by if result.submission is None else result.submission.by
                     since_ms = version.at_ms if result.submission is None else result.submission.at_ms
-                    waitings.append(
+                    requests.append(
                         Waiting(
                             plan=row.id,
                             migration=row.migration,
@@ -191,7 +191,7 @@ class PlansView:
                             why=why,
                         )
                     )
-        return tuple(sorted(waitings, key=lambda waiting: waiting.since_ms))
+        return tuple(sorted(requests, key=lambda waiting: waiting.since_ms))
 
     def export(self, person: Person | None, plan: int, kind: exports.ExportKind) -> tuple[exports.Export, ...]:
         """Return the files of one kind of a plan's newest version; unapproved ones say DRAFT, applied ones APPLIED.

@@ -193,14 +193,14 @@ class HeldTransactions:
 
 def together(many: Iterable[HeldTransactions]) -> HeldTransactions:
     """Return what several checkpoints hold as one, so that one look answers for all of them."""
-    transactionses = tuple(many)
-    times = [transactions.written_ms for transactions in transactionses]
+    observations = tuple(many)
+    times = [transactions.written_ms for transactions in observations]
     return HeldTransactions(
-        checkpoint_id=max(transactions.checkpoint_id for transactions in transactionses),
+        checkpoint_id=max(transactions.checkpoint_id for transactions in observations),
         written_ms=None if None in times else min(times),  # type: ignore[type-var] # no None is left
-        prefixes=tuple(dict.fromkeys(prefix for transactions in transactionses for prefix in transactions.prefixes)),
-        transactions=tuple(transaction for transactions in transactionses for transaction in transactions.transactions),
-        pooled=tuple(dict.fromkeys(prefix for transactions in transactionses for prefix in transactions.pooled)),
+        prefixes=tuple(dict.fromkeys(prefix for transactions in observations for prefix in transactions.prefixes)),
+        transactions=tuple(transaction for transactions in observations for transaction in transactions.transactions),
+        pooled=tuple(dict.fromkeys(prefix for transactions in observations for prefix in transactions.pooled)),
     )
 
 

@@ -120,8 +120,8 @@ class Count:
         if not self.old_whole or not self.old.start:
             return False
         last = [*takewhile(lambda h: h not in explained, reversed(self.new.identities))]
-        hashables = frozenset(last)
-        again = Counter(h for h in self.new.identities if h in hashables) if last else Counter[Hashable]()
+        trailing = frozenset(last)
+        again = Counter(h for h in self.new.identities if h in trailing) if last else Counter[Hashable]()
         return bool(last) and (self.natives_excluded or max(again.values()) > 1)
 
     @cached_property

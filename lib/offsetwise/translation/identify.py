@@ -187,12 +187,12 @@ def _masked(
     to_new: dict[int, int],
 ) -> tuple[bytes, ...]:
     """Replace ids by their new ones; a record with an id outside the mapping keeps its plain identity."""
-    datas = list(plain)
+    digests = list(plain)
     for index, masked in enumerate(records.masked):
         ids = [ours for ours in (records.key_schema[index], records.value_schema[index]) if ours is not None]
         if masked is None or any(ours not in to_new for ours in ids):
             continue
         content = masked + b"".join(b"s%d" % to_new[ours] for ours in ids)
         time = records.timestamps[index] if timed else None
-        datas[index] = _combine(content, time, records.headers[index], ignored)
-    return tuple(datas)
+        digests[index] = _combine(content, time, records.headers[index], ignored)
+    return tuple(digests)

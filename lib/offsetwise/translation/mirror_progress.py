@@ -78,10 +78,10 @@ def _by_last_copies(
     trimmed: bool,
 ) -> Progress:
     copies = [*islice((identity for identity in reversed(new) if identity in known), TAIL + ANCHORS)]
-    hashables = frozenset(copies)
+    identities = frozenset(copies)
     after: dict[Hashable, list[int]] = {}
     for index, identity in enumerate(old, start=1):
-        if identity in hashables:
+        if identity in identities:
             after.setdefault(identity, []).append(index)
     # A lone record that was written twice in a row is no step back.
     copies = [h for n, h in enumerate(copies) if not n or h != copies[n - 1] or len(after[h]) > 1]

@@ -188,9 +188,9 @@ def _small(numbers: Int64s, bound: int) -> NDArray[Any]:
 
 
 def _unsort(column: NDArray[Number], order: Int64s) -> NDArray[Number]:
-    ndarray = np.empty_like(column)
-    ndarray[order] = column
-    return ndarray
+    ordered = np.empty_like(column)
+    ordered[order] = column
+    return ordered
 
 
 def _bracket(

@@ -234,14 +234,14 @@ def _shards(kept: Kept) -> tuple[CheckpointSource, list[Problem]] | None:
 
 
 def _sinks(metadata: Metadata, opened: Opened) -> Sinks:
-    elementses = []
+    sinks = []
     for entry in metadata.operators:
         names = _state_names(entry)
         if names & {WRITER_STATE, COMMITTER_STATE}:
             writer, _ = opened.elements(entry, WRITER_STATE)
             committer, _ = opened.elements(entry, COMMITTER_STATE)
-            elementses.append(SinkElements(entry.id, called(entry), writer, committer))
-    return read_sinks(elementses)
+            sinks.append(SinkElements(entry.id, called(entry), writer, committer))
+    return read_sinks(sinks)
 
 
 def _state_names(entry: OperatorEntry) -> set[str]:

@@ -309,8 +309,8 @@ def _kind(rows: Sequence[_Row]) -> str:
 def _newest_s(rows: Sequence[_Row]) -> int | None:
     """Return when the newest record arrived that the application has processed, as the numbers tell."""
     numbers = (row.shard.position.sequence for row in rows if row.shard.position.place is Place.AFTER)
-    evidences = (evidence_of(number) for number in numbers if number is not None)
-    return max((evidence.arrived_s for evidence in evidences if evidence is not None), default=None)
+    arrivals = (evidence_of(number) for number in numbers if number is not None)
+    return max((evidence.arrived_s for evidence in arrivals if evidence is not None), default=None)
 
 
 def _of_lease(row: _Row, newest_s: int | None) -> Iterator[Problem]:

@@ -210,7 +210,7 @@ def _kafka(value: Any) -> _Found | None:
         return None
     if not any(isinstance(inner, dict) and any(map(_DIGITS.fullmatch, inner)) for inner in value.values()):
         return ((), ()) if all(inner == {} for inner in value.values()) else None
-    offsetses: list[TopicOffsets] = []
+    topics: list[TopicOffsets] = []
     negative: list[tuple[str, int, int]] = []
     for topic, inner in value.items():
         if not _TOPIC.fullmatch(topic):
@@ -233,8 +233,8 @@ def _kafka(value: Any) -> _Found | None:
             partitions = tuple(partition for partition, offset in pairs if offset >= 0)
             offsets = tuple(offset for offset in offsets if offset >= 0)
         if offsets:
-            offsetses.append(TopicOffsets(topic=topic, partitions=partitions, offsets=offsets))
-    return tuple(offsetses), tuple(negative)
+            topics.append(TopicOffsets(topic=topic, partitions=partitions, offsets=offsets))
+    return tuple(topics), tuple(negative)
 
 
 _PARTITIONS: Final = {str(number): number for number in range(4096)}

@@ -24,16 +24,16 @@ def partitions_left(
         start: Where a batch that runs again begins: where the one before ended, or the initial offsets.
     """
     last = restart.last_planned
-    offsetses = None if last is None else _offsets(files, last, source)
-    if last is None or offsetses is None or restart.missing:
+    of_batch = None if last is None else _offsets(files, last, source)
+    if last is None or of_batch is None or restart.missing:
         return
     if restart.reruns is not None:
-        gone = () if start is None else _gone(start.offsets, offsetses)
+        gone = () if start is None else _gone(start.offsets, of_batch)
         if gone:
             yield from topic_dropped(last, *_named(gone))
         return
     for batch in sorted((file for file in files if file < last), reverse=True):
-        gone = _gone(_offsets(files, batch, source), offsetses)
+        gone = _gone(_offsets(files, batch, source), of_batch)
         if gone:
             yield from topic_left(last, batch, *_named(gone))
             return

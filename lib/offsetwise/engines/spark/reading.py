@@ -28,18 +28,18 @@ def reading(folder: FolderReader, checkpoint: Checkpoint) -> CheckpointReading:
 
 
 def _times(folder: FolderReader) -> list[Written]:
-    writtens = []
+    batches = []
     for log in LOGS:
         try:
             entries = folder.entries(log, details=True)
         except StorageError:
             continue
-        writtens += [
+        batches += [
             Written(path=f"{log}/{entry.name}", modified_ms=int(entry.modified_s * 1000))
             for entry in entries
             if entry.modified_s is not None and entry.name.isdigit()
         ]
-    return writtens
+    return batches
 
 
 def _initial(folder: FolderReader) -> tuple[BatchSource, ...]:

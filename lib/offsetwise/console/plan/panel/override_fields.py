@@ -40,12 +40,12 @@ def typed(plan: int) -> dict[str, str]:
 def in_words(sheet: Sheet, decision: DecisionRow) -> str:
     """Return what a decision overrides, a line each; nothing where it overrides nothing."""
     own = (decision.by.issuer, decision.by.subject, decision.digest)
-    overriddens = (
+    checks = (
         overridden
         for overridden in sheet.overridden
         if (overridden.issuer, overridden.subject, overridden.digest) == own
     )
-    return "\n".join(f"In spite of {line}" for overridden in overriddens for line in overridden.lines)
+    return "\n".join(f"In spite of {line}" for overridden in checks for line in overridden.lines)
 
 
 def _key(plan: int, name: str) -> str:

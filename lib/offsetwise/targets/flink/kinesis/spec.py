@@ -44,11 +44,11 @@ def splits_of(plan: Plan, arn: str) -> tuple[SplitFields, ...]:
     Whatever `against_splits` says something about is left out.
     """
     ranges = ranges_of(plan)
-    fieldses = []
+    splits = []
     for one in sorted(plan.positions, key=lambda planned_position: planned_position.partition, reverse=True):
         shard, position = ranges.get(one.new_topic_partition), place_of(one)
         if shard is not None and position is not None:
-            fieldses.append(
+            splits.append(
                 SplitFields(
                     version=LAST_SPLIT_VERSION,
                     arn=arn,
@@ -60,7 +60,7 @@ def splits_of(plan: Plan, arn: str) -> tuple[SplitFields, ...]:
                     finished=position.place is Place.SHARD_END,
                 )
             )
-    return tuple(fieldses)
+    return tuple(splits)
 
 
 def against_splits(plan: Plan) -> Iterator[Problem]:
