@@ -36,18 +36,21 @@ def _window(span: Span, whole: Span, first_serial: int) -> LogWindow:
     )
 
 
-def _search(target: SearchTarget, *, record_bytes: int | None = None) -> tuple[Cut, list[Windows]]:
+def _search(
+    target: SearchTarget, *, record_bytes: int | None = None, others: frozenset[int] = frozenset()
+) -> tuple[Cut, list[Windows]]:
+    """Search logs in which the new one has, at the offsets of `others`, copies of the last old record by others."""
     windows = first_windows(target)
     reads: list[Windows] = []
     best: Cut | None = None
     while True:
         reads.append(windows)
-        cut = decide(
-            target.position,
-            _window(windows.old, target.old, 0),
-            _window(windows.new, target.new, SHIFT),
-            last=windows.last,
-        )
+        new = _window(windows.new, target.new, SHIFT)
+        copies = {offset - new.start for offset in others if offset in new.offsets}
+        if copies:
+            last = target.old.end - 1
+            new = replace(new, identities=[last if at in copies else one for at, one in enumerate(new.identities)])
+        cut = decide(target.position, _window(windows.old, target.old, 0), new, last=windows.last)
         best = cut if best is None or windows.phase is SearchPhase.LOCATE else better(best, cut)
         following = next_windows(affordable(target, record_bytes), windows, cut)
         if following is None:
@@ -143,3 +146,22 @@ def test_bytes_never_allow_more_records_than_the_budget_of_records() -> None:
 
     assert affordable(target, 1).budget == target.budget
     assert affordable(replace(target, budget=10), 10**9).budget == 10
+
+
+@with_cases("lag", [2, 50, 1_000, 100_000])
+@with_cases("behind", [0, 1, 10, 5_000])
+def test_a_copy_by_somebody_else_costs_two_further_windows_of_each_log_at_most(lag: int, behind: int) -> None:
+    mirrored = 10**6 - lag
+    alone = replace(_target(10**6, behind=behind), new=Span(start=0, end=mirrored))
+    _, usual = _search(alone)
+
+    cut, reads = _search(replace(alone, new=Span(start=0, end=mirrored + 1)), others=frozenset({mirrored}))
+
+    assert cut.exactness is not Exactness.EXACT
+    for spans, before in zip(_spans(reads), _spans(usual), strict=True):
+        assert len(spans) <= len(before) + 2
+
+
+def _spans(reads: list[Windows]) -> tuple[set[Span], set[Span]]:
+    """Return the windows of the old and of the new log that were read."""
+    return {read.old for read in reads}, {read.new for read in reads}
