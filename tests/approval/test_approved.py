@@ -241,7 +241,7 @@ class TestAPlan:
     def test_of_a_newer_major_version_is_refused_naming_both(self) -> None:
         newer = FILE.replace(b'"format_version": "1.0"', b'"format_version": "2.0"')
 
-        refused("version 1.1", "version 2.0", call=lambda: judged(said(), content=newer))
+        refused("version 1.2", "version 2.0", call=lambda: judged(said(), content=newer))
 
     @with_cases("change", [{"author": " "}, {"author": "\u200b"}, {"editors": ("eve", "")}], ids=str)
     def test_that_does_not_say_who_wrote_it_is_refused(self, change: dict[str, Any]) -> None:

@@ -38,7 +38,7 @@ def test_the_fleet_screen_lists_it(open_page: OpenPage, tmp_path: Path) -> None:
     reader = ValueReader(live=builders.comparison())
     reader.fleet_given = assemble([read], {read.uri: ("train",)})
     page = open_page(reader, "pages/operate/fleet.py", migration="orders-to-new")
-    page.button[0].click().run()
+    next(button for button in page.button if str(button.key).endswith("-now")).click().run()
     settle(page)
 
     assert not page.exception

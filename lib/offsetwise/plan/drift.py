@@ -184,7 +184,7 @@ def _cluster(wanted: ClusterRequirement, now: Snapshot, side: Cluster) -> Iterat
                 topic=topic.name,
             )
         elif topic.shards != state.shards:
-            reviewed, there = ({shard.partition for shard in of.shards} for of in (topic, state))
+            reviewed, there = ({part.partition for part in of.shards} for of in (topic, state))
             changed = ", ".join(str(each) for each in sorted(reviewed ^ there)) or "their hash keys or parents"
             yield _drift(
                 DriftKind.PARTITIONS_CHANGED, f"{name}, shards", len(reviewed), f"others: {changed}", topic=topic.name

@@ -58,10 +58,10 @@ def tries_of(kind: str, checkpoint: Checkpoint) -> Iterator[dict[str, str]]:
     fields = KINDS[kind].model_fields
     if "topic" in fields:
         every = checkpoint.details.batches
-        topics = {of.topic for batch in every for source in batch.sources for of in source.offsets}
+        topics = {of.topic for step in every for source in step.sources for of in source.offsets}
         topics |= {at.topic for source in checkpoint.sources for at in source.positions}
         yield from ({"topic": topic} for topic in sorted(topics))
-        there = {of.topic for batch in every[-1:] for source in batch.sources for of in source.offsets}
+        there = {of.topic for step in every[-1:] for source in step.sources for of in source.offsets}
         left = sorted(topics - there)
         if len(left) > 1:
             yield {"topic": ",".join(left)}
