@@ -38,7 +38,7 @@ CSS: Final = """
     [class*="st-key-beside-"] > [data-testid="stLayoutWrapper"] > * > [data-testid="stColumn"] { width: 100% }
 }
 @media (max-width: 640px) {
-    [data-testid="stMainBlockContainer"] { padding: 3.25rem 1rem 3rem }
+    [data-testid="stMainBlockContainer"] { padding: 4.25rem 1rem 3rem }
     .stApp:has([data-testid="stExpandSidebarButton"]) .st-key-top-line { padding: 0 }
 }
 """

@@ -31,6 +31,7 @@ button { display: inline-flex; gap: 0.75rem; align-items: center; padding: 0.25r
   border: 1px solid var(--st-border-color); border-radius: 0.5rem; font-size: 0.875rem; cursor: pointer }
 button:focus-visible, input:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px }
 kbd { font-size: 0.75rem; border: 1px solid var(--st-border-color); border-radius: 0.25rem; padding: 0 0.3rem }
+@media (max-width: 640px) { kbd { display: none } }
 dialog { width: min(40rem, calc(100vw - 2rem)); margin: 10vh auto auto; padding: 1rem; color: var(--st-text-color);
   background: var(--st-background-color); border: 1px solid var(--st-border-color); border-radius: 0.75rem }
 dialog::backdrop { background: rgb(0 0 0 / 45%) }
