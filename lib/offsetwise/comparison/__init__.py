@@ -268,7 +268,7 @@ def _with_missing(scene: Scene, stated: Sequence[Query]) -> Iterator[Query]:
 
 
 def _marked(scene: Scene) -> defaultdict[tuple[str, str], set[int]]:
-    """Give, by source and topic, the partitions that the job knows and has no offset for: they are no new ones."""
+    """Return, by source and topic, the partitions that the job knows and has no offset for: they are no new ones."""
     sources = scene.subject.read.sources if scene.subject.read is not None else ()
     results: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
     for source in sources:

@@ -125,7 +125,7 @@ def check(takers: Takers, values: Recorded) -> None:
 
 
 def objections(takers: Takers, values: Recorded) -> Iterator[str]:
-    """Say, as the end of a sentence, which keys nobody takes and which values do not fit."""
+    """Describe, as the end of a sentence, which keys nobody takes and which values do not fit."""
     by_key = dict(values)
     if len(by_key) != len(values):
         yield "a key twice"

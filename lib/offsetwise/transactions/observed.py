@@ -184,7 +184,7 @@ class HeldTransactions:
         return at_ms is not None and self.written_ms is not None and at_ms > self.written_ms
 
     def own(self, names: Iterable[str]) -> list[str]:
-        """Give, of some transactional ids, those held and those that a sink of this job makes."""
+        """Return, of some transactional ids, those held and those that a sink of this job makes."""
         held, prefixes = {transaction.transactional_id for transaction in self.transactions}, set(self.prefixes)
         return [
             name for name in names if name in held or ((parts := parse(name)) is not None and parts.prefix in prefixes)

@@ -152,7 +152,7 @@ class SyncIndex:
         )
 
     def _locate(self, queries: Int64s, edges: Int64s) -> tuple[Int64s, Int64s, Int64s]:
-        """Give, per query, where the last run begins, the last sync at or before it, and where the run ends.
+        """Return, per query, where the last run begins, the last sync at or before it, and where the run ends.
 
         `queries` are grouped by partition; `edges` says where each group begins.
         """
@@ -237,7 +237,7 @@ def _at_most(offset: int, bound: int | None) -> int:
 
 
 def _runs(ordinal: Int64s, upstream: Int64s, downstream: Int64s) -> Int64s:
-    """Give, per sync, where its run begins."""
+    """Return, per sync, where its run begins."""
     starts = np.ones(len(ordinal), dtype=np.bool_)
     same_place = (upstream[1:] == upstream[:-1]) & (downstream[1:] == downstream[:-1])
     # Two records cannot share one downstream offset: a downstream that does not rise was written to another log.

@@ -113,7 +113,7 @@ def take_logs(client: Client, asked: Mapping[str, Asked]) -> dict[str, dict[Key,
 def offsets_for_times(
     config: AddressedCluster, times: Mapping[TopicPartition, int], *, timeout_s: float = 20
 ) -> dict[TopicPartition, int | None]:
-    """Give, per partition, the first offset whose timestamp is at or after the given one (epoch ms).
+    """Return, per partition, the first offset whose timestamp is at or after the given one (epoch ms).
 
     None where there is no such record, or the broker gave no answer. Control markers and future-dated records count,
     so this is where to look, never an answer.
