@@ -37,7 +37,7 @@ class UnansweredError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class WorkerReply:
     """What a worker said."""
 
     status: int
@@ -45,14 +45,14 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
+class WorkerAccess:
     """How to sign on, with the secrets in place."""
 
     headers: Mapping[str, str]
     tls: ssl.SSLContext | None
 
     @classmethod
-    def of(cls, sign_on: SignOn, *, tls: bool) -> Access:
+    def of(cls, sign_on: SignOn, *, tls: bool) -> WorkerAccess:
         """Resolve how to sign on.
 
         Raises:
@@ -72,7 +72,7 @@ class Access:
         return cls(headers=headers, tls=context)
 
 
-def ask(worker: str, method: str, path: str, access: Access, body: bytes | None = None) -> Answer:
+def ask(worker: str, method: str, path: str, access: WorkerAccess, body: bytes | None = None) -> WorkerReply:
     """Send one request, and return the whole answer.
 
     Args:
@@ -103,7 +103,9 @@ def ask(worker: str, method: str, path: str, access: Access, body: bytes | None 
         connection.close()
 
 
-def _answered(connection: HTTPConnection, method: str, path: str, access: Access, body: bytes | None) -> Answer:
+def _answered(
+    connection: HTTPConnection, method: str, path: str, access: WorkerAccess, body: bytes | None
+) -> WorkerReply:
     # A timeout of the socket bounds one read alone; a worker that sends a byte now and then is ended by the clock. The
     # socket is kept here: an answer that ends with the connection takes it out of the connection.
     ended = Event()
@@ -121,7 +123,7 @@ def _answered(connection: HTTPConnection, method: str, path: str, access: Access
         clock.cancel()
 
 
-def _whole(response: HTTPResponse, ended: Event) -> Answer:
+def _whole(response: HTTPResponse, ended: Event) -> WorkerReply:
     data = b""
     while chunk := response.read(_CHUNK_BYTES):
         data += chunk
@@ -131,7 +133,7 @@ def _whole(response: HTTPResponse, ended: Event) -> Answer:
         raise TimeoutError
     if response.length:
         raise ValueError(f"its answer ends {response.length:,} bytes before the length that it states")
-    return Answer(response.status, data)
+    return WorkerReply(response.status, data)
 
 
 def _end(connected: socket, ended: Event) -> None:
