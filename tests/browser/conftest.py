@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, ViewportSize
 from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
 
 import offsetwise
@@ -111,6 +111,9 @@ def console(
         yield address
 
 
+_SIZE: Final[ViewportSize] = {"width": 1280, "height": 720}
+
+
 @pytest.fixture(scope="session")
 def kept_windows(browser: Browser) -> Iterator[Mapping[str, Page]]:
     """One window per theme: a new one loads Streamlit's frontend again, for seconds."""
@@ -122,7 +125,12 @@ def kept_windows(browser: Browser) -> Iterator[Mapping[str, Page]]:
 
 @pytest.fixture
 def windows(kept_windows: Mapping[str, Page]) -> Iterator[Mapping[str, Page]]:
-    """One window per theme, for tests that only look; empty afterwards, since a page looks for its server for ever."""
+    """One window per theme, for tests that only look; empty afterwards, since a page looks for its server for ever.
+
+    Each has Playwright's usual size, whatever an earlier test made of it: a narrow table draws fewer columns.
+    """
+    for page in kept_windows.values():
+        page.set_viewport_size(_SIZE)
     yield kept_windows
     for page in kept_windows.values():
         page.goto("about:blank")
