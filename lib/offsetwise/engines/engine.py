@@ -64,6 +64,10 @@ def _one_part(uri: str, *, roots: Sequence[str] | None = None) -> tuple[str, ...
     return (uri,)
 
 
+def _no_folder(entries: Sequence[Entry]) -> bool:  # noqa: ARG001 - it reads files or a service
+    return False
+
+
 def _no_file(part: str, data: bytes) -> bool:  # noqa: ARG001 - as of most
     return False
 
@@ -141,9 +145,9 @@ class CheckpointEngine(Engine):
     """What an id in `Checkpoint.job_id` is the id of."""
     source_name: Pattern[str]
     """What a source may be called in a plan, in which nothing is a path; matched in full."""
-    recognises: Callable[[Sequence[Entry]], bool]
-    """Whether a folder with these names is one of its checkpoints."""
     read: ReadsCheckpoint
+    recognises: Callable[[Sequence[Entry]], bool] = _no_folder
+    """Whether a folder with these names is one of its checkpoints."""
     details: type[Details] = Details
     """What only it keeps in a checkpoint: a dataclass whose fields stand in files beside those of every checkpoint."""
     plans_batches: bool = False

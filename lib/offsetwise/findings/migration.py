@@ -8,6 +8,7 @@ from offsetwise.findings.case import MigrationCase, TopicCase
 from offsetwise.findings.reading import checkpoint_damaged
 from offsetwise.findings.register import Said, Stage, describe, finding
 from offsetwise.model import AnyPosition, Details, Link, LogRange, PartitionComparison, Severity, TopicState
+from offsetwise.model.clusters import has_members
 from offsetwise.ports.stream import is_of_several_clusters
 from offsetwise.wording import duration, many, utc
 
@@ -147,7 +148,7 @@ def reader_suspected(case: MigrationCase) -> Iterator[str]:
     if written is not None and not ended and 0 <= case.now_ms - written < RUNNING_AGE_MS:
         yield (f"{what} {duration(case.now_ms - written)} before the clusters were read: the job may still be running.")
     for name, group in (("old", case.old_group), ("new", case.new_group)):
-        if group is not None and group.state is not None and group.state.casefold() not in {"empty", "dead"}:
+        if group is not None and has_members(group.state):
             yield (f"Group {group.name} is {group.state} on the {name} cluster: it has members.")
 
 

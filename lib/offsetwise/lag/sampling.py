@@ -115,7 +115,7 @@ def _nowhere(row: LagPartition) -> LagPartition:
 
 
 def _commits(group: GroupState | None) -> _Commits:
-    return {} if group is None else {offset.topic_partition: offset.offset for offset in group.offsets}
+    return {} if group is None else group.commits
 
 
 def _cluster(snapshot: Snapshot, *, read: bool) -> SampledCluster:

@@ -95,6 +95,16 @@ class GroupState:
     offsets: tuple[GroupOffset, ...] = ()
     error: str | None = None
 
+    @property
+    def commits(self) -> dict[TopicPartition, int]:
+        """The next record to read that it committed, by topic and partition."""
+        return {offset.topic_partition: offset.offset for offset in self.offsets}
+
+
+def has_members(state: str | None) -> bool | None:
+    """Return whether a group has members, by its state in Kafka's words; None where that is not known."""
+    return None if state is None else state.casefold() not in {"empty", "dead"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetSync(OfPartition):

@@ -8,6 +8,7 @@ from typing import Final
 
 from offsetwise.findings.migration import reader_suspected
 from offsetwise.model import GateCheck, GroupBefore, IsolationLevel, Outcome, Plan, PlannedPosition
+from offsetwise.model.clusters import has_members
 from offsetwise.plan import names
 from offsetwise.plan.moving import moving_of
 from offsetwise.ports.stream import terms_of
@@ -107,10 +108,10 @@ def _quiesced(plan: Plan) -> Iterator[GateCheck]:
 
 def _members(group: GroupBefore, cluster: str) -> GateCheck:
     name = f"group {group.group} has no members on the {cluster} cluster"
-    if group.state is None:
+    members = has_members(group.state)
+    if members is None:
         return GateCheck(outcome=Outcome.UNKNOWN, name=name, told="Its state was not read.")
-    passed = group.state.casefold() in {"empty", "dead"}
-    outcome = Outcome.PASSED if passed else Outcome.FAILED
+    outcome = Outcome.FAILED if members else Outcome.PASSED
     return GateCheck(outcome=outcome, name=name, told=f"It was {group.state} when it was read.")
 
 

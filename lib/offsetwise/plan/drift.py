@@ -26,6 +26,7 @@ from offsetwise.model import (
     SourcePosition,
     TopicPartition,
 )
+from offsetwise.model.clusters import has_members
 from offsetwise.plan.target import target_type
 from offsetwise.ports.stream import completed
 from offsetwise.position import needs_log, of_one_stream, offset_or_none
@@ -278,10 +279,10 @@ def _group(wanted: GroupBefore, now: Snapshot, planned: set[TopicPartition]) -> 
     if state is None or state.error is not None or state.state is None:
         yield _drift(DriftKind.UNREADABLE, subject, "read", "not read" if state is None else state.error)
         return
-    if state.state.casefold() not in {"empty", "dead"}:
+    if has_members(state.state):
         yield _drift(DriftKind.GROUP_ACTIVE, subject, wanted.state, state.state)
     before = {TopicPartition(topic, partition): offset for topic, partition, offset in wanted.offsets}
-    stands = {offset.topic_partition: offset.offset for offset in state.offsets}
+    stands = state.commits
     for at in sorted({*before, *planned}):
         if before.get(at) != stands.get(at):
             yield _drift(DriftKind.GROUP_MOVED, f"{subject}, {at}", before.get(at), stands.get(at), topic=at)

@@ -112,7 +112,7 @@ def told_groups(
     committed: dict[frozenset[TopicPartition], list[tuple[str, Positions]]] = defaultdict(list)
     for group in old.groups if old is not None else ():
         if group.name in jobs:
-            at = {offset.topic_partition: offset.offset for offset in group.offsets}
+            at = group.commits
             committed[frozenset(at)].append((group.name, at))
     ends = {at: state.hw for at, state in (old.partitions() if old is not None else {}).items()}
     owners: dict[str, str] = {}

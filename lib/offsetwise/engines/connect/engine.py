@@ -16,10 +16,6 @@ from offsetwise.storage.folders import Entry, Tree
 NAME: Final = "connect"
 
 
-def _no_folder(entries: Sequence[Entry]) -> bool:  # noqa: ARG001 - it is a service
-    return False
-
-
 def _read(
     uri: str,
     folder: Tree | None,  # noqa: ARG001 - it is asked by its URI
@@ -43,7 +39,6 @@ CONNECT: Final = CheckpointEngine(
     holds="no folder, but offsets that workers tell at connect+http://HOST:PORT/connectors/NAME",
     job="connector",
     source_name=re.compile(r"[^/\\\x00-\x1f\x7f]{1,180}"),
-    recognises=_no_folder,
     read=_read,
     details=ConnectDetails,
     listings=listings,

@@ -8,10 +8,10 @@ from typing import Final
 from offsetwise.findings import Stage, finding
 from offsetwise.findings.case import MigrationCase
 from offsetwise.model import AnyPosition, Severity, TopicPartition
+from offsetwise.model.clusters import has_members
 from offsetwise.wording import many
 
 NAME: Final = "connect"
-INACTIVE: Final = frozenset({"empty", "dead"})
 _NAMED: Final = 4
 
 
@@ -68,13 +68,13 @@ def connector_group(case: MigrationCase) -> Iterator[str]:
     group = case.committed
     if case.checkpoint is None or case.checkpoint.engine != NAME or group is None or group.error is not None:
         return
-    if group.state is not None and group.state.casefold() not in INACTIVE:
+    if has_members(group.state):
         yield (
             f"Group {group.name} on {case.old.name} is {group.state}: it has members, so a task of the connector still "
             "reads and commits."
         )
     here = {row.topic_partition: row.old_offset for row in case.rows if row.old_offset is not None}
-    there: Mapping[TopicPartition, AnyPosition] = {offset.topic_partition: offset.offset for offset in group.offsets}
+    there: Mapping[TopicPartition, AnyPosition] = dict(group.commits)
     apart = [at for at in sorted(here) if there.get(at) != here[at]]
     if apart:
         rows = [

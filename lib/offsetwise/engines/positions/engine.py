@@ -15,10 +15,6 @@ from offsetwise.storage.folders import Entry, Tree
 NAME: Final = "positions"
 
 
-def _no_folder(entries: Sequence[Entry]) -> bool:  # noqa: ARG001 - it is a file
-    return False
-
-
 def _is_positions_file(part: str, data: bytes) -> bool:
     from offsetwise.engines.positions.reading import is_positions_file  # noqa: PLC0415 - for those who have such files
 
@@ -48,7 +44,6 @@ POSITIONS: Final = CheckpointEngine(
     holds="no folder, but offsets of Kafka in a file",
     job="group",
     source_name=re.compile(r"[a-z-]{1,40}(:[^/\\\x00-\x1f\x7f]{1,255})?"),  # a shape, and a group
-    recognises=_no_folder,
     read=_read,
     details=PositionsDetails,
     reads_files=True,

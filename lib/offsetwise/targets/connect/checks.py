@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final
 
 from offsetwise.config import Migration
-from offsetwise.engines.connect.findings import INACTIVE
 from offsetwise.engines.connect.reading import Connector
 from offsetwise.errors import ApplyError, GroupActiveError, RunningQueryError, StalePlanError
-from offsetwise.model import Cluster, GroupState, Plan, Snapshot, Target, TopicPartition, WrittenOffset
+from offsetwise.model import Cluster, GroupState, Plan, Snapshot, Target, WrittenOffset
+from offsetwise.model.clusters import has_members
 from offsetwise.plan.exports import planned_offsets
 from offsetwise.position import offset_or_none
 from offsetwise.streams.reader import read_cluster
@@ -143,7 +143,7 @@ def require_no_members(new: Snapshot, group: str) -> GroupState | None:
     state = new.group(group)
     if state is None or state.error is not None:
         return None
-    if state.state is not None and state.state.casefold() not in INACTIVE:
+    if has_members(state.state):
         raise GroupActiveError(
             f"Group {group!r}: expected no members, found the group {state.state}: a task of the connector still "
             "reads. Nothing was written.",
@@ -159,7 +159,7 @@ def require_same(connector: Connector, group: GroupState | None) -> None:
     Raises:
         ApplyError: It has something else.
     """
-    commits = {} if group is None else commits_of(group)
+    commits = {} if group is None else group.commits
     if group is not None and connector.offsets and commits != connector.offsets:
         apart = sorted(at for at in {*commits, *connector.offsets} if commits.get(at) != connector.offsets.get(at))
         rows = [
@@ -176,11 +176,6 @@ def reads_another_cluster(connector: Connector, state: str) -> ApplyError:
         fix="Let the connector read the new cluster (bootstrap.servers of its workers, or of consumer.override and "
         "admin.override), then draft the plan again. Roll back what was written.",
     )
-
-
-def commits_of(group: GroupState) -> Mapping[TopicPartition, int]:
-    """Return what a group has committed, by topic and partition."""
-    return {offset.topic_partition: offset.offset for offset in group.offsets}
 
 
 def some_of(rows: list[str]) -> str:

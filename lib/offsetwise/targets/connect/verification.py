@@ -22,7 +22,7 @@ def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | No
     if group is None or group.error is not None:
         why = "the cluster did not tell about it" if group is None else group.error
         return for_all(plan, Turnout.UNKNOWN, f"Group {connector.group!r} cannot be read: {why}.")
-    commits, logs = {offset.topic_partition: offset.offset for offset in group.offsets}, now.partitions()
+    commits, logs = group.commits, now.partitions()
     return [
         _seen(connector, at, position.new_offset, commits.get(at), logs.get(at))
         for position in plan.positions

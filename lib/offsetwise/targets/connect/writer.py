@@ -173,7 +173,7 @@ class ConnectorWriter(Writer):
         ]
         if apart:
             raise lost(connector.uri, f"expected the offsets as written, found {checks.some_of(apart)}")
-        commits = {} if group is None or group.error is not None else checks.commits_of(group)
+        commits = {} if group is None or group.error is not None else group.commits
         lacking = [f"{at} at {checks.offset_text(commits.get(at))}" for at in wanted if commits.get(at) != wanted[at]]
         if lacking and group is not None and group.error is None:
             raise checks.reads_another_cluster(connector, f"has {checks.some_of(lacking)} after they were written")

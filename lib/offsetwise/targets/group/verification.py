@@ -28,7 +28,7 @@ def _verified(plan: Plan, step: ReceiptStep, readers: Readers) -> Iterator[Seen]
         why = "the cluster did not tell about it" if state is None else state.error
         yield from for_all(plan, Turnout.UNKNOWN, f"Group {step.place!r} cannot be read: {why}.")
         return
-    stands = {offset.topic_partition: offset.offset for offset in state.offsets}
+    stands = state.commits
     for position in plan.positions:
         key = position.new_topic_partition
         yield _committed(key, position.new_offset, stands.get(key), logs.get(key))
