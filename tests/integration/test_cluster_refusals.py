@@ -31,7 +31,7 @@ from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachable
 from offsetwise.lab.processes import is_alive
 from offsetwise.streams.kafka import logs
 from tests.commands import call
-from tests.integration.clusters import codes, commit, config, create, fill, read
+from tests.integration.clusters import codes, commit, config, create, fill, read, read_apart
 from tests.integration.secured_broker import USERS, SecuredCluster, secured_cluster
 
 PROMPT_S = 12
@@ -337,7 +337,7 @@ def test_a_broker_that_stands_still_leaves_its_partitions_out_by_name(
 def test_a_cluster_that_stands_still_is_unreachable_within_the_time_out(secured: SecuredCluster) -> None:
     begun = time.monotonic()
     with secured.paused(secured.first), secured.paused(secured.second), pytest.raises(ClusterUnreachableError):
-        read(config(secured.plain), timeout_s=2)
+        read_apart(config(secured.plain), timeout_s=2)
     assert time.monotonic() - begun < 2 + BUSY_S
 
 
@@ -345,12 +345,12 @@ def test_a_cluster_that_stands_still_is_unreachable_within_the_time_out(secured:
 def test_a_cluster_that_stops_during_a_snapshot_never_passes_for_complete(
     secured: SecuredCluster, delay_ms: int
 ) -> None:
-    whole = read(config(secured.plain), "split", "visible", groups=("someone",))
+    whole = read_apart(config(secured.plain), "split", "visible", groups=("someone",))
     timer = threading.Timer(delay_ms / 1000, os.kill, (secured.first.pid, signal.SIGSTOP))
     begun = time.monotonic()
     timer.start()
     try:
-        snapshot = read(config(secured.plain), "split", "visible", groups=("someone",), timeout_s=1.5)
+        snapshot = read_apart(config(secured.plain), "split", "visible", groups=("someone",), timeout_s=1.5)
     except ClusterUnreachableError:
         snapshot = None
     finally:
