@@ -33,6 +33,8 @@ import software.amazon.kinesis.retrieval.polling.PollingConfig;
  */
 public class Consumer implements ShardRecordProcessor {
     private static final long FAILOVER_MS = 2_000;
+    /** A sync of the shards, the first one too, sleeps for so long behind it; by default for a minute. */
+    private static final long SYNC_MS = 1_000;
     private static final CountDownLatch READ = new CountDownLatch(1);
     private static int left;
     private String shard;
@@ -51,7 +53,8 @@ public class Consumer implements ShardRecordProcessor {
         SingleStreamTracker from = new SingleStreamTracker(
                 stream, InitialPositionInStreamExtended.newInitialPosition(InitialPositionInStream.TRIM_HORIZON));
         ConfigsBuilder made = new ConfigsBuilder(from, application, kinesis, dynamo, unused, worker, Consumer::new);
-        LeaseManagementConfig leases = made.leaseManagementConfig().failoverTimeMillis(FAILOVER_MS);
+        LeaseManagementConfig leases =
+                made.leaseManagementConfig().failoverTimeMillis(FAILOVER_MS).shardSyncIntervalMillis(SYNC_MS);
         withoutWorkerMetrics(leases);
         Scheduler scheduler = new Scheduler(
                 made.checkpointConfig(),
