@@ -24,7 +24,7 @@ count    = $$(grep -c == $(1)) packages
 PYTEST_ARGS ?=
 # What is fetched and built needs one core at a time, and waits for networks.
 MAKEFLAGS += --jobs=2
-# A process for each core, and one more: who has brokers, a browser or a JVM mostly waits (see tests/scheduling.py).
+# More processes than cores: who has brokers, a browser or a JVM mostly waits (see tests/scheduling.py).
 PYTEST  := $(BIN)/pytest --dist loadgroup --no-loadscope-reorder --numprocesses
 
 .PHONY: console test proof gates lint lock sample sample-flink sample-kinesis sample-lag clean
@@ -36,7 +36,7 @@ test: $(PACKAGE) $(JARS) $(POSTGRES) $(SPARK)
 	$(PYTEST) 3 -m "not proof" $(PYTEST_ARGS)
 
 proof: $(PACKAGE) $(JARS) $(BROWSER) $(POSTGRES) $(FLINK) $(EMULATORS) $(SPARK)
-	$(PYTEST) 3 -m proof $(PYTEST_ARGS)
+	$(PYTEST) 4 -m proof $(PYTEST_ARGS)
 
 gates: $(PACKAGE) $(JARS) $(BROWSER) $(POSTGRES) $(FLINK) $(EMULATORS)
 	OFFSETWISE_GATES=full OFFSETWISE_FIGURES=docs/gates.md $(PYTEST) 2 $(PYTEST_ARGS)

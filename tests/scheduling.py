@@ -1,7 +1,8 @@
 """Which tests run in one process when there are several.
 
-All that use the lab; all on servers of Kinesis; those of one file, so that what they share is made once; of the browser
-each on its own, because what these share is made once for each process, and some files of theirs are long.
+All that use the lab, in two halves; all on servers of Kinesis; those of one file, so that what they share is made once;
+of the browser each on its own, because what these share is made once for each process, and some files of theirs are
+long.
 """
 
 from __future__ import annotations
@@ -12,10 +13,23 @@ from typing import Final
 import pytest
 
 LAB: Final = "lab"
-"""The group of all tests that use the lab: two processes would start two, and one machine carries two slowly."""
+"""The group of tests that use the lab."""
+SECOND_LAB: Final = "second-lab"
+"""The other half of them, with a lab of its own: all in one process would end long after everything else."""
+_ON_SECOND_LAB: Final = frozenset(
+    {
+        "test_flink_live",
+        "test_leading_away_live",
+        "test_lying_brokers",
+        "test_lying_to_writers",
+        "test_other_tools",
+        "test_spark_repairs_live",
+    }
+)
+"""Files that take about half of the time of all."""
 KINESIS: Final = "kinesis"
 """The group of all tests on servers of Kinesis and DynamoDB, which start slowly and are shared."""
-_LONG: Final = {LAB: 0, KINESIS: 1}
+_LONG: Final = {LAB: 0, SECOND_LAB: 1, KINESIS: 2}
 """The groups that take longest, in the order in which they begin: what begins last would end alone."""
 _SERVERS: Final = frozenset({"kinesis_mock", "kinesalite", "dynamodb_local"})
 REAL: Final = frozenset({LAB, "own_lab", "secured", "browser", *_SERVERS})
@@ -35,7 +49,7 @@ def mark(items: list[pytest.Item]) -> None:
 def group_of(item: pytest.Item) -> str | None:
     """Return the group of a test; None for one that may run anywhere."""
     if LAB in fixtures(item):
-        return LAB
+        return SECOND_LAB if item.path.stem in _ON_SECOND_LAB else LAB
     if not _SERVERS.isdisjoint(fixtures(item)):
         return KINESIS
     if "browser" in fixtures(item) and not _shares(item):
@@ -58,4 +72,4 @@ def fixtures(item: pytest.Item) -> Iterable[str]:
 def without_group(nodeid: str) -> str:
     """Return a test's id as pytest has it: with `--dist loadgroup`, xdist adds the group."""
     name, at, group = nodeid.rpartition("@")
-    return name if at and (group in (LAB, KINESIS) or name.startswith(f"{group}::")) else nodeid
+    return name if at and (group in _LONG or name.startswith(f"{group}::")) else nodeid

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 
 import pytest
@@ -15,7 +16,7 @@ def test_a_test_runs_with_those_of_its_file_or_with_all_that_use_the_lab(request
     for item in request.session.items:
         groups = [mark.args[0] for mark in item.iter_markers("xdist_group")]
         if "lab" in fixtures(item):
-            assert groups == ["lab"], item.nodeid
+            assert groups in (["lab"], ["second-lab"]), item.nodeid
         elif not {"kinesis_mock", "kinesalite", "dynamodb_local"}.isdisjoint(fixtures(item)):
             assert groups == ["kinesis"], item.nodeid
         elif "browser" not in fixtures(item) or groups:
@@ -49,3 +50,14 @@ def test_xdist_keeps_groups_together_and_reports_name_tests_without_them() -> No
     assert without_group("tests/a.py::test_b[x@y]@tests/a.py") == "tests/a.py::test_b[x@y]"
     assert without_group("tests/a.py::test_b[x@y]") == "tests/a.py::test_b[x@y]"
     assert without_group("tests/a.py::test_b[1]@lab") == "tests/a.py::test_b[1]"
+    assert without_group("tests/a.py::test_b[1]@second-lab") == "tests/a.py::test_b[1]"
+
+
+def test_each_file_with_a_lab_has_one_lab_and_neither_half_is_empty(request: pytest.FixtureRequest) -> None:
+    labs: dict[str, set[str]] = defaultdict(set)
+    for item in request.session.items:
+        if "lab" in fixtures(item):
+            labs[item.path.name] |= {mark.args[0] for mark in item.iter_markers("xdist_group")}
+    assert all(len(groups) == 1 for groups in labs.values())
+    if len(labs) > 20:  # of all tests, not of some that were asked for
+        assert {next(iter(groups)) for groups in labs.values()} == {"lab", "second-lab"}
