@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import importlib
 import os
 import signal
 import subprocess
@@ -69,6 +71,14 @@ class HangsWhenFreed:
 def leaves_what_hangs(_config: ClusterConfig) -> int:
     HangsWhenFreed()
     return os.getpid()
+
+
+def looked_through(_config: ClusterConfig, modules: tuple[str, ...] = ()) -> int:
+    """Import modules; return how many objects a collection of garbage looks through, of them before they came."""
+    before = len(gc.get_objects())
+    for module in modules:
+        importlib.import_module(module)
+    return before
 
 
 def refuses(_config: ClusterConfig) -> None:
@@ -170,6 +180,13 @@ def test_it_imports_no_models_of_the_migration_file() -> None:
     assert len(asked) > 4
     assert "confluent_kafka" in loaded
     assert loaded.isdisjoint({"numpy", "pandas", "pyarrow", "pydantic", "pyspark", "regex", "yaml"})
+
+
+def test_what_its_modules_hold_is_not_looked_through_at_every_question() -> None:
+    few, asked = 3_000, in_a_process(looked_through)
+
+    assert asked(CONFIG, ("kafka", "confluent_kafka.admin", "sqlalchemy")) < few
+    assert asked(CONFIG) < few
 
 
 def test_secrets_of_now_reach_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -245,9 +245,15 @@ def serve() -> None:
         def report(step: str, done: int, total: int) -> None:
             connection.send(_Report(step, done, total))
 
+        modules = 0
         while True:
             try:
-                connection.send(_outcome(connection.recv(), report))
+                question = connection.recv()
+                if len(sys.modules) != modules:  # what they hold is in use to the end: looking through it takes longest
+                    gc.freeze()
+                    modules = len(sys.modules)
+                connection.send(_outcome(question, report))
+                del question  # with the secrets in it
                 gc.collect()
                 connection.send(_Freed())
             except (EOFError, ConnectionError):
