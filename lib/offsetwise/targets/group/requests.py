@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException
@@ -52,7 +52,8 @@ class GroupRequests:
 
     def commit(self, wanted: Mapping[str, tuple[GroupOffset, ...]]) -> Mapping[str, Reply]:
         """Commit offsets, one request for each group; see `GroupPort`."""
-        changed = self._changed({name: _commit(name, offsets) for name, offsets in wanted.items()}, _committed)
+        topics = cache(_topics)  # groups of one plan mostly get the same offsets
+        changed = self._changed({name: _commit(name, topics(offsets)) for name, offsets in wanted.items()}, _committed)
         return {
             name: nothing_committed(name, len(wanted[name]), outcome) if isinstance(outcome, str) else outcome
             for name, outcome in changed.items()
@@ -144,7 +145,7 @@ class GroupRequests:
         return nodes, codes
 
 
-def _commit(group: str, offsets: Sequence[GroupOffset]) -> Any:
+def _topics(offsets: tuple[GroupOffset, ...]) -> Sequence[Any]:
     topic = OffsetCommitRequest.OffsetCommitRequestTopic
     by_topic: dict[str, list[Any]] = defaultdict(list)
     for offset in offsets:
@@ -156,13 +157,17 @@ def _commit(group: str, offsets: Sequence[GroupOffset]) -> Any:
                 committed_metadata=offset.metadata,
             )
         )
+    return [topic(name=name, partitions=partitions) for name, partitions in by_topic.items()]
+
+
+def _commit(group: str, topics: Sequence[Any]) -> Any:
     return OffsetCommitRequest(
         group_id=group,
         generation_id_or_member_epoch=_NO_MEMBER,
         member_id="",
         group_instance_id=None,
         retention_time_ms=-1,
-        topics=[topic(name=name, partitions=partitions) for name, partitions in by_topic.items()],
+        topics=topics,
         min_version=2,
         max_version=_BY_NAME,
     )
