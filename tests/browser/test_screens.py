@@ -9,6 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Dialog, Page, expect
 
+from offsetwise.console.widgets.palette import DARK, LIGHT
 from tests.browser.conftest import SCREENSHOTS, Serve, choose, keep, process, settle
 from tests.browser.keyboard import not_reached, unseen_focus
 from tools.screenshots import LINKS, THEMES, WIDTHS, ask, linked, pages, rest
@@ -63,6 +64,25 @@ def test_a_page_of_the_sample_is_accessible_by_eye_ear_and_keyboard_and_fits_the
             rest(page)
             fits(page)
     keep(page, f"sample-{path.replace('?', '-') or 'overview'}-{theme}")
+
+
+def test_charts_follow_a_theme_that_changes_while_the_page_is_open(browser: Browser, bundled: str) -> None:
+    page = browser.new_page(color_scheme="light")
+    page.goto(f"{bundled}/compare")
+    settle(page)
+    words = page.locator(".js-plotly-plot text").first
+    expect(words).to_have_css("fill", rgb(LIGHT.text))
+    page.emulate_media(color_scheme="dark")
+    expect(words).to_have_css("fill", rgb(DARK.text))
+    page.get_by_test_id("stMainMenu").click()
+    page.get_by_role("menuitemradio", name="Light").click()
+    expect(words).to_have_css("fill", rgb(LIGHT.text))
+    page.close()
+
+
+def rgb(colour: str) -> str:
+    """Return a colour of the palette as browsers write it."""
+    return f"rgb({', '.join(str(each) for each in bytes.fromhex(colour[1:]))})"
 
 
 @pytest.mark.parametrize("scenario", ["two", "topics", "empty", "down"])

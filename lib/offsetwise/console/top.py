@@ -13,6 +13,7 @@ import streamlit as st
 from offsetwise.console import board, search
 from offsetwise.console.server import guard, identity
 from offsetwise.console.server.access import Role
+from offsetwise.console.widgets import theme
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.errors import OffsetwiseError
 from offsetwise.review.demo import demo_people
@@ -58,6 +59,7 @@ def draw(pages: search.Pages) -> None:
                 "and a key that `offsetwise apply` refuses on anything else.",
                 on_click=partial(board.play, board.PARTS[0]),
             )
+        theme.watch()
 
 
 def _played(part: Role) -> None:

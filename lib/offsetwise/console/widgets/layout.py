@@ -23,6 +23,7 @@ CSS: Final = """
 [data-testid="stMainBlockContainer"] > [data-testid="stVerticalBlock"] { gap: 0.75rem }
 .st-key-top-line { min-height: 2rem; padding-right: 3rem; gap: 0 1rem }
 .st-key-top-line button { min-height: 2rem }
+.st-key-top-line .st-key-theme { position: absolute }
 .st-key-top-line button[kind="tertiary"] { text-decoration: underline; text-underline-offset: 0.2em }
 .stApp:has([data-testid="stExpandSidebarButton"]) .st-key-top-line { padding-left: 6rem }
 [data-testid="stMetric"] > div { padding: 0.375rem 0.875rem }

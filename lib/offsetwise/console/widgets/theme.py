@@ -1,0 +1,30 @@
+"""Draws the page again when its theme becomes another one, in Streamlit's menu or with that of the system.
+
+The server chooses the colours of charts and tables, and hears of a change of the theme with the next rerun only: until
+then they would stand in the colours of the other one.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import streamlit as st
+
+KEY: Final = "theme"
+_CSS: Final = "i { background: var(--st-background-color); transition: background-color 1ms }"
+_JS: Final = """
+export default function ({ parentElement: root, setStateValue }) {
+  const paper = root.querySelector('i')
+  paper.ontransitionend = () => setStateValue('background', getComputedStyle(paper).backgroundColor)
+}
+"""
+_component = st.components.v2.component("offsetwise_theme", html='<i aria-hidden="true"></i>', css=_CSS, js=_JS)
+
+
+def watch() -> None:
+    """Watch the theme of this page; draws nothing that is seen."""
+    _component(key=KEY, default={"background": ""}, on_background_change=_nothing, width="content", height="content")
+
+
+def _nothing() -> None:
+    """Do nothing: a change draws the page again."""
