@@ -73,6 +73,10 @@ def test_an_author_asks_decides_drafts_and_submits_and_the_clusters_page_shows_w
 
     page.goto(f"{operated}/clusters?{OF}")
     settle(page)
+    page.get_by_role("button", name="Read both clusters").click()
+    expect(page.get_by_role("button", name="Read again", exact=True)).to_have_count(2)
+    expect(page.get_by_role("tab", name="Topics")).to_have_attribute("aria-selected", "true")
+    settle(page)
     page.get_by_role("tab", name="Transactions of the sink").click()
     expect(page.get_by_role("heading", name="Transactions of the sink")).to_be_visible()
     expect(page.get_by_text("held back in 1 partition of the sink")).to_be_visible()

@@ -551,6 +551,37 @@ def test_the_sinks_cluster_shows_at_a_click_who_holds_readers_up_and_which_time_
     assert ("Each transaction, and why", "checkpoint") in [(each.label, each.page) for each in links]
 
 
+def test_the_tabs_are_the_same_before_a_reading_and_after_it_topics_first(open_page: OpenPage) -> None:
+    asked = SinkReader(found())
+    asked.clusters |= clusters_of_tests.reference()
+    page = open_page(asked, CLUSTERS, migration=LIVE)
+    before = [tab.label for tab in page.tabs]
+    assert words(page).count("Not read yet: read one or both clusters above") == 4
+    page.button(key="read-both").click().run()
+    settled(page)
+    assert topic_rows(page)["old topic"].tolist() == ["clicks", "orders"]
+    assert "Not read yet" not in words(page)
+    assert [tab.label for tab in page.tabs] == before
+    assert before == [
+        "Topics",
+        "Groups",
+        "Mirror",
+        "Retention",
+        "Transactions of the sink",
+        "Cutover",
+        "Access",
+    ]
+
+
+def test_clusters_without_a_topic_of_the_migration_keep_their_tabs(open_page: OpenPage) -> None:
+    asked = ValueReader()
+    asked.clusters |= {Cluster.OLD: old(), Cluster.NEW: new()}
+    page = open_page(asked, CLUSTERS)
+    assert not page.exception
+    assert page.tabs[0].label == "Topics"
+    assert "No topic to show. Neither cluster shows one of this migration to the user" in words(page)
+
+
 def test_without_a_sink_whose_cluster_is_stated_the_page_says_nothing_of_transactions(open_page: OpenPage) -> None:
     assert "Transactions of the sink" not in words(open_page(reader(live=True), CLUSTERS, migration=LIVE))
 

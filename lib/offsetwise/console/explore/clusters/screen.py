@@ -45,20 +45,34 @@ def draw(answers: Answers, migration: Offered, head: guard.Head) -> None:
 def _tabs(
     answers: Answers, migration: Offered, held: dict[Cluster, HeldCluster | None], shown: View, *, read: bool
 ) -> None:
-    """Draw what was read, if it may be shown, and how the clusters are reached, in tabs: it is five screens long."""
-    parts: dict[str, Callable[[], None]] = {}
-    if read and shown.pairs:
-        parts["Topics"] = partial(topics.draw, shown)
-    if read:
-        parts["Groups"] = partial(draw_groups, shown)
-        parts["Mirror"] = partial(mirror.mirror_health, shown)
-        parts["Retention"] = partial(retention.draw, answers, migration, held)
+    """Draw what was read, if it may be shown, and how the clusters are reached, in tabs: it is five screens long.
+
+    The tabs are the same before a reading and after it: the browser leaves a tab open when others come before it.
+    """
+    unread = partial(_unread, asked=any(held.values()))
+    parts: dict[str, Callable[[], None]] = {
+        "Topics": (partial(topics.draw, shown) if shown.pairs else _no_topic) if read else unread,
+        "Groups": partial(draw_groups, shown) if read else unread,
+        "Mirror": partial(mirror.mirror_health, shown) if read else unread,
+        "Retention": partial(retention.draw, answers, migration, held) if read else unread,
+    }
     if migration.sinks:
         parts[sinks.TITLE] = partial(sinks.draw, answers, migration)
     if not migration.recorded:
         parts[cutover.TITLE] = partial(cutover.draw, answers, migration)
     parts["Access"] = partial(access.draw, answers, migration)
     layout.tabs({title: partial(_kept_apart, title, draw) for title, draw in parts.items()})
+
+
+def _unread(*, asked: bool) -> None:
+    if asked:
+        st.markdown(":gray[Not shown, for the reason above.]")
+    else:
+        st.markdown(terms.said(":gray[Not read yet: read one or both clusters above.]"))
+
+
+def _no_topic() -> None:
+    st.markdown(terms.said(":gray[No topic to show. Neither cluster shows one of this migration to the user.]"))
 
 
 def _kept_apart(key: str, draw: Callable[[], None]) -> None:
