@@ -167,6 +167,31 @@ def test_the_console_is_set_up_without_what_only_tests_need(set_up: Path) -> Non
     assert not any(word in step for step in steps for word in needed_by_tests)
 
 
+def test_what_the_set_up_says_stands_before_each_step_and_counts_what_its_lock_names(set_up: Path) -> None:
+    shutil.rmtree(set_up / ".venv")
+    steps = would_run(set_up, "test")
+    begins = {
+        "-m venv": r"1 of 3: .* environment in \.venv",
+        "locks/uv.txt": r"2 of 3: .*\buv",
+        "locks/console.txt": r"3 of 3: (\d+) packages",
+        "locks/spark.txt": r"PySpark: (\d+) packages",
+        "locks/packages.txt": r"What the tests need: (\d+) packages",
+    }
+    said = [(at, step) for at, step in enumerate(steps) if step.startswith("echo ")]
+    assert len(said) == len(begins)
+    for (at, step), (command, words) in zip(said, begins.items(), strict=True):
+        ran = subprocess.run(["sh", "-c", step], cwd=set_up, capture_output=True, text=True, check=True)
+        message = re.match(words, ran.stdout)
+        assert message is not None, ran.stdout
+        runs = [later for later, other in enumerate(steps) if command in other and (later, other) not in said]
+        assert runs != []
+        assert min(runs) > at
+        if message.groups():
+            lines = (ROOT / command).read_text(encoding="utf-8").replace(" \\\n   ", "").splitlines()
+            names = {line.partition("==")[0] for line in lines}
+            assert int(message[1]) == len(names)
+
+
 DEBIAN = pytest.mark.skipif(not Path("/etc/debian_version").exists(), reason="elsewhere nothing is installed")
 
 
