@@ -13,6 +13,22 @@ from tests.browser.conftest import keep, settle
 
 pytestmark = pytest.mark.timeout(600)
 
+HALVED = """chart => {
+    const inside = (one, frame) => one.left >= frame.left && one.right <= frame.right
+        && one.top >= frame.top && one.bottom <= frame.bottom
+    const frames = mark => {
+        const found = [mark.closest('svg.main-svg')]
+        for (let above = mark.closest('[clip-path]'); above; above = above.parentElement.closest('[clip-path]')) {
+            const id = /url\\(['"]?#([^'")]+)/.exec(above.getAttribute('clip-path'))[1]
+            found.push(document.getElementById(id).querySelector('rect'))
+        }
+        return found.map(frame => frame.getBoundingClientRect())
+    }
+    return [...chart.querySelectorAll('.scatterlayer .points path')].map((mark, index) => [index, mark])
+        .filter(([, mark]) => !frames(mark).every(frame => inside(mark.getBoundingClientRect(), frame)))
+        .map(([index]) => index)
+}"""
+"""The points of a chart of which a frame, or the picture's edge, hides a part, by their number."""
 OF = f"migration={quote('orders-to-frankfurt (sample)')}&of={quote('checkpoint orders-query')}"
 
 
@@ -51,4 +67,7 @@ def test_positions_stand_on_the_tree_of_shards_and_the_lag_is_a_time(
     page.get_by_role("tab", name="What is left to read").click()
     expect(page.get_by_text("Of the shard that is furthest behind")).to_be_visible()
     expect(page.get_by_text("seconds behind").locator("visible=true").first).to_be_visible()
+    chart = page.locator(".js-plotly-plot").locator("visible=true").first
+    expect(chart.locator(".scatterlayer .points path").first).to_be_visible()
+    assert chart.evaluate(HALVED) == []
     keep(page, f"kinesis-lag-{theme}")

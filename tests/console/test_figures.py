@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from offsetwise.console.explore import compare_charts, compare_map
+from offsetwise.console.explore import compare_charts, compare_map, lag_charts
 from offsetwise.console.widgets.charts import scaled
 from offsetwise.console.widgets.palette import DARK, LIGHT, Palette
 from tests.console import builders
@@ -105,3 +106,20 @@ def test_every_chart_says_its_point_in_words() -> None:
     assert "unknown in 3" in compare_charts.lags_in_words(rows)
     assert compare_map.heat_in_words(rows).startswith("The old number goes wrong in 5 of 8 partitions of 5 topics")
     assert "No old number is known to be wrong" in compare_charts.logs_in_words(rows[2:3])
+
+
+@with_cases("span_ms", [0, 30_000, 59_999])
+def test_first_and_last_sample_of_a_short_recording_stand_apart_from_the_frame(span_ms: int) -> None:
+    points = tuple(lag_charts.Point(at_ms=at_ms, value=at_ms, said="") for at_ms in {0, span_ms})
+    figure = lag_charts.over_time([lag_charts.Line(name="lag", points=points, old=True)], LIGHT, "records")
+    (trace,) = figure.data
+    begin, end = (pd.Timestamp(each) for each in figure.layout.xaxis.range)
+    of_width = 0.03  # 9 pixels, the width of a mark, of the 300 that a phone has
+    assert min(map(pd.Timestamp, trace.x)) - begin >= of_width * (end - begin)
+    assert end - max(map(pd.Timestamp, trace.x)) >= of_width * (end - begin)
+
+
+def test_a_point_at_the_frame_of_the_lag_is_drawn_whole() -> None:
+    points = tuple(lag_charts.Point(at_ms=at_ms, value=0, said="") for at_ms in (0, 120_000))
+    figure = lag_charts.over_time([lag_charts.Line(name="lag", points=points, old=True)], LIGHT, "records")
+    assert [trace.cliponaxis for trace in figure.data] == [False]

@@ -23,7 +23,9 @@ from offsetwise.wording.behind import behind
 _MARKS: Final = 60
 """With more points than this, marks would hide the line; the first and every n-th keep theirs."""
 _LEAST_MS: Final = 60_000
-"""The shortest stretch of time that is drawn."""
+"""The shortest stretch of time that is drawn, without the room on either side."""
+_ROOM_MS: Final = 3_000
+"""Between the frame and the first or last point of such a stretch: a mark is whole, on a phone too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +73,7 @@ def over_time(
                 y=ys,
                 mode="lines+markers",
                 connectgaps=False,
+                cliponaxis=False,  # a mark at 0, or at the frame, is whole
                 line={
                     "color": colours.old if line.old else colours.new,
                     "width": 2,
@@ -92,7 +95,8 @@ def _widened(figure: go.Figure, lines: Sequence[Line]) -> None:
     moments = [point.at_ms for line in lines for point in line.points]
     if moments and max(moments) - min(moments) < _LEAST_MS:
         middle = (min(moments) + max(moments)) // 2
-        figure.update_xaxes(range=[_time(middle - _LEAST_MS // 2), _time(middle + _LEAST_MS // 2)])
+        half = _LEAST_MS // 2 + _ROOM_MS
+        figure.update_xaxes(range=[_time(middle - half), _time(middle + half)])
 
 
 def _broken(points: Sequence[Point]) -> tuple[list[Any], list[int | None], list[str]]:
