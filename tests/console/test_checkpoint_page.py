@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import threading
 import time
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,6 +40,8 @@ from tests.with_cases import with_cases
 
 PAGE = "pages/explore/checkpoint.py"
 SAMPLE = Path(__file__).parents[2] / "lib" / "offsetwise" / "sample" / "checkpoints"
+SENTENCE = 20
+"""Letters of the shortest sentence that may be said once only; titles and codes are shorter."""
 STATE = StateRows(
     batch=6,
     spark="4.0.0",
@@ -127,6 +131,26 @@ def test_the_sample_says_what_a_failure_would_read_again(open_page: OpenPage) ->
 def test_the_banner_of_a_problem_leads_to_its_explanation(open_page: OpenPage) -> None:
     page = open_page(Reader(()), PAGE)
     assert "help?code=PENDING_BATCH" in "".join(banner.value for banner in page.warning)
+
+
+def boxes(page: AppTest) -> list[str]:
+    return [str(box.value) for kind in (page.error, page.warning, page.info, page.success) for box in kind]
+
+
+def test_the_restart_and_the_problem_that_it_tells_of_are_one_box(open_page: OpenPage) -> None:
+    (restart,) = boxes(open_page(Reader(()), PAGE))
+    read = read_checkpoint(str(SAMPLE / "orders"))
+    (problem,) = read.problems
+    assert restart.startswith(f"**The restart.** {markdown(read.restart)} (")
+    assert "help?code=PENDING_BATCH" in restart
+    assert markdown(problem.fix) in restart
+
+
+@with_cases("name", NAMES)
+def test_no_sentence_is_said_twice_in_the_boxes_above_the_tabs(open_page: OpenPage, name: str) -> None:
+    shown = boxes(open_page(FolderReader({name: SAMPLES / name}), PAGE))
+    said = Counter(each for box in shown for each in re.split(r"(?<=\.)\s+|\*\*", box) if len(each) > SENTENCE)
+    assert [each for each, count in said.items() if count > 1] == []
 
 
 def test_stepping_walks_through_what_the_checkpoint_held(open_page: OpenPage, orders: FolderReader) -> None:
