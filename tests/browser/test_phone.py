@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, ViewportSize, expect
 
-from tests.browser.conftest import settle
+from offsetwise.console.plan.positions import POSITIONS, rows_of
+from offsetwise.console.widgets import table
+from offsetwise.console.widgets.palette import LIGHT
+from offsetwise.wording import number
+from tests.browser.conftest import console, settle
+from tests.browser.reviews import of_sample
+from tests.browser.test_compare_columns import BOX_PX
 from tests.browser.test_confirmations import BAR, fill_in, in_viewport
 from tests.browser.test_heights import OF_ONE_JOB
 from tests.browser.test_journey import address
+from tests.browser.test_review import SERVE
 from tests.browser.test_screens import NOT_OURS, fits
 from tools.screenshots import BUNDLED, LINKS, THEMES, pages
 
@@ -116,3 +124,29 @@ def test_a_plan_is_drafted_approved_and_exported_on_a_phone(
     press("Export")
     looked_at("Export")
     page.context.close()
+
+
+def test_the_offsets_to_approve_stand_on_a_phone_without_scrolling_to_the_side(
+    browser: Browser, tmp_path: Path
+) -> None:
+    plan, _ = of_sample("Ada", overridden=True)
+    rows = rows_of(plan, None)
+    columns = table.prepared(POSITIONS, rows, LIGHT).columns
+    named = [*columns][: [*columns].index("to") + 1]
+    with console(*SERVE, log=tmp_path / "log") as address:
+        page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+        page.goto(f"{address}/review?play=reviewer")
+        settle(page)
+        for row in rows:
+            said = page.get_by_text(f"{row.name} {number(row.position.old_offset)} → {number(row.position.new_offset)}")
+            expect(said).to_be_visible()
+            assert in_viewport(page, said)
+            box = said.bounding_box()
+            assert box is not None
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= WIDTH
+        grid = page.locator(".dvn-scroller").first
+        there, top = grid.evaluate("one => [one.clientWidth, one.getBoundingClientRect().top]")
+        assert box["y"] + box["height"] <= top
+        assert BOX_PX + sum(columns[name]["width"] for name in named) <= there
+        page.close()

@@ -23,7 +23,7 @@ from offsetwise.console.plan.panel import unsent
 from offsetwise.console.server import access
 from offsetwise.console.server.access import Access
 from offsetwise.errors import ClusterUnreachableError
-from offsetwise.model import Exactness, Method, Override, PlannedPosition, Start, TopicRequirement
+from offsetwise.model import Exactness, LogRange, Method, Override, PlannedPosition, Start, TopicRequirement
 from offsetwise.plan.drift import Drift, DriftKind
 from offsetwise.review.access import SignIn
 from offsetwise.review.answers import SavedVersion
@@ -356,6 +356,21 @@ class TestTheDecision:
         assert rows_of(page)["shift"].tolist() == [-850, -100]
         page.toggle[0].set_value(True).run()
         assert rows_of(page)["shift"].tolist() == [-850, -100, 0, 0, 0]
+
+    def test_the_largest_changes_are_said_with_every_digit(self, court: Court) -> None:
+        log = LogRange(log_start=0, lso=2_000_000_000, hw=2_000_000_000)
+        changed = [at(1_234_567_890 + number, partition=number, new=log) for number in range(5)]
+        stays = at(1050, partition=5)
+        court.submitted(positions=(*changed, stays))
+        page = court.opened(mail(RITA))
+        largest = [f"**orders-{number}** 1,050 → **1,234,567,89{number}** :green[✓ exact]" for number in (4, 3, 2)]
+        assert " · ".join(largest) in [str(each.value).replace("\\", "") for each in page.markdown]
+
+    def test_of_a_plan_that_moves_nothing_no_change_is_named(self, court: Court) -> None:
+        court.submitted(positions=(at(1050),))
+        page = court.opened(mail(RITA))
+        assert "**orders-0 · 1,050 → 1,050**" in said(page)
+        assert not [each for each in page.markdown if str(each.value).startswith("**orders\\-0** ")]
 
     def test_a_decision_after_the_submission_expired_is_refused(self, court: Court) -> None:
         court.deciding(open_hours=1, recent_sign_in_minutes=600)

@@ -14,6 +14,7 @@ from offsetwise.console.board import Seat
 from offsetwise.console.plan import decision, ending, plans, positions, sinks, standing, versions
 from offsetwise.console.plan.panel import live, outcome, unsent
 from offsetwise.console.plan.panel.naming import plan_name
+from offsetwise.console.plan.panel.position_words import largest_changes
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, evidence, palette, table, terms
 from offsetwise.console.widgets.blocks import Card, counted
@@ -84,6 +85,8 @@ def _plan(seat: Seat, sheet: Sheet, now: datetime) -> None:
         sinks.marked(sheet.plan)
     if shown.rows:
         st.subheader(f"What changes :gray[{shown.headline}]", anchor=False)
+        if largest := largest_changes(sheet.digest, sheet.plan):
+            st.markdown(largest)
         positions.draw(seat, sheet, shown, palette.current())
     with guard.block("job"):
         _job(sheet, shown)

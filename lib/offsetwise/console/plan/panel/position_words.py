@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from heapq import nsmallest
 from typing import Final
 
@@ -35,8 +36,17 @@ def in_one_line(digest: str, _plan: Plan) -> str:  # noqa: ARG001 - the key
     """Return which positions of a plan change most, from the old to the new one, and how many change. Markdown."""
     moved = [position for position in _plan.positions if moves(position)]
     counts = wording.changing(len(moved), len(_plan.positions) - len(moved))
-    largest = [f":gray[{counts}]", *map(_from_old_to_new, nsmallest(_LARGEST, moved, key=_largest_first))]
-    return " · ".join(largest)
+    return " · ".join([f":gray[{counts}]", *_largest(moved)])
+
+
+@cached(8)
+def largest_changes(digest: str, _plan: Plan) -> str:  # noqa: ARG001 - the key
+    """Return which positions of a plan change most, from the old to the new one; nothing where none does. Markdown."""
+    return " · ".join(_largest([position for position in _plan.positions if moves(position)]))
+
+
+def _largest(moved: Sequence[PlannedPosition]) -> list[str]:
+    return [_from_old_to_new(position) for position in nsmallest(_LARGEST, moved, key=_largest_first)]
 
 
 def _largest_first(one: PlannedPosition) -> tuple[int, str, int]:
