@@ -9,8 +9,12 @@ from importlib.resources import files as package_files
 from pathlib import Path
 
 import pytest
+from pandas.io.formats.style import Styler
 from streamlit.testing.v1 import AppTest
 
+from offsetwise.console.explore import lag_tables
+from offsetwise.console.widgets import table
+from offsetwise.console.widgets.palette import LIGHT
 from offsetwise.errors import StoreLockedError, StoreReadOnlyError, StoreUnreachableError
 from offsetwise.lag.archive import Recording
 from offsetwise.model import GroupPosition, LagPart, LagSample
@@ -77,6 +81,16 @@ def test_the_time_lag_names_its_method(open_page: OpenPage) -> None:
 
     old = open_page(reader(*growing(3)), LAG, **LIVE)
     assert "more than 1 min ago \\(older than our samples\\)" in words(old)
+
+
+def test_the_drift_of_a_group_has_its_sign_in_the_tables_as_everywhere() -> None:
+    ahead, behind = row(groups=(GroupPosition(old=1090, new=990),)), row(partition=1)
+    shown = sample(ahead, behind)
+    printed = table.prepared(lag_tables.partitions(shown, shown), shown.partitions, LIGHT)
+    assert isinstance(printed.styled, Styler)
+    html = printed.styled.to_html()
+    assert ">+40<" in html
+    assert ">-50<" in html
 
 
 def test_a_group_that_moved_is_a_finding_with_its_remedy(open_page: OpenPage) -> None:

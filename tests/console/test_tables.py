@@ -19,11 +19,12 @@ from streamlit.testing.v1 import AppTest
 from offsetwise import files
 from offsetwise.console.explore import compare_table
 from offsetwise.console.explore.compare_table import PARTITIONS, Filters
+from offsetwise.console.operate import fleet_table
 from offsetwise.console.widgets import downloads, evidence, table
 from offsetwise.console.widgets.cached import _KEYS
 from offsetwise.console.widgets.palette import LIGHT
 from offsetwise.console.widgets.selectors import WORST_FIRST
-from offsetwise.console.widgets.table import Column
+from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.model import Comparison, Severity
 from offsetwise.wording.verdicts import Tone, Verdict
 from tests.console import builders
@@ -51,6 +52,13 @@ def test_a_column_is_wide_enough_for_its_longest_number() -> None:
     made = table.prepared(PARTITIONS, (builders.partition(old=BEYOND_FLOAT), builders.partition(number=1))).columns
     assert (made["old offset"]["width"], made["old offset"]["alignment"]) == (20 + 8 * 21, "right")
     assert (made["new offset"]["width"], made["new offset"]["alignment"]) == (82, "right")
+
+
+def test_a_column_is_wide_enough_for_what_its_longest_number_is_printed_as() -> None:
+    ages: Columns[int] = (Column("age", lambda row: row, 74, printed=fleet_table.age),)
+    for age_ms in (8_000, 1_117 * 86_400_000 + 19 * 3_600_000):
+        width = table.prepared(ages, (age_ms, 0), LIGHT).columns["age"]["width"]
+        assert width >= 20 + 7 * len(fleet_table.age(age_ms))
 
 
 def test_a_number_the_browser_cannot_hold_goes_there_as_text() -> None:

@@ -21,7 +21,7 @@ from offsetwise.lag.series import GAP_INTERVALS
 from offsetwise.lag.times import TimeLag, TimeMethod
 from offsetwise.lag.view import LagSide, LagView, PartitionView
 from offsetwise.model import AnyPosition, Cluster, LagPart, LagPartition, LagSample, MissingPart
-from offsetwise.wording import clock, duration, many, number, utc, verdicts
+from offsetwise.wording import clock, duration, many, number, signed, utc, verdicts
 from offsetwise.wording.behind import behind
 from offsetwise.wording.verdicts import Tone
 
@@ -99,7 +99,7 @@ def partitions(sample: LagSample, claimed: LagSample, *, groups: int = MOST_GROU
             when=lambda rows: any(claims.get(row.key) != row.new_position for row in rows),
         ),
         *(
-            Column(f"drift of {cell(group)}", partial(drift, group=index))
+            Column(f"drift of {cell(group)}", partial(drift, group=index), printed=signed)
             for index, group in enumerate(sample.groups[:groups])
             if group != sample.group
         ),
@@ -130,7 +130,7 @@ def history(group: int | None) -> Columns[StoredSample]:
         Column("new end", of(lambda row, _: row.new.hw), when=_counted),
         Column("lag new", of(lambda row, sample: lag(row, Cluster.NEW, sample.isolation_level)), when=_counted),
         Column("behind, new (ms)", of(lambda row, _: behind_ms(row, Cluster.NEW)), when=_timed),
-        Column("drift", of(lambda row, _: None if group is None else drift(row, group))),
+        Column("drift", of(lambda row, _: None if group is None else drift(row, group)), printed=signed),
         Column("gap before", lambda sample: "yes" if sample.after_gap else ""),
     )
 

@@ -252,8 +252,9 @@ def _layout(column: Column[Row], cells: pd.Series[Any], values: Sequence[Cell]) 
     heading = column.heading or column.name
     number, label = _integer(cells), terms.said(heading)
     width = None if column.width is None else _widened(column.width, heading, label, values)
-    if number and column.printed is None:
-        digits = max((len(f"{end:,}") for end in _ends(cells)), default=0)
+    if number:
+        printed = column.printed or "{:,}".format
+        digits = max((len(printed(end)) for end in _ends(cells)), default=0)
         headed = max(_NARROWEST_PX, _CELL_PADDING_PX + _LETTER_PX * len(label))
         width = max(width or headed, _CELL_PADDING_PX + _DIGIT_PX * digits)
     if places := [cells.iloc[at] for at, each in enumerate(values) if isinstance(each, OpaquePosition)]:
