@@ -150,3 +150,38 @@ def test_the_offsets_to_approve_stand_on_a_phone_without_scrolling_to_the_side(
         assert box["y"] + box["height"] <= top
         assert BOX_PX + sum(columns[name]["width"] for name in named) <= there
         page.close()
+
+
+def test_both_ends_of_the_logs_are_named_on_a_phone(browser: Browser, bundled: str) -> None:
+    page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+    page.goto(f"{bundled}/clusters")
+    settle(page)
+    chart = page.locator(".js-plotly-plot").locator("visible=true").first
+    for name in ("lowest", "highest"):
+        label = chart.get_by_text(name, exact=True)
+        expect(label).to_be_visible()
+        box = label.bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= WIDTH
+    page.close()
+
+
+CUT_LABELS = """chart => {
+    const frame = chart.getBoundingClientRect()
+    const whole = box => box.left >= frame.left && box.right <= frame.right
+    return [...chart.querySelectorAll('text')].map(text => [text.textContent, text.getBoundingClientRect()])
+        .filter(([, box]) => box.width > 0 && !whole(box)).map(([text]) => text)
+}"""
+"""Words of a chart of which its edge hides a part."""
+
+
+@pytest.mark.parametrize("path", ["checkpoint", "clusters", "compare"])
+def test_no_word_of_a_chart_is_cut_on_a_phone(browser: Browser, bundled: str, path: str) -> None:
+    page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+    page.goto(f"{bundled}/{path}")
+    settle(page)
+    chart = page.locator(".js-plotly-plot").locator("visible=true").first
+    expect(chart.locator("text").first).to_be_visible()
+    assert chart.evaluate(CUT_LABELS) == []
+    page.close()

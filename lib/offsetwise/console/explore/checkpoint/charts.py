@@ -217,15 +217,15 @@ def _drawn(history: History, at: BatchStanding, place: int, lane: int) -> dict[s
 
 
 def _label(start: int | None, end: int | None, again: int | None) -> str:
+    """Say where a restart reads on, and below it what is read again: one line of both is cut on a phone."""
     if start is None:
-        return "no position yet" if end is None else f"? → {wording.number(end)}, where it began is not retained"
+        return "no position yet" if end is None else f"? → {wording.number(end)}, where it<br>began is not retained"
     if again is None:
         return f"<b>{wording.number(start)}</b>"
     if again == 0:
-        return f"<b>{wording.number(start)}</b> · nothing twice"
-    if again < 0:
-        return f"<b>{wording.number(start)}</b> → {wording.number(end)} · goes back"
-    return f"<b>{wording.number(start)}</b> → {wording.number(end)} · {again:,} again"
+        return f"<b>{wording.number(start)}</b><br>nothing twice"
+    moves = f"<b>{wording.number(start)}</b> → {wording.number(end)}"
+    return f"{moves}<br>{'goes back' if again < 0 else f'{again:,} again'}"
 
 
 def _segments(

@@ -168,9 +168,9 @@ def _dress(figure: go.Figure, lanes: Sequence[Lane], colours: Palette) -> None:
     figure.update_xaxes(
         range=[-0.14, 1.14],
         tickvals=[0, 1],
-        ticktext=["lowest offset", "highest offset"],
+        ticktext=["lowest", "highest"],  # longer ones are left out at the edge of a phone
         tickfont={"color": colours.muted, "size": SMALL_PX},
-        title=axis_title("each partition on its own scale", colours),
+        title=axis_title("offset, each partition on its own scale", colours),
         gridcolor=colours.grid,
         zeroline=False,
         fixedrange=True,
