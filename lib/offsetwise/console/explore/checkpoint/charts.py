@@ -217,7 +217,7 @@ def _drawn(history: History, at: BatchStanding, place: int, lane: int) -> dict[s
 
 
 def _label(start: int | None, end: int | None, again: int | None) -> str:
-    """Say where a restart reads on, and below it what is read again: one line of both is cut on a phone."""
+    """Return where a restart reads on, and below it what is read again: one line of both is cut on a phone."""
     if start is None:
         return "no position yet" if end is None else f"? → {wording.number(end)}, where it<br>began is not retained"
     if again is None:

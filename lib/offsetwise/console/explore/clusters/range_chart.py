@@ -37,6 +37,11 @@ _OLD: Final = -0.19
 _NEW: Final = 0.19
 _AWAY: Final = 6
 _BAR: Final = 0.3
+_DIGIT_PX: Final = 7
+_PHONE_PX: Final = 260
+"""Of a phone's width, what is left for the bars and their numbers."""
+_LEAST_ROOM: Final = 0.14
+_MOST_ROOM: Final = 0.5
 _THIN: Final = 0.004
 """The least width of a bar, as a share of the lane: a log that holds little is still seen."""
 
@@ -71,7 +76,7 @@ def ranges(lanes: Sequence[Lane], colours: Palette, *, both_read: bool = True) -
             notes.append(note(max(end, start + _THIN), lane + shift, last, colours.text, away=_AWAY))
         figure.add_trace(_bars(side, shift, bars, marker))
     _stable(figure, lanes, colours)
-    _dress(figure, lanes, colours)
+    _dress(figure, lanes, colours, room=_room(max((len(str(each["text"])) for each in notes), default=0)))
     # All at once: adding one annotation copies and checks all that are there.
     figure.layout.annotations = notes
     return figure
@@ -158,7 +163,13 @@ def _hover(topic: str, number: int, side: str, log: PartitionState) -> str:
     )
 
 
-def _dress(figure: go.Figure, lanes: Sequence[Lane], colours: Palette) -> None:
+def _room(letters: int) -> float:
+    """Return the room for a number on either side of the bars, in shares of the longest bar, for a phone's width."""
+    needed = _AWAY + _DIGIT_PX * letters
+    return min(_MOST_ROOM, max(_LEAST_ROOM, needed / max(1, _PHONE_PX - 2 * needed)))
+
+
+def _dress(figure: go.Figure, lanes: Sequence[Lane], colours: Palette, *, room: float) -> None:
     figure.update_layout(
         barmode="overlay",
         height=_TOP_PX + _BOTTOM_PX + _LANE_PX * max(1, len(lanes)),
@@ -166,7 +177,7 @@ def _dress(figure: go.Figure, lanes: Sequence[Lane], colours: Palette) -> None:
         **dress(colours),
     )
     figure.update_xaxes(
-        range=[-0.14, 1.14],
+        range=[-room, 1 + room],
         tickvals=[0, 1],
         ticktext=["lowest", "highest"],  # longer ones are left out at the edge of a phone
         tickfont={"color": colours.muted, "size": SMALL_PX},
