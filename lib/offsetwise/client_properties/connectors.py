@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Final, Self
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
-from offsetwise.client_properties.references import follow, only_reference
+from offsetwise.client_properties.references import only_reference
+from offsetwise.client_properties.sign_on import SignOn
 
 SCHEMES: Final = frozenset({"connect+http", "connect+https"})
 """What the URI of a connector begins with."""
@@ -26,32 +27,8 @@ _URI: Final = re.compile(
 )
 CONNECTOR: Final = r"^[^/\x00-\x1f\x7f]{1,180}$"
 """The name of a connector that a plan can name as a source."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SignOn:
-    """How to sign on at workers; nothing of it where they take anybody. Secrets are references."""
-
-    user: str | None = None
-    password: str | None = None
-    ca: str | None = None
-    """The file of the certificates that are trusted; the system's where none is named."""
-    certificate: str | None = None
-    """The file of the client's own certificate."""
-    key: str | None = None
-    """The file of its key; in the file of the certificate where none is named."""
-    key_password: str | None = None
-    folder: str | None = None
-    """Of the migration file that says so; None of what a person typed."""
-
-    def secret(self, name: str) -> str | None:
-        """Return what one of the references leads to.
-
-        Raises:
-            SecretError: It leads nowhere, or the user does not let files of others use it.
-        """
-        value: str | None = getattr(self, name)
-        return None if value is None else follow(f"connect.{name}", value, self.folder)
+_OPTIONS: Final = ("user", "password", "ca", "certificate", "key", "key_password", "folder")
+"""Fields of `SignOn` that a URI may have behind `?`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +51,7 @@ class ConnectorAddress:
         match = _URI.fullmatch(uri)
         query = parse_qsl(match[5] or "", keep_blank_values=True) if match else []
         options = dict(query)
-        if match is None or len(options) != len(query) or not options.keys() <= {each.name for each in fields(SignOn)}:
+        if match is None or len(options) != len(query) or not options.keys() <= {*_OPTIONS}:
             raise ValueError("expected connect+http://HOST:PORT,HOST:PORT/connectors/NAME")
         for name in options.keys() & {"password", "key_password"}:
             only_reference(f"connect.{name}", options[name])
@@ -95,7 +72,7 @@ class ConnectorAddress:
     def root(self) -> str:
         """What stands for it among the places that may be read: the URI, with how to sign on."""
         values: Mapping[str, str] = {
-            each.name: value for each in fields(SignOn) if (value := getattr(self.sign_on, each.name)) is not None
+            name: value for name in _OPTIONS if (value := getattr(self.sign_on, name)) is not None
         }
         return f"{self.uri}?{urlencode(values)}" if values else self.uri
 

@@ -23,6 +23,7 @@ from offsetwise.config.sections import (
     TopicSettings,
     TrustedKey,
 )
+from offsetwise.config.sign_on import JobsConfig
 
 __all__ = [
     "ApprovalSettings",
@@ -31,6 +32,7 @@ __all__ = [
     "ConnectConfig",
     "ContentSettings",
     "JobTraits",
+    "JobsConfig",
     "Label",
     "Location",
     "Migration",

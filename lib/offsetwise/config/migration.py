@@ -16,6 +16,7 @@ from pydantic import BeforeValidator, model_validator
 
 from offsetwise import client_properties as allowed
 from offsetwise.client_properties import ClientProperties, client_properties, connectors
+from offsetwise.client_properties.sign_on import SignOn
 from offsetwise.config.fields import (
     Label,
     Location,
@@ -33,6 +34,7 @@ from offsetwise.config.sections import (
     SparkSettings,
     TopicSettings,
 )
+from offsetwise.config.sign_on import JobsConfig
 from offsetwise.config.sinks import check_names
 from offsetwise.errors import ConfigError
 from offsetwise.model import Cluster, IsolationLevel, Link, Writers
@@ -67,6 +69,7 @@ class Migration(Section):
     """After loading, the positions files too, and the connectors of the old cluster."""
     positions: tuple[PositionsConfig, ...] = ()
     connect: tuple[ConnectConfig, ...] = ()
+    jobs: tuple[JobsConfig, ...] = ()
     sinks: tuple[ClusterConfig, ...] = ()
     """Clusters that jobs write to, beside these two."""
     writers: Writers = Writers.UNKNOWN
@@ -227,6 +230,17 @@ class Migration(Section):
             f"{', '.join(known) or 'none'}.",
             fix="Use one of these names, or add the connector under `connect`, with cluster: new.",
         )
+
+    def job_sign_on(self, address: str) -> SignOn:
+        """Return how to sign on at the address of a job: as the entry says that is of the same service, or not at all.
+
+        Of several entries the one with the longest path counts. Entries of `connect` count for their workers.
+        """
+        stated = sorted((entry for entry in self.jobs if entry.covers(address)), key=lambda entry: -len(entry.url))
+        workers = (
+            entry.sign_on for entry in self.connect if any(JobsConfig(url=url).covers(address) for url in entry.urls)
+        )
+        return next((entry.sign_on for entry in stated), next(workers, SignOn(section="jobs")))
 
     def with_positions(self, positions: PositionsConfig) -> Migration:
         """Return the migration with a positions file that a person named, under a name that none of its others has.

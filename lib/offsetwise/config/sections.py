@@ -32,6 +32,7 @@ from offsetwise.config.fields import (
     located_reference,
     repeated,
 )
+from offsetwise.config.sign_on import ServiceUrl, SignedOn
 from offsetwise.model import Cluster, OffsetReset
 from offsetwise.registry import STREAMS
 from offsetwise.strict_yaml import Section
@@ -205,57 +206,34 @@ class PositionsConfig(Section):
         return CheckpointConfig(name=self.name, uri=f"{self.file}#{part}", job=self.job, belongs_to=self.belongs_to)
 
 
-WorkerUrl = Annotated[str, Field(pattern=connectors.URL)]
-
-
-class ConnectConfig(Section):
+class ConnectConfig(SignedOn):
     """One connector of Kafka Connect, which its workers tell about over REST.
 
     One of the old cluster is moved as a checkpoint of that name; one of the new cluster is what a plan writes to, by
     `--target connector:NAME`. Secrets are references.
     """
 
+    section = "connect"
     name: Label
-    url: WorkerUrl | None = None
-    urls: tuple[WorkerUrl, ...] = ()
+    url: ServiceUrl | None = None
+    urls: tuple[ServiceUrl, ...] = ()
     """Of several workers of one Connect cluster: the next one is asked where one is away."""
     connector: Annotated[str, Field(pattern=connectors.CONNECTOR)] | None = None
     """As Kafka Connect calls it; `name` where nothing is stated."""
     cluster: Cluster = Cluster.OLD
     """Which of the two clusters the connector reads."""
-    user: Label | None = None
-    password: Label | None = None
-    ca: Location | None = None
-    """The file of the certificates that are trusted; the system's where none is named."""
-    certificate: Location | None = None
-    key: Location | None = None
-    key_password: Label | None = None
     job: JobTraits = JobTraits()
-    _folder: str | None = PrivateAttr(default=None)
 
     @model_validator(mode="after")
-    def _reachable(self, info: ValidationInfo) -> Self:
+    def _reachable(self) -> Self:
         urls = self.urls if self.url is None else (self.url, *self.urls)
         if not urls or (self.url is not None and self.urls) or not connectors.one_cluster(urls):
             raise PydanticCustomError("urls", "expected url, or urls of one scheme and path, found another number")
         if not re.match(connectors.CONNECTOR, self.connector or self.name):
             raise PydanticCustomError("connector", "expected a name of up to 180 characters without a slash")
-        for key in ("password", "key_password"):
-            if (value := getattr(self, key)) is not None:
-                located = located_reference(allowed.only_reference(f"connect.{key}", value), info)
-                object.__setattr__(self, key, located)
-        if self.user is not None:
-            object.__setattr__(self, "user", located_reference(self.user, info))
-        for key, needed in (("password", "user"), ("key", "certificate"), ("key_password", "certificate")):
-            if getattr(self, key) is not None and getattr(self, needed) is None:
-                raise PydanticCustomError(
-                    "alone", "expected {needed} beside {key}, found none", {"needed": needed, "key": key}
-                )
-        if (self.ca or self.certificate) and not urls[0].startswith("https:"):
-            raise PydanticCustomError("no_tls", "expected addresses of https, since ca or certificate is stated")
+        self.require_tls(urls[0])
         object.__setattr__(self, "urls", urls)
         object.__setattr__(self, "url", None)
-        self._folder = folder_of(info)
         return self
 
     @property
@@ -264,15 +242,7 @@ class ConnectConfig(Section):
         return connectors.ConnectorAddress(
             workers=tuple(url.rstrip("/") for url in self.urls),
             connector=self.connector or self.name,
-            sign_on=connectors.SignOn(
-                user=self.user,
-                password=self.password,
-                ca=self.ca,
-                certificate=self.certificate,
-                key=self.key,
-                key_password=self.key_password,
-                folder=self._folder,
-            ),
+            sign_on=self.sign_on,
         )
 
     @property

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from offsetwise.config import load_migration
+from offsetwise.engines import exchange
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.engines.connect import exchange
 from offsetwise.errors import (
     CheckpointError,
     ConfigError,

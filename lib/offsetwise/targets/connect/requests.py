@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from offsetwise.engines.connect.exchange import UnansweredError, WorkerReply, ask
 from offsetwise.engines.connect.offsets import request_body
 from offsetwise.engines.connect.reading import Connector
 from offsetwise.engines.connect.workers import OK, message
+from offsetwise.engines.exchange import Reply, UnansweredError, ask
 from offsetwise.errors import ApplyError, LostReplyError
 from offsetwise.model import TopicPartition
 
@@ -63,7 +63,7 @@ def lost(called: str, reason: str, *, because: str = "") -> LostReplyError:
     )
 
 
-def _sent(connector: Connector, offsets: Mapping[TopicPartition, int | None] | None) -> WorkerReply:
+def _sent(connector: Connector, offsets: Mapping[TopicPartition, int | None] | None) -> Reply:
     workers = connector.workers
     method, body = ("DELETE", None) if offsets is None else ("PATCH", request_body(offsets))
     reasons = []

@@ -1,4 +1,4 @@
-"""One request to one worker over HTTP, bounded in time and size. Redirects are not followed, proxies are not asked."""
+"""One request to a service over HTTP, bounded in time and size. Redirects are not followed, proxies are not asked."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from threading import Event, Timer
 from typing import Final
 from urllib.parse import urlsplit
 
-from offsetwise.client_properties.connectors import SignOn
+from offsetwise.client_properties.sign_on import SignOn
 
 CONNECT_S: Final = 5.0
 ANSWER_S: Final = 95.0
-"""A worker gives up after 90 seconds itself (`RestServer.DEFAULT_REST_REQUEST_TIMEOUT_MS`)."""
+"""A worker of Kafka Connect gives up after 90 seconds itself (`RestServer.DEFAULT_REST_REQUEST_TIMEOUT_MS`)."""
 MAX_ANSWER_BYTES: Final = 16 * 1024 * 1024
 _CHUNK_BYTES: Final = 65_536
 
@@ -37,29 +37,29 @@ class UnansweredError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerReply:
-    """What a worker said."""
+class Reply:
+    """What a service answered."""
 
     status: int
     body: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerAccess:
+class Access:
     """How to sign on, with the secrets in place."""
 
     headers: Mapping[str, str]
     tls: ssl.SSLContext | None
 
     @classmethod
-    def of(cls, sign_on: SignOn, *, tls: bool) -> WorkerAccess:
+    def of(cls, sign_on: SignOn, *, tls: bool) -> Access:
         """Resolve how to sign on.
 
         Raises:
             SecretError: A reference leads nowhere.
             OSError: A certificate or a key cannot be used.
         """
-        headers = {"Accept": "application/json", "Content-Type": "application/json"}
+        headers = {**sign_on.header_values(), "Accept": "application/json", "Content-Type": "application/json"}
         if sign_on.user is not None:
             pair = f"{sign_on.secret('user')}:{sign_on.secret('password') or ''}".encode()
             headers["Authorization"] = f"Basic {b64encode(pair).decode('ascii')}"
@@ -72,11 +72,11 @@ class WorkerAccess:
         return cls(headers=headers, tls=context)
 
 
-def ask(worker: str, method: str, path: str, access: WorkerAccess, body: bytes | None = None) -> WorkerReply:
+def ask(address: str, method: str, path: str, access: Access, body: bytes | None = None) -> Reply:
     """Send one request, and return the whole answer.
 
     Args:
-        worker: The worker's address.
+        address: Of the service, `http` or `https`, host, port, and a path where there is one.
         method: Of HTTP.
         path: Below the address.
         access: How to sign on.
@@ -85,7 +85,7 @@ def ask(worker: str, method: str, path: str, access: WorkerAccess, body: bytes |
     Raises:
         UnansweredError: No whole answer came in time, or it is too large.
     """
-    parts = urlsplit(worker)
+    parts = urlsplit(address)
     connection = (
         HTTPConnection(parts.hostname or "", parts.port, timeout=CONNECT_S)
         if access.tls is None
@@ -103,10 +103,8 @@ def ask(worker: str, method: str, path: str, access: WorkerAccess, body: bytes |
         connection.close()
 
 
-def _answered(
-    connection: HTTPConnection, method: str, path: str, access: WorkerAccess, body: bytes | None
-) -> WorkerReply:
-    # A timeout of the socket bounds one read alone; a worker that sends a byte now and then is ended by the clock. The
+def _answered(connection: HTTPConnection, method: str, path: str, access: Access, body: bytes | None) -> Reply:
+    # A timeout of the socket bounds one read alone; a service that sends a byte now and then is ended by the clock. The
     # socket is kept here: an answer that ends with the connection takes it out of the connection.
     ended = Event()
     clock = Timer(ANSWER_S, _end, (connection.sock, ended))
@@ -123,7 +121,7 @@ def _answered(
         clock.cancel()
 
 
-def _whole(response: HTTPResponse, ended: Event) -> WorkerReply:
+def _whole(response: HTTPResponse, ended: Event) -> Reply:
     data = b""
     while chunk := response.read(_CHUNK_BYTES):
         data += chunk
@@ -133,7 +131,7 @@ def _whole(response: HTTPResponse, ended: Event) -> WorkerReply:
         raise TimeoutError
     if response.length:
         raise ValueError(f"its answer ends {response.length:,} bytes before the length that it states")
-    return WorkerReply(response.status, data)
+    return Reply(response.status, data)
 
 
 def _end(connected: socket, ended: Event) -> None:
