@@ -33,11 +33,12 @@ _INT64: Final = range(-(2**63), 2**63)
 _INT64_DIGITS: Final = 20
 
 
-def parse(data: bytes) -> Any:
+def parse(data: bytes, *, fractions: bool = False) -> Any:
     """Parse one JSON value.
 
     Args:
         data: UTF-8, without a byte order mark.
+        fractions: Whether numbers may be floats, as in answers of services.
 
     Raises:
         ValueError: Another encoding, too many values, too deep, duplicate keys, floats, integers outside int64 or
@@ -49,7 +50,7 @@ def parse(data: bytes) -> Any:
         return json.loads(
             text,
             object_pairs_hook=_unique,
-            parse_float=_no_float,
+            parse_float=float if fractions else _no_float,
             parse_constant=_no_float,
             parse_int=_int64,
         )

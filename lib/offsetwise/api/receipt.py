@@ -46,18 +46,24 @@ class Receipt:
         """
         return read_receipt(str(self.path), self.plan)
 
-    def verify(self, *, checkpoint: str | None = None) -> model.Verification:
+    def verify(self, *, checkpoint: str | None = None, job: str | None = None) -> model.Verification:
         """Look whether every target stands as planned, and where the job began.
 
         Args:
             checkpoint: A checkpoint that the new job made, for a `startingOffsets` file or a savepoint.
+            job: The address of the running job, which is asked what it began from: of Flink `http://HOST:PORT/jobs/ID`
+                or the job's page, of Kafka Connect `http://HOST:PORT/connectors/NAME`. The migration file says how to
+                sign on there.
 
         Raises:
             FileError: The receipt cannot be read.
+            UsageError: `job` is no address, or the receipt has no target that jobs are asked about.
+            SecretError: What signs on at the job's address leads nowhere.
         """
         now, read = time_of(datetime.now(UTC)), self.document
         settings = live.settings_of(read.plan, self.migration, read.steps[0].place)
-        return verified(read, live.LiveReaders(migration=settings), verified_at=now, checkpoint=checkpoint)
+        readers = live.LiveReaders(migration=settings)
+        return verified(read, readers, verified_at=now, checkpoint=checkpoint, job=job)
 
     @overload
     def rollback(

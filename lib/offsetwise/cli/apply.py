@@ -111,6 +111,14 @@ def verify(
     checkpoint: Annotated[
         str | None, typer.Option(help="A checkpoint that the new job made, for a startingOffsets file or a savepoint.")
     ] = None,
+    job: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Ask the running job what it began from: its address in the REST API of its engine. Exit with 5 if "
+            "that is not what the plan wrote.",
+        ),
+    ] = None,
     watch: Annotated[bool, typer.Option("--watch", help="Look again until the job has begun, or began wrong.")] = False,
     every: Annotated[float, typer.Option(min=0.1, max=86_400, help="Seconds between two looks.")] = 10,
     detailed_exitcode: Annotated[  # noqa: ARG001 - the codes are the same without it; automation may give it anyway
@@ -128,7 +136,7 @@ def verify(
 
     def look() -> Verification:
         written = Receipt(receipt, chosen, plan=None if plan is None else plan_bytes(plan))
-        return written.verify(checkpoint=checkpoint)
+        return written.verify(checkpoint=checkpoint, job=job)
 
     def told(made: Verification) -> None:
         if as_json:

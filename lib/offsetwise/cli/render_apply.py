@@ -14,6 +14,7 @@ from offsetwise.apply.writing import FileChange, Preview, SeenPlace
 from offsetwise.cli.output import safe
 from offsetwise.model import (
     Approver,
+    JobOrigin,
     Outcome,
     ReceiptStep,
     StepState,
@@ -28,6 +29,12 @@ _TURNOUTS = {
     Turnout.MOVED_ON: "[green]✓ moved on[/]",
     Turnout.DIFFERENT: "[bold red]! different[/]",
     Turnout.UNKNOWN: "[yellow]? unknown[/]",
+}
+_ORIGINS = {
+    JobOrigin.RESTORED_FROM_PLAN: "[green]✓ restored from the plan[/]",
+    JobOrigin.RESTORED_FROM_OTHER: "[bold red]! restored from another[/]",
+    JobOrigin.FRESH_START: "[bold red]! fresh start[/]",
+    JobOrigin.UNKNOWN: "[yellow]? unknown[/]",
 }
 _OUTCOMES = {
     Outcome.PASSED: "[green]✓ holds[/]",
@@ -120,6 +127,8 @@ def verification(out: Console, made: Verification) -> None:
         message = ", ".join(f"{tally[turnout]:,} {turnout}" for turnout in Turnout if tally[turnout])
         began = "The job has begun." if made.started else "The job has not begun at every target yet."
         out.print(f"{message}. {began}")
+    if made.job is not None:
+        out.print(f"{_ORIGINS[made.job.origin]} {safe(made.job.told)}", soft_wrap=True)
     out.print(f"Compared with plan {made.plan_digest[:12]}; whether that was approved is not checked here.")
 
 

@@ -174,6 +174,40 @@ class VerifiedTransaction:
     """One sentence."""
 
 
+class JobOrigin(StrEnum):
+    """What a running job says about the state that it began from."""
+
+    RESTORED_FROM_PLAN = "RESTORED_FROM_PLAN"
+    """It began from what the plan wrote."""
+    RESTORED_FROM_OTHER = "RESTORED_FROM_OTHER"
+    """It began from something else."""
+    FRESH_START = "FRESH_START"
+    """It began from nothing."""
+    UNKNOWN = "UNKNOWN"
+    """It does not say, or could not be asked; the sentence says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifiedJob:
+    """What the running job itself says, compared with what the plan wrote."""
+
+    target: Target
+    address: str
+    """What was asked, without how to sign on."""
+    id: str | None
+    """Of the job, in its engine; None where it is not known."""
+    name: str | None
+    state: str | None
+    """As its engine calls it."""
+    expected: str
+    """What the plan wrote, which the job was to begin from."""
+    restored_from: str | None
+    """What the job says that it began from; None where it says nothing."""
+    origin: JobOrigin
+    told: str
+    """What shows that, in one or two sentences."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
     """What is at every target of a receipt now."""
@@ -186,11 +220,26 @@ class Verification:
     positions: tuple[VerifiedPosition, ...]
     transactions: tuple[VerifiedTransaction, ...] = ()
     """Those that the plan ended. Not written if empty."""
+    job: VerifiedJob | None = None
+    """What the running job says, where it was asked. Not written if it was not."""
+
+    @property
+    def is_different(self) -> bool:
+        """Whether anything is not as planned, or the job began elsewhere."""
+        elsewhere = (JobOrigin.RESTORED_FROM_OTHER, JobOrigin.FRESH_START)
+        return Turnout.DIFFERENT in self._turnouts() or (self.job is not None and self.job.origin in elsewhere)
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether anything could not be seen."""
+        return Turnout.UNKNOWN in self._turnouts() or (self.job is not None and self.job.origin is JobOrigin.UNKNOWN)
 
     @property
     def exit_code(self) -> int:
-        """As `offsetwise verify` gives it: 5 for anything DIFFERENT, else 1 for anything UNKNOWN."""
-        turnouts = {position.turnout for position in self.positions} | {
+        """As `offsetwise verify` exits: 5 if anything is different, else 1 if anything is unknown."""
+        return 5 if self.is_different else 1 if self.is_unknown else 0
+
+    def _turnouts(self) -> set[Turnout]:
+        return {position.turnout for position in self.positions} | {
             transaction.turnout for transaction in self.transactions
         }
-        return 5 if Turnout.DIFFERENT in turnouts else 1 if Turnout.UNKNOWN in turnouts else 0

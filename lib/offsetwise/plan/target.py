@@ -87,6 +87,9 @@ class TargetType(ABC):
     """Which transactions it ends, by what was decided about them."""
     start: ClassVar[StartingOffsets | None] = None
     """How what it writes tells a job where to begin; None: as the job's engine is told, or it tells no such thing."""
+    job: ClassVar[str | None] = None
+    """The module that asks a running job whether it began from what was written, by `observed`; see
+    `apply.verification.job.JobModule`. None where no job says that."""
     notes: ClassVar[frozenset[str]] = frozenset()
     """Names under which its writer notes in the journal what it needs to go on."""
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from offsetwise.apply.readers import Readers
+from offsetwise.apply.verification.job import ask_job
 from offsetwise.apply.verification.seen import Seen, for_all
 from offsetwise.apply.writers import writer_module
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import (
+    JobOrigin,
     Plan,
     PlannedPosition,
     PlannedTransaction,
@@ -22,6 +24,7 @@ from offsetwise.model import (
     Target,
     Turnout,
     Verification,
+    VerifiedJob,
     VerifiedPosition,
     VerifiedTransaction,
 )
@@ -31,7 +34,9 @@ from offsetwise.plan.target import TargetRole, target_type
 __all__ = ["decided", "verify", "watch"]
 
 
-def verify(receipt: Receipt, readers: Readers, *, verified_at: str, checkpoint: str | None = None) -> Verification:
+def verify(
+    receipt: Receipt, readers: Readers, *, verified_at: str, checkpoint: str | None = None, job: str | None = None
+) -> Verification:
     """Hold what is at every target against the plan of a receipt.
 
     Args:
@@ -39,7 +44,13 @@ def verify(receipt: Receipt, readers: Readers, *, verified_at: str, checkpoint: 
         readers: Reads everything anew.
         verified_at: When, ISO 8601, UTC.
         checkpoint: The checkpoint that the new job made, for a target that is no checkpoint itself (`startingOffsets`).
+        job: The address of the running job, to be asked what it began from; None where it is not to be asked.
+
+    Raises:
+        UsageError: The address is none, or no job says of any target of the receipt that it began from it.
+        SecretError: What signs on there leads nowhere.
     """
+    observed = None if job is None else ask_job(receipt, job, readers)
     plan = standing(receipt.plan)
     positions: list[VerifiedPosition] = []
     transactions: list[VerifiedTransaction] = []
@@ -50,7 +61,7 @@ def verify(receipt: Receipt, readers: Readers, *, verified_at: str, checkpoint: 
             pairs = zip(receipt.plan.transactions, seen, strict=True)
             transactions += [_verified_transaction(step.target, planned, each) for planned, each in pairs]
             continue
-        started.append(any(each.started for each in seen))
+        started.append(any(each.started for each in seen) or _began_from(observed, step))
         positions += [
             _verified_position(step.target, position, each) for position, each in zip(plan.positions, seen, strict=True)
         ]
@@ -60,7 +71,12 @@ def verify(receipt: Receipt, readers: Readers, *, verified_at: str, checkpoint: 
         started=bool(started) and all(started),
         positions=tuple(positions),
         transactions=tuple(transactions),
+        job=observed,
     )
+
+
+def _began_from(job: VerifiedJob | None, step: ReceiptStep) -> bool:
+    return job is not None and job.origin is JobOrigin.RESTORED_FROM_PLAN and job.target == step.target
 
 
 def _verified_transaction(target: Target, planned: PlannedTransaction, seen: Seen) -> VerifiedTransaction:
@@ -108,10 +124,8 @@ def watch(
 
 def decided(verification: Verification) -> bool:
     """Whether looking again can tell nothing new about where the job began."""
-    turnouts = {position.turnout for position in verification.positions}
-    turnouts |= {transaction.turnout for transaction in verification.transactions}
     started = verification.started or not verification.positions
-    return Turnout.DIFFERENT in turnouts or (started and Turnout.UNKNOWN not in turnouts)
+    return verification.is_different or (started and not verification.is_unknown)
 
 
 def _look(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[Seen]:

@@ -17,6 +17,8 @@ from offsetwise.ports.stream import is_of_several_clusters
 
 _STOP: Final = "flink stop --type canonical --savepointPath SAVEPOINTS JOB_ID"
 STOP: Final = (_STOP,)
+JOB: Final = "offsetwise.targets.flink.job"
+"""The module that asks a running job what it was restored from."""
 START_ANEW: Final = ("flink run JOB",)
 START_FROM_COPY: Final = ("flink run -s DIR JOB",)
 START_FROM_COPY_IN_SQL: Final = (

@@ -19,6 +19,7 @@ from offsetwise.plan.target import OFFSETS, OutputTarget, TargetRole
 from offsetwise.plan.ways import PRODUCERS_FIRST, Way, not_renamed
 from offsetwise.targets.flink.kinesis.spec import STREAM, against_edit, against_legacy
 from offsetwise.targets.flink.spec import (
+    JOB,
     KEEP_NAME,
     START_FROM_COPY,
     START_FROM_COPY_IN_SQL,
@@ -110,6 +111,7 @@ class SavepointTarget(OutputTarget):
     name = _NAME
     label = "Flink savepoint, edited in a copy"
     role = TargetRole.STATE
+    job = JOB
     streams = frozenset({OFFSETS, STREAM})
     parameters = MarkSettings
     ways = (_EDIT, _RENAME, _PRODUCERS_FIRST)

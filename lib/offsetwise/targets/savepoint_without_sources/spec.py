@@ -19,6 +19,7 @@ from offsetwise.plan.target import OutputTarget, TargetRole, target_type
 from offsetwise.plan.ways import Way
 from offsetwise.ports.stream import has_offsets
 from offsetwise.targets.flink.spec import (
+    JOB,
     START_FROM_COPY,
     START_FROM_COPY_IN_SQL,
     STOP,
@@ -81,6 +82,7 @@ class SavepointWithoutSourcesTarget(OutputTarget):
     name = _NAME
     label = "Flink savepoint, its sources' state dropped in a copy"
     role = TargetRole.STATE
+    job = JOB
     parameters = MarkSettings
     ways = (_WAY,)
 

@@ -1,0 +1,99 @@
+"""What the running job says about where it began, asked through the target that it was to begin from."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol, cast
+
+from offsetwise.errors import ConfigError, OffsetwiseError, UsageError
+from offsetwise.model import JobOrigin, Plan, Receipt, ReceiptStep, StepState, VerifiedJob
+from offsetwise.plan.target import TargetType, target_type, target_types
+
+if TYPE_CHECKING:
+    from offsetwise.apply.readers import Readers
+
+
+class JobModule(Protocol):
+    """What the module has that a target names as `job`."""
+
+    def address_of(self, text: str) -> str:
+        """Return the address of a job as documents have it.
+
+        Args:
+            text: As a person gave it.
+
+        Raises:
+            UsageError: It is no address of such a job.
+        """
+
+    def observed(self, plan: Plan, steps: tuple[ReceiptStep, ...], text: str, readers: Readers) -> VerifiedJob:
+        """Ask a running job whether it began from what was written. Nothing is changed there.
+
+        Args:
+            plan: What was approved.
+            steps: What was written, to targets that name this module; at least one.
+            text: The address, as a person gave it.
+            readers: Reads everything anew; its migration says how to sign on.
+
+        Raises:
+            SecretError: What signs on leads nowhere.
+            OffsetwiseError: It cannot be asked, or its answer cannot be used.
+        """
+
+
+def ask_job(receipt: Receipt, text: str, readers: Readers) -> VerifiedJob:
+    """Ask the running job of a receipt. What it does not answer is UNKNOWN.
+
+    Args:
+        receipt: What was written.
+        text: The address of the job.
+        readers: Reads everything anew.
+
+    Raises:
+        UsageError: The address is none, or no job says of any target that it began from it.
+        ConfigError: The migration file does not say how to sign on.
+    """
+    name, steps = _askable(receipt)
+    module = cast("JobModule", import_module(name))
+    address = module.address_of(text)
+    undone = next((step for step in steps if step.state is not StepState.DONE), None)
+    if undone is not None:
+        return _unknown(undone, address, f"{undone.target} was not written: {undone.told}")
+    try:
+        return module.observed(receipt.plan, steps, text, readers)
+    except (UsageError, ConfigError):
+        raise
+    except OffsetwiseError as error:
+        return _unknown(steps[0], address, f"{error.problem} {error.fix}")
+
+
+def _askable(receipt: Receipt) -> tuple[str, tuple[ReceiptStep, ...]]:
+    """Return the module that asks the job, and the steps that it may have begun from."""
+    named = [(target_type(step.target.kind).job, step) for step in receipt.steps]
+    name = next((name for name, _ in named if name is not None), None)
+    if name is None:
+        kinds = ", ".join(target.name for target in target_types() if _is_askable(target))
+        raise UsageError(
+            "--job: expected a receipt of a target that a running job says it began from, found "
+            f"{', '.join(str(step.target) for step in receipt.steps)}. Nothing was contacted.",
+            fix=f"Leave --job out; jobs are asked about {kinds}.",
+        )
+    return name, tuple(step for each, step in named if each == name)
+
+
+def _is_askable(target: TargetType) -> bool:
+    return target.job is not None
+
+
+def _unknown(step: ReceiptStep, address: str, told: str) -> VerifiedJob:
+    return VerifiedJob(
+        target=step.target,
+        address=address,
+        id=None,
+        name=None,
+        state=None,
+        expected=step.place,
+        restored_from=None,
+        origin=JobOrigin.UNKNOWN,
+        told=told,
+    )

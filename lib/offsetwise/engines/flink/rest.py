@@ -1,0 +1,216 @@
+"""What the REST API of a running Flink says about one job: its state, and what it was restored from.
+
+Format of the answers: `DashboardConfiguration`, `JobDetailsInfo` and `CheckpointingStatistics` of Flink. The latest
+restore alone is kept: a fail-over overwrites where the job began. Answers are cached for the refresh interval.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from offsetwise.client_properties.sign_on import SignOn
+from offsetwise.engines.rest import JobAddress, Service
+from offsetwise.errors import MissingError, StorageError, UsageError
+
+ENGINE: Final = "Flink"
+_ID: Final = re.compile(r"[0-9a-f]{32}")
+_IN_PATH: Final = re.compile(r"(.*)/(?:v1/)?jobs/([0-9A-Fa-f]{32})(?:/.*)?")
+_IN_PAGE: Final = re.compile(r"/?jobs?/(?:running/|completed/)?([0-9A-Fa-f]{32})(?:/.*)?")
+_NO_PAGE: Final = re.compile(r"/?(?:overview|job-manager.*|task-manager.*|jobs?/(?:running|completed)/?)?")
+ENDED: Final = frozenset({"CANCELED", "FAILED", "FINISHED"})
+_STARTING: Final = frozenset({"INITIALIZING", "CREATED"})
+_NAMED: Final = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlinkAddress:
+    """Where a job of Flink is asked."""
+
+    url: str
+    """Of the REST API."""
+    job_id: str | None
+    """None where the address names no job, so that exactly one may run there."""
+
+    @classmethod
+    def parse(cls, text: str) -> FlinkAddress:
+        """Read the address of a web page of Flink, of a job in its REST API, or of the API alone.
+
+        >>> FlinkAddress.parse("http://flink:8081/#/job/running/" + "0a" * 16 + "/overview").url
+        'http://flink:8081'
+
+        Raises:
+            UsageError: It is another one.
+        """
+        address = JobAddress.parse(text)
+        page = address.fragment.partition("?")[0]
+        in_path, in_page = _IN_PATH.fullmatch(address.path), _IN_PAGE.fullmatch(page)
+        if (in_path is None and in_page is None and not _NO_PAGE.fullmatch(page)) or "/jobs" in (
+            address.path if in_path is None else in_path[1]
+        ):
+            raise UsageError(
+                f"--job: expected an address of Flink, found one that ends with {text[-60:]!r}, which names no job. "
+                "Nothing was contacted.",
+                fix="Give http://HOST:PORT/jobs/ID, the address of the job's page, or http://HOST:PORT where exactly "
+                "one job runs.",
+            )
+        job = in_path[2] if in_path is not None else in_page[1] if in_page is not None else None
+        path = address.path if in_path is None else in_path[1]
+        return cls(url=f"{address.origin}{path}", job_id=None if job is None else job.lower())
+
+    @property
+    def text(self) -> str:
+        """What documents call it."""
+        return self.url if self.job_id is None else f"{self.url}/jobs/{self.job_id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """The latest restore of a job."""
+
+    checkpoint_id: int
+    is_savepoint: bool
+    path: str | None
+    """As Flink calls the folder of the checkpoint; None where it is not kept outside of the job."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlinkJob:
+    """One job as its cluster describes it."""
+
+    url: str
+    id: str
+    name: str
+    state: str
+    version: str
+    """Of Flink."""
+    restored: Restored | None
+    """None where there was no restore."""
+    restores: int
+    """How many there were, of the JobManager that answers."""
+    keeps_checkpoints: bool
+    """Whether the job takes checkpoints; else Flink does not say what it was restored from."""
+    own_paths: frozenset[str]
+    """Of the checkpoints that the job itself has taken, of those that Flink still lists."""
+    is_settled: bool
+    """Whether it has run, or has ended, for longer than answers are cached: then a missing restore is no old answer."""
+
+    @property
+    def address(self) -> str:
+        """What documents call it."""
+        return f"{self.url}/jobs/{self.id}"
+
+
+def read_job(address: FlinkAddress, sign_on: SignOn) -> FlinkJob:
+    """Read what Flink says of a job.
+
+    Raises:
+        SecretError: What signs on leads nowhere.
+        StorageError: No answer, another service, no such job, or several where none was named.
+    """
+    service = Service.at(address.url, sign_on, engine=ENGINE)
+    config = service.get("/config")
+    version = config.get("flink-version") if isinstance(config, dict) else None
+    if not isinstance(version, str):
+        raise service.unlike("/config", "flink-version")
+    job_id = address.job_id or _only_job(service)
+    details = _details(service, job_id)
+    name, state, timestamps, now = (details.get(key) for key in ("name", "state", "timestamps", "now"))
+    if not isinstance(name, str) or not isinstance(state, str) or not isinstance(timestamps, dict):
+        raise service.unlike(f"/jobs/{job_id}", "name, state and timestamps")
+    statistics = _statistics(service, job_id)
+    since = max((at for at in timestamps.values() if isinstance(at, int)), default=0)
+    interval = config.get("refresh-interval")
+    cached_ms = interval if isinstance(interval, int) else 0
+    return FlinkJob(
+        url=address.url,
+        id=job_id,
+        name=name[:200],
+        state=state[:40],
+        version=version[:40],
+        restored=None if statistics is None else _restored(service, job_id, statistics),
+        restores=0 if statistics is None else _restores(service, job_id, statistics),
+        keeps_checkpoints=statistics is not None,
+        own_paths=frozenset() if statistics is None else _own_paths(statistics),
+        is_settled=state not in _STARTING and isinstance(now, int) and now - since > cached_ms,
+    )
+
+
+def _only_job(service: Service) -> str:
+    """Return the id of the only job that has not ended."""
+    body = service.get("/jobs/overview")
+    jobs = body.get("jobs") if isinstance(body, dict) else None
+    if not isinstance(jobs, list) or not all(isinstance(job, dict) and _is_id(job.get("jid")) for job in jobs):
+        raise service.unlike("/jobs/overview", "jobs, each with its id")
+    running = [job for job in jobs if job.get("state") not in ENDED]
+    if len(running) == 1:
+        return str(running[0]["jid"])
+    shown = [f"{job['jid']} ({str(job.get('name'))[:60]}, {str(job.get('state'))[:20]})" for job in running or jobs]
+    more = f" and {len(shown) - _NAMED:,} more" if len(shown) > _NAMED else ""
+    listed = f": {', '.join(shown[:_NAMED])}{more}" if shown else ""
+    found = f"{len(running):,} that run{listed}" if running else f"none that runs{listed}"
+    raise StorageError(
+        f"{service.url}: expected exactly one running job, found {found}. Where the job began is not known.",
+        fix="Name the job: --job http://HOST:PORT/jobs/ID",
+    )
+
+
+def _details(service: Service, job_id: str) -> Mapping[str, Any]:
+    try:
+        details = service.get(f"/jobs/{job_id}")
+    except MissingError as error:
+        raise MissingError(
+            f"{service.url}: expected the job {job_id}, found none with that id (HTTP 404). Where the job began is not "
+            "known.",
+            fix="Give the id of the running job: GET /jobs lists all. A job that is started again has another id.",
+        ) from error
+    if not isinstance(details, dict) or details.get("jid") != job_id:
+        raise service.unlike(f"/jobs/{job_id}", f"the job {job_id}")
+    return details
+
+
+def _statistics(service: Service, job_id: str) -> Mapping[str, Any] | None:
+    """Return the checkpoints of a job; None of one that takes none."""
+    path = f"/jobs/{job_id}/checkpoints"
+    try:
+        body = service.get(path)
+    except MissingError:
+        return None
+    if not isinstance(body, dict) or not all(isinstance(body.get(key), dict) for key in ("counts", "latest")):
+        raise service.unlike(path, "counts and latest")
+    return body
+
+
+def _restored(service: Service, job_id: str, statistics: Mapping[str, Any]) -> Restored | None:
+    restored = statistics["latest"].get("restored")
+    if restored is None:
+        return None
+    number, saved, path = (
+        (restored.get(key) for key in ("id", "is_savepoint", "external_path"))
+        if isinstance(restored, dict)
+        else (None, None, None)
+    )
+    if not isinstance(number, int) or not isinstance(saved, bool) or not (path is None or isinstance(path, str)):
+        raise service.unlike(f"/jobs/{job_id}/checkpoints", "id, is_savepoint and external_path of a restore")
+    return Restored(checkpoint_id=number, is_savepoint=saved, path=path and path[:2_000])
+
+
+def _restores(service: Service, job_id: str, statistics: Mapping[str, Any]) -> int:
+    count = statistics["counts"].get("restored")
+    if not isinstance(count, int) or isinstance(count, bool):
+        raise service.unlike(f"/jobs/{job_id}/checkpoints", "the number of restores")
+    return count
+
+
+def _own_paths(statistics: Mapping[str, Any]) -> frozenset[str]:
+    history = statistics.get("history")
+    entries = [entry for entry in history if isinstance(entry, dict)] if isinstance(history, list) else []
+    latest = [entry for key, entry in statistics["latest"].items() if key != "restored" and isinstance(entry, dict)]
+    paths = (entry.get("external_path") for entry in (*entries, *latest))
+    return frozenset(path for path in paths if isinstance(path, str) and path)
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, str) and bool(_ID.fullmatch(value))

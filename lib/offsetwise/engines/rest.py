@@ -1,0 +1,171 @@
+"""What every engine needs to ask a running job about itself: its address, and one answer as JSON.
+
+Only GET is sent, to the service that a person named, with what the migration file says of that one.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn
+from urllib.parse import unquote, urlsplit
+
+from offsetwise.client_properties.connectors import URL
+from offsetwise.client_properties.sign_on import SignOn
+from offsetwise.engines.exchange import Access, Reply, UnansweredError, ask
+from offsetwise.errors import MissingError, StorageError, UsageError
+from offsetwise.strict_json import parse
+
+OK: Final = 200
+_REDIRECTS: Final = range(300, 400)
+_REFUSED: Final = (401, 403)
+_MISSING: Final = 404
+_SHOWN: Final = 200
+_MAX_ADDRESS: Final = 2_000
+_EFFECT: Final = "Where the job began is not known."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobAddress:
+    """The address of a job as a person gave it."""
+
+    origin: str
+    """Scheme, host and port."""
+    path: str
+    """Begins with a slash, or empty."""
+    fragment: str
+    """What stands behind `#`, where web pages keep their own paths; empty where nothing does."""
+    query: str
+
+    @classmethod
+    def parse(cls, text: str) -> JobAddress:
+        """Read an address of `http` or `https`.
+
+        Raises:
+            UsageError: It is none, or has a user or password in it; that is not shown.
+        """
+        require_plain(text)
+        try:
+            parts = urlsplit(text)
+            port = parts.port
+        except ValueError:
+            _refuse("http://HOST:PORT or https://HOST:PORT of the engine's REST API", "another form")
+        origin = f"{parts.scheme}://{parts.netloc}"
+        if parts.scheme not in ("http", "https") or not re.fullmatch(URL, origin) or port == 0:
+            _refuse("http://HOST:PORT or https://HOST:PORT of the engine's REST API", repr(text[:_SHOWN]))
+        return cls(origin=origin, path=parts.path.rstrip("/"), fragment=parts.fragment, query=parts.query)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The names in its path."""
+        return tuple(unquote(name) for name in self.path.split("/") if name)
+
+
+def require_plain(text: str) -> None:
+    """Go on only with an address without sign-on and without characters that belong to none.
+
+    Raises:
+        UsageError: It has some; the address is not shown then.
+    """
+    if len(text) > _MAX_ADDRESS or not text.isprintable() or any(letter.isspace() for letter in text):
+        _refuse(f"an address of at most {_MAX_ADDRESS:,} characters without spaces", "another one")
+    if "@" in text.partition("://")[2].partition("/")[0]:
+        _refuse("an address without user and password", "one with a sign-on in it, which is not shown")
+
+
+def _refuse(expected: str, found: str) -> NoReturn:
+    raise UsageError(
+        f"--job: expected {expected}, found {found}. Nothing was contacted.",
+        fix="Give the address alone, as in --job http://HOST:8081/jobs/ID; state how to sign on under `jobs` in the "
+        "migration file: url, user, password, headers, ca, certificate, key.",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """The REST API of an engine."""
+
+    url: str
+    """Without a slash at its end."""
+    access: Access
+    engine: str
+    """As people call it."""
+
+    @classmethod
+    def at(cls, url: str, sign_on: SignOn, *, engine: str) -> Service:
+        """Prepare to ask a service; it is not contacted.
+
+        Raises:
+            SecretError: A reference leads nowhere.
+            StorageError: A certificate or a key cannot be used.
+        """
+        try:
+            access = Access.of(sign_on, tls=url.startswith("https:"))
+        except OSError as error:
+            raise StorageError(
+                f"{url}: expected certificates that can be used, found {error.strerror or str(error)[:_SHOWN]}. "
+                "Nothing was contacted.",
+                fix="Correct ca, certificate, key and key_password of the address in the migration file.",
+            ) from error
+        return cls(url=url, access=access, engine=engine)
+
+    def get(self, path: str) -> Any:
+        """Read one thing.
+
+        Args:
+            path: Below the address.
+
+        Raises:
+            MissingError: There is no such thing (HTTP 404).
+            StorageError: No answer comes, or none that can be used.
+        """
+        try:
+            reply = ask(self.url, "GET", path, self.access)
+        except UnansweredError as error:
+            raise StorageError(
+                f"{self.url}: expected an answer of {self.engine} to GET {path}, found none: {error.reason}. {_EFFECT}",
+                fix="Check host and port, and that the job runs; then give the same command again.",
+            ) from error
+        return self._read(path, reply)
+
+    def unlike(self, path: str, expected: str) -> StorageError:
+        """Return the error of an answer that the engine does not give.
+
+        Args:
+            path: What was asked for.
+            expected: What the engine says there.
+        """
+        return StorageError(
+            f"{self.url}: expected {expected} as {self.engine} answers GET {path}, found another answer. {_EFFECT}",
+            fix=f"Check that the address is that of the REST API of {self.engine}.",
+        )
+
+    def _read(self, path: str, reply: Reply) -> Any:
+        if reply.status == OK:
+            try:
+                return parse(reply.body, fractions=True)
+            except (ValueError, RecursionError) as error:
+                reason = str(error)[:_SHOWN]
+                raise StorageError(
+                    f"{self.url}: expected JSON of {self.engine} to GET {path}, found another answer: {reason}. "
+                    f"{_EFFECT}",
+                    fix=f"Check that the address is that of the REST API of {self.engine}.",
+                ) from error
+        status = f"HTTP {reply.status}"
+        if reply.status in _REDIRECTS:
+            raise StorageError(
+                f"{self.url}: expected an answer of {self.engine} to GET {path}, found a redirect ({status}), which is "
+                f"not followed. {_EFFECT}",
+                fix="Give the address that it leads to, if you trust it.",
+            )
+        if reply.status in _REFUSED:
+            raise StorageError(
+                f"{self.url}: expected that {self.engine} lets us read {path}, found {status}. {_EFFECT}",
+                fix="State how to sign on there under `jobs` in the migration file: url, and user with password, "
+                "headers, or certificate with key.",
+            )
+        error_type = MissingError if reply.status == _MISSING else StorageError
+        raise error_type(
+            f"{self.url}: expected an answer of {self.engine} to GET {path}, found {status}. {_EFFECT}",
+            fix="Check the address and the id of the job; where both are right, see the log of the service.",
+        )
