@@ -87,7 +87,7 @@ def observe(address: ConnectorAddress) -> Connector:
     """
     workers = Workers.of(address)
     workers.require_connector()
-    config = _config(address, workers.get())
+    config = config_of(address, workers.get())
     is_sink, not_stopped = _state(address, workers.get("/status"))
     answer = workers.get("/offsets") if not is_sink or not not_stopped else {"offsets": []}
     if not not_stopped:
@@ -112,7 +112,7 @@ def observe(address: ConnectorAddress) -> Connector:
         offsets=offsets,
         entries=entries,
         group=config.get(_GROUP) or f"connect-{address.connector}",
-        elsewhere=_elsewhere(address, config),
+        elsewhere=brokers_of(address, config),
     )
 
 
@@ -132,14 +132,19 @@ def _address(uri: str, roots: Sequence[str] | None) -> ConnectorAddress:
         ) from error
 
 
-def _config(address: ConnectorAddress, body: Any) -> Mapping[str, str]:
+def config_of(address: ConnectorAddress, body: Any) -> Mapping[str, str]:
+    """Return the configuration of a connector.
+
+    Raises:
+        StorageError: Another answer.
+    """
     config = body.get("config") if isinstance(body, dict) else None
     if not isinstance(config, dict) or body.get("name") != address.connector:
-        raise _unknown_answer(address, "name and config")
+        raise unknown_answer(address, "name and config")
     return {key: value for key, value in config.items() if isinstance(value, str)}
 
 
-def _elsewhere(address: ConnectorAddress, config: Mapping[str, str]) -> str | None:
+def brokers_of(address: ConnectorAddress, config: Mapping[str, str]) -> str | None:
     """Return the brokers that a connector states itself; workers ask for its offsets as `Worker.adminConfigs` says.
 
     Raises:
@@ -164,13 +169,14 @@ def _state(address: ConnectorAddress, body: Any) -> tuple[bool, str]:
     tasks = body.get("tasks") if isinstance(body, dict) else None
     kind = body.get("type") if isinstance(body, dict) else None
     if state not in _STATES or not isinstance(tasks, list) or kind not in (_SINK, "source"):
-        raise _unknown_answer(address, "state, tasks and type")
+        raise unknown_answer(address, "state, tasks and type")
     if state != STOPPED:
         return kind == _SINK, str(state)
     return kind == _SINK, f"{STOPPED} and still has {many(len(tasks), 'task')}" if tasks else ""
 
 
-def _unknown_answer(address: ConnectorAddress, expected: str) -> StorageError:
+def unknown_answer(address: ConnectorAddress, expected: str) -> StorageError:
+    """Return the error of an answer that workers do not give."""
     return StorageError(
         f"{address.uri}: expected {expected} of a connector as Kafka Connect tells them, found another answer. Nothing "
         "was read.",

@@ -74,6 +74,7 @@ class ConnectorTarget(TargetType):
     where = Where.SERVICE
     role = TargetRole.POSITIONS
     address = "entry of connect"
+    job = "offsetwise.targets.connect.job"
     ways = (
         Way(
             name=_NAME,

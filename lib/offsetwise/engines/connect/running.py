@@ -1,0 +1,97 @@
+"""What workers say of a connector that runs: its state, its tasks, and the offsets that it has committed.
+
+Format of the answers: `ConnectorStateInfo` and `ConnectorOffsets` of Kafka Connect. What a connector that runs
+has committed is no position to move, since it has written more than that; it shows how far the connector has come.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote
+
+from offsetwise.client_properties.connectors import CONNECTOR, ConnectorAddress
+from offsetwise.client_properties.sign_on import SignOn
+from offsetwise.engines.connect.offsets import Offsets, sink_offsets
+from offsetwise.engines.connect.reading import brokers_of, config_of, unknown_answer
+from offsetwise.engines.connect.workers import Workers
+from offsetwise.engines.rest import JobAddress
+from offsetwise.errors import CheckpointError, UsageError
+
+RUNNING: Final = "RUNNING"
+_PATH: Final = re.compile(r"(.*)/connectors/([^/]+)(?:/status|/offsets|/config|/tasks)?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningConnector:
+    """One connector as its workers describe it."""
+
+    name: str
+    state: str
+    tasks: Mapping[str, int]
+    """How many tasks are in each state."""
+    is_sink: bool
+    offsets: Offsets
+    """Of a sink, as it has committed them."""
+    cluster_id: str | None
+    """Of the Kafka cluster that it reads; None where it states brokers of its own, or its workers do not say."""
+
+
+def parse_address(text: str, sign_on: SignOn | None = None) -> ConnectorAddress:
+    """Read the address of a connector in the REST API of a worker, `http://HOST:PORT/connectors/NAME`.
+
+    Args:
+        text: As a person gave it.
+        sign_on: How to sign on there; not at all where none is given.
+
+    Raises:
+        UsageError: It is another one.
+    """
+    address = JobAddress.parse(text)
+    match = _PATH.fullmatch(address.path)
+    name = "" if match is None else unquote(match[2])
+    if match is None or not re.match(CONNECTOR, name):
+        raise UsageError(
+            f"--job: expected the address of a connector, found one that ends with {text[-60:]!r}. Nothing was "
+            "contacted.",
+            fix="Give http://HOST:PORT/connectors/NAME of a worker.",
+        )
+    return ConnectorAddress(workers=(f"{address.origin}{match[1]}",), connector=name, sign_on=sign_on or SignOn())
+
+
+def read_running(address: ConnectorAddress) -> RunningConnector:
+    """Ask the workers about a connector.
+
+    Raises:
+        SecretError: What signs on leads nowhere.
+        StorageError: No worker answers, or the answer cannot be used; `MissingError` where there is no such connector.
+        CheckpointError: Its offsets cannot be used.
+    """
+    workers = Workers.of(address)
+    elsewhere = brokers_of(address, config_of(address, workers.get()))
+    status = workers.get("/status")
+    connector = status.get("connector") if isinstance(status, dict) else None
+    state = connector.get("state") if isinstance(connector, dict) else None
+    tasks = status.get("tasks") if isinstance(status, dict) else None
+    if not isinstance(state, str) or not isinstance(tasks, list):
+        raise unknown_answer(address, "state and tasks")
+    is_sink = status.get("type") == "sink"
+    try:
+        offsets = sink_offsets(workers.get("/offsets")) if is_sink else {}
+    except ValueError as error:
+        raise CheckpointError(
+            f"{address.uri}: expected the offsets of a connector as Kafka Connect reports them; {error}. Where it "
+            "began is not known.",
+            fix="Ask the worker yourself: GET /connectors/NAME/offsets.",
+        ) from error
+    return RunningConnector(
+        name=address.connector,
+        state=state[:40],
+        tasks=Counter(str(task.get("state") if isinstance(task, dict) else None)[:40] for task in tasks),
+        is_sink=is_sink,
+        offsets=offsets,
+        cluster_id=workers.cluster_id if elsewhere is None else None,
+    )
