@@ -200,6 +200,12 @@ class Move:
         body = self._document(0, ran.out, ran.err)
         return ran.code, {each["turnout"] for each in body["positions"]}, body["started"]
 
+    def asked(self, address: str) -> tuple[int, str, dict[str, Any]]:
+        """Ask a job what it began from; return the exit code, its answer in a word, and all that is recorded."""
+        ran = call("verify", self.receipt, "-m", self.migration, "--job", address, "--json")
+        job = self._document(0, ran.out, ran.err)["job"]
+        return ran.code, job["origin"], job
+
     def roll_back(self) -> None:
         ran = call("rollback", self.receipt, "-m", self.migration, *self.trusted, "--execute", "--json")
         assert ran.code == 0, ran.err + ran.out

@@ -93,6 +93,13 @@ class Job:
         seen = self.call("verify", self.folder / receipt).answered()
         return {each["turnout"] for each in seen["positions"]}
 
+    def asked(self, name: str, receipt: str) -> tuple[int, str, str]:
+        """Ask a connector what it went on from; return the exit code, its answer in a word, and the sentence."""
+        address = f"{self.new.url}/connectors/{name}"
+        ran = self.call("verify", self.folder / receipt, "--job", address)
+        job = json.loads(ran.out)["job"]
+        return ran.code, job["origin"], job["told"]
+
     @property
     def signed(self) -> tuple[str | Path, ...]:
         return ("--approval", self.folder / "approval.json", "--trust", self.folder / "rea.pub")
@@ -145,8 +152,11 @@ def test_a_sink_connector_moves_and_every_record_is_written_once(
     job.new.reset(job.new_name)
     assert job.apply("again.json").answered()["steps"][0]["state"] == "done"
 
+    assert job.asked(job.new_name, "again.json")[:2] == (1, "UNKNOWN"), "it is stopped"
     job.new.change(job.new_name, "RUNNING")
     until(moved, END - READ)
+    code, origin, told = job.asked(job.new_name, "again.json")
+    assert (code, origin) == (0, "RESTORED_FROM_PLAN"), told
     job.new.change(job.new_name, "STOPPED")
     lines = [json.loads(line)["serial"] for out in (written, moved) for line in out.read_text().splitlines()]
     assert lines == serials(0, END), "every record once, in order"

@@ -113,6 +113,8 @@ class Stopped:
     sink: Sink
     """On the old cluster, where it stays."""
     savepoint: Path
+    job: str
+    """Its id."""
 
 
 def orders_table(bootstrap: str, begin: Mapping[str, str], topic: str = TOPIC) -> str:
@@ -168,7 +170,7 @@ def stopped(jobs: Jobs, orders: Orders) -> Stopped:
     begun = jobs.start(orders.lab.old_bootstrap, sink, begin=EARLIEST)
     savepoint = jobs.stop(begun, sink, len(serials(orders)), jobs.folder / "savepoints")
     arrive(orders, 50)
-    return Stopped(jobs=jobs, orders=orders, sink=sink, savepoint=savepoint)
+    return Stopped(jobs=jobs, orders=orders, sink=sink, savepoint=savepoint, job=begun)
 
 
 @pytest.fixture(scope="module")
@@ -177,6 +179,18 @@ def drafted(stopped: Stopped) -> Drafted:
     move = moved(stopped.orders.lab, stopped.savepoint, stopped.jobs.folder / "move", job={"sink": "kafka"})
     compared = {row["partition"]: row for row in move.compare()["partitions"]}
     return move, compared, move.draft("flink-savepoint")
+
+
+@pytest.fixture(scope="module")
+def applied(drafted: Drafted) -> Drafted:
+    """The plan, applied."""
+    move, _, _ = drafted
+    move.sign()
+    output = ("--output", str(move.copy))
+    assert move.apply(*output)["changes"]
+    assert not move.copy.exists(), "a dry run writes nothing"
+    move.apply(*output, "--execute")
+    return drafted
 
 
 def _sink(lab: Lab, topic: str, strategy: str | None = None) -> Sink:
@@ -202,25 +216,25 @@ def once(wanted: list[int]) -> Counter[tuple[str, int]]:
 
 @flinks(OLDEST, NEWEST)
 def test_a_job_goes_on_from_an_edited_savepoint_and_its_sink_holds_every_record_exactly_once(
-    stopped: Stopped, drafted: Drafted
+    stopped: Stopped, applied: Drafted
 ) -> None:
-    orders, (move, compared, _) = stopped.orders, drafted
-    old = tree(move.checkpoint)
+    orders, (move, compared, _), flink = stopped.orders, applied, stopped.jobs.flink
+    old = tree(stopped.savepoint)
     inspected = call("inspect", move.checkpoint, "--json").answered()
     assert stopped.sink.topic in {each["transactional_id_prefix"] for each in inspected["operators"]}
     assert {each["schema"] for each in inspected["transactions"]} >= {"v1"}, "prepared before the savepoint"
     assert {row["exactness"] for row in compared.values()} == {"EXACT"}
     assert {at: int(row["old_offset"]) - int(row["new_offset"]) for at, row in compared.items()} == GONE
-    move.sign()
-    output = ("--output", str(move.copy))
-    assert move.apply(*output)["changes"]
-    assert not move.copy.exists(), "a dry run writes nothing"
-    move.apply(*output, "--execute")
     assert move.verify() == (0, {"CONFIRMED"}, False), "as planned, and no job has begun"
+    code, origin, asked = move.asked(f"{flink.rest}/jobs/{stopped.job}")
+    assert (code, origin, asked["state"]) == (5, "FRESH_START", "FINISHED"), "the one that ran on the old cluster"
 
     job = stopped.jobs.start(orders.lab.new_bootstrap, stopped.sink, state=move.copy, begin=OR_STOP)
     arrive(orders, 20)
-    own = stopped.jobs.stop(job, stopped.sink, len(serials(orders)), move.folder / "checkpoints")
+    stopped.jobs.wait(job, stopped.sink, len(serials(orders)))
+    code, origin, asked = move.asked(f"{flink.rest}/#/job/running/{job}/overview")
+    assert (code, origin, asked["state"]) == (0, "RESTORED_FROM_PLAN", "RUNNING"), asked["told"]
+    own = flink.stop(job, move.folder / "checkpoints")
 
     rows = stopped.sink.rows()
     assert Counter(serial for serial, _ in rows) == Counter(serials(orders)), "every record once"
@@ -232,10 +246,10 @@ def test_a_job_goes_on_from_an_edited_savepoint_and_its_sink_holds_every_record_
 
 @flinks(OLDEST, NEWEST)
 def test_the_same_job_restored_unedited_does_exactly_the_damage_that_is_predicted(
-    stopped: Stopped, drafted: Drafted
+    stopped: Stopped, applied: Drafted
 ) -> None:
     orders, lab = stopped.orders, stopped.orders.lab
-    move, compared, plan = drafted
+    move, compared, plan = applied
     assert {at: row["raw"]["verdict"] for at, row in compared.items()} == {0: "OUT_OF_RANGE", 1: "LOSS"}
     prediction = plan["prediction"]
     assert prediction["effect"] == "silent skip"
@@ -246,7 +260,11 @@ def test_the_same_job_restored_unedited_does_exactly_the_damage_that_is_predicte
 
     sink = _sink(lab, f"{stopped.sink.topic}-unedited")
     job = stopped.jobs.start(lab.new_bootstrap, sink, state=move.checkpoint, begin=EARLIEST)
-    stopped.jobs.stop(job, sink, len(predicted), move.folder / "unedited")
+    stopped.jobs.wait(job, sink, len(predicted))
+    code, origin, asked = move.asked(f"{stopped.jobs.flink.rest}/jobs/{job}")
+    assert (code, origin) == (5, "RESTORED_FROM_OTHER")
+    assert "whose positions are those of the old cluster" in asked["told"]
+    stopped.jobs.flink.stop(job, move.folder / "unedited")
 
     assert Counter(serial for serial, _ in sink.rows()) == Counter(predicted)
 

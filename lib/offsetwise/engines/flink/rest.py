@@ -17,7 +17,7 @@ from offsetwise.errors import MissingError, StorageError, UsageError
 
 ENGINE: Final = "Flink"
 _ID: Final = re.compile(r"[0-9a-f]{32}")
-_IN_PATH: Final = re.compile(r"(.*)/(?:v1/)?jobs/([0-9A-Fa-f]{32})(?:/.*)?")
+_IN_PATH: Final = re.compile(r"(.*?)/(?:v1/)?jobs/([0-9A-Fa-f]{32})(?:/.*)?")
 _IN_PAGE: Final = re.compile(r"/?jobs?/(?:running/|completed/)?([0-9A-Fa-f]{32})(?:/.*)?")
 _NO_PAGE: Final = re.compile(r"/?(?:overview|job-manager.*|task-manager.*|jobs?/(?:running|completed)/?)?")
 ENDED: Final = frozenset({"CANCELED", "FAILED", "FINISHED"})
@@ -95,7 +95,7 @@ class FlinkJob:
     own_paths: frozenset[str]
     """Of the checkpoints that the job itself has taken, of those that Flink still lists."""
     is_settled: bool
-    """Whether it has run, or has ended, for longer than answers are cached: then a missing restore is no old answer."""
+    """Whether it began to run longer ago than answers are cached: then a missing restore is no old answer."""
 
     @property
     def address(self) -> str:
@@ -121,9 +121,10 @@ def read_job(address: FlinkAddress, sign_on: SignOn) -> FlinkJob:
     if not isinstance(name, str) or not isinstance(state, str) or not isinstance(timestamps, dict):
         raise service.unlike(f"/jobs/{job_id}", "name, state and timestamps")
     statistics = _statistics(service, job_id)
-    since = max((at for at in timestamps.values() if isinstance(at, int)), default=0)
+    times = [at for at in timestamps.values() if isinstance(at, int)]
+    since = timestamps.get("RUNNING") or max(times, default=0)
+    age_ms = now - since if isinstance(now, int) and isinstance(since, int) else 0
     interval = config.get("refresh-interval")
-    cached_ms = interval if isinstance(interval, int) else 0
     return FlinkJob(
         url=address.url,
         id=job_id,
@@ -134,7 +135,7 @@ def read_job(address: FlinkAddress, sign_on: SignOn) -> FlinkJob:
         restores=0 if statistics is None else _restores(service, job_id, statistics),
         keeps_checkpoints=statistics is not None,
         own_paths=frozenset() if statistics is None else _own_paths(statistics),
-        is_settled=state not in _STARTING and isinstance(now, int) and now - since > cached_ms,
+        is_settled=state not in _STARTING and age_ms > (interval if isinstance(interval, int) else 0),
     )
 
 
