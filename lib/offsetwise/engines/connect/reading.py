@@ -162,17 +162,27 @@ def brokers_of(address: ConnectorAddress, config: Mapping[str, str]) -> str | No
     return consumer
 
 
-def _state(address: ConnectorAddress, body: Any) -> tuple[bool, str]:
-    """Return whether a connector is a sink, and what shows that it is not stopped."""
+def status_of(address: ConnectorAddress, body: Any) -> tuple[str, list[Any], bool]:
+    """Return the state of a connector, its tasks as they were told, and whether it is a sink.
+
+    Raises:
+        StorageError: Another answer than that to `GET /connectors/NAME/status`.
+    """
     connector = body.get("connector") if isinstance(body, dict) else None
     state = connector.get("state") if isinstance(connector, dict) else None
     tasks = body.get("tasks") if isinstance(body, dict) else None
     kind = body.get("type") if isinstance(body, dict) else None
     if state not in _STATES or not isinstance(tasks, list) or kind not in (_SINK, "source"):
         raise unknown_answer(address, "state, tasks and type")
+    return str(state), tasks, kind == _SINK
+
+
+def _state(address: ConnectorAddress, body: Any) -> tuple[bool, str]:
+    """Return whether a connector is a sink, and what shows that it is not stopped."""
+    state, tasks, is_sink = status_of(address, body)
     if state != STOPPED:
-        return kind == _SINK, str(state)
-    return kind == _SINK, f"{STOPPED} and still has {many(len(tasks), 'task')}" if tasks else ""
+        return is_sink, state
+    return is_sink, f"{STOPPED} and still has {many(len(tasks), 'task')}" if tasks else ""
 
 
 def unknown_answer(address: ConnectorAddress, expected: str) -> StorageError:

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from offsetwise.client_properties.connectors import CONNECTOR, ConnectorAddress
 from offsetwise.client_properties.sign_on import SignOn
 from offsetwise.engines.connect.offsets import Offsets, sink_offsets
-from offsetwise.engines.connect.reading import brokers_of, config_of, unknown_answer
+from offsetwise.engines.connect.reading import brokers_of, config_of, status_of
 from offsetwise.engines.connect.workers import Workers
 from offsetwise.engines.rest import JobAddress
 from offsetwise.errors import CheckpointError, UsageError
@@ -72,13 +72,7 @@ def read_running(address: ConnectorAddress) -> RunningConnector:
     """
     workers = Workers.of(address)
     elsewhere = brokers_of(address, config_of(address, workers.get()))
-    status = workers.get("/status")
-    connector = status.get("connector") if isinstance(status, dict) else None
-    state = connector.get("state") if isinstance(connector, dict) else None
-    tasks = status.get("tasks") if isinstance(status, dict) else None
-    if not isinstance(state, str) or not isinstance(tasks, list):
-        raise unknown_answer(address, "state and tasks")
-    is_sink = status.get("type") == "sink"
+    state, tasks, is_sink = status_of(address, workers.get("/status"))
     try:
         offsets = sink_offsets(workers.get("/offsets")) if is_sink else {}
     except ValueError as error:
@@ -89,7 +83,7 @@ def read_running(address: ConnectorAddress) -> RunningConnector:
         ) from error
     return RunningConnector(
         name=address.connector,
-        state=state[:40],
+        state=state,
         tasks=Counter(str(task.get("state") if isinstance(task, dict) else None)[:40] for task in tasks),
         is_sink=is_sink,
         offsets=offsets,
