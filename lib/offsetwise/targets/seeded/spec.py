@@ -16,7 +16,7 @@ from offsetwise.plan.refusals import sources
 from offsetwise.plan.target import OutputTarget, TargetRole
 from offsetwise.plan.ways import Way
 from offsetwise.ports.stream import has_offsets
-from offsetwise.targets.spark.spec import against_anew, against_several
+from offsetwise.targets.spark.spec import JOB, against_anew, against_several
 from offsetwise.wording import many
 
 _NAME: Final = "seeded-checkpoint"
@@ -57,6 +57,7 @@ class SeededCheckpointTarget(OutputTarget):
     name = _NAME
     label = "fresh checkpoint, seeded"
     role = TargetRole.START
+    job = JOB
     ways = (_WAY,)
 
     def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:

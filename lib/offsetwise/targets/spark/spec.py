@@ -12,6 +12,8 @@ from offsetwise.plan.refusals import instead_of_copy, no_checkpoint, no_state_to
 from offsetwise.targets.spark.sink import batch_ids
 
 _CHECKPOINT: Final = "checkpoint of Spark"
+JOB: Final = "offsetwise.targets.spark.job"
+"""The module that asks a running query which checkpoint it is on."""
 
 
 def against_checkpoint(

@@ -1,0 +1,149 @@
+"""What the REST API of a running Spark application, or of a history server, says about its streaming queries.
+
+Spark has no resource for them: every batch is an execution of SQL, whose description names the query's id, the run and
+the batch (`MicroBatchExecution.getBatchDescriptionString`, `SqlResource`). Where a batch began is not among it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import parse_qs, quote, unquote
+
+from offsetwise.client_properties.sign_on import SignOn
+from offsetwise.engines.rest import JobAddress, Service
+from offsetwise.engines.spark.query_runs import Application, RunSoFar, in_order
+from offsetwise.errors import MissingError, StorageError
+
+ENGINE: Final = "Spark"
+_UUID: Final = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+_IN_API: Final = re.compile(r"(.*?)/api/v1(?:/applications(?:/([^/]+)(?:/.*)?)?)?")
+_IN_HISTORY: Final = re.compile(r"(.*?)/history/([^/]+)(?:/.*)?")
+_PAGES: Final = re.compile(r"(.*?)/(?:StreamingQuery|SQL|jobs|stages|storage|environment|executors|connect)(?:/.*)?")
+_BATCH: Final = re.compile(
+    rf"(?:(.*)(?:\n|<br/>))?id = ({_UUID})(?:\n|<br/>)runId = ({_UUID})(?:\n|<br/>)batch = ([0-9]{{1,18}}|init)",
+    re.DOTALL,
+)
+_MOST: Final = 20_000
+"""Executions that are asked for; an application keeps a thousand (`spark.sql.ui.retainedExecutions`)."""
+_NAMED: Final = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkAddress:
+    """Where an application of Spark is asked."""
+
+    url: str
+    """Of its web pages, without `/api/v1`."""
+    app_id: str | None
+    """None where the address names none, so that exactly one may be listed there."""
+    run_id: str | None
+    """The run that the page of a query is of; None where the address is none."""
+
+    @classmethod
+    def parse(cls, text: str) -> SparkAddress:
+        """Read the address of an application's pages, of its REST API, or of a history server.
+
+        >>> SparkAddress.parse("http://driver:4040/StreamingQuery/").url
+        'http://driver:4040'
+
+        Raises:
+            UsageError: It is none, or has a user or password in it.
+        """
+        address = JobAddress.parse(text)
+        match = _IN_API.fullmatch(address.path) or _IN_HISTORY.fullmatch(address.path)
+        page = None if match is not None else _PAGES.fullmatch(address.path)
+        path = match[1] if match is not None else page[1] if page is not None else address.path
+        run = parse_qs(address.query).get("id", [""])[0] if "/StreamingQuery/" in f"{address.path}/" else ""
+        return cls(
+            url=f"{address.origin}{path}",
+            app_id=unquote(match[2]) if match is not None and match[2] else None,
+            run_id=run if re.fullmatch(_UUID, run) else None,
+        )
+
+    @property
+    def text(self) -> str:
+        """What documents call it."""
+        return self.url if self.app_id is None else f"{self.url}/api/v1/applications/{quote(self.app_id, safe='')}"
+
+
+def read_application(address: SparkAddress, sign_on: SignOn) -> Application:
+    """Read which streaming queries ran in an application.
+
+    Raises:
+        SecretError: What signs on leads nowhere.
+        StorageError: No answer, another service, no such application, or several where none was named.
+    """
+    service = Service.at(address.url, sign_on, engine=ENGINE)
+    entry = _chosen(service, address.app_id)
+    app_id, attempts = str(entry["id"]), entry.get("attempts")
+    newest = attempts[0] if isinstance(attempts, list) and attempts and isinstance(attempts[0], dict) else {}
+    attempt = newest.get("attemptId")
+    within = "" if not isinstance(attempt, str) else f"/{quote(attempt, safe='')}"
+    path = f"/api/v1/applications/{quote(app_id, safe='')}{within}/sql"
+    executions = service.get(f"{path}?details=false&planDescription=false&offset=0&length={_MOST}")
+    if not isinstance(executions, list) or not all(isinstance(execution, dict) for execution in executions):
+        raise service.unlike(path, "a list of executions")
+    runs = in_order(_runs(executions))
+    return Application(
+        address=f"{address.url}/api/v1/applications/{quote(app_id, safe='')}",
+        id=app_id,
+        name=str(entry.get("name"))[:200],
+        state="COMPLETED" if newest.get("completed") is True else "RUNNING",
+        runs=tuple(run for run in runs if address.run_id in (None, run.run_id)),
+    )
+
+
+def _chosen(service: Service, app_id: str | None) -> Mapping[str, Any]:
+    if app_id is not None:
+        try:
+            entry = service.get(f"/api/v1/applications/{quote(app_id, safe='')}")
+        except MissingError as error:
+            raise MissingError(
+                f"{service.url}: expected the application {app_id[:200]}, found none with that id (HTTP 404). Where "
+                "the job began is not known.",
+                fix="Give the id of an application that GET /api/v1/applications lists.",
+            ) from error
+        if not isinstance(entry, dict) or entry.get("id") != app_id:
+            raise service.unlike("/api/v1/applications/ID", f"the application {app_id[:200]}")
+        return entry
+    entries = service.get("/api/v1/applications")
+    if not isinstance(entries, list) or not all(
+        isinstance(entry, dict) and isinstance(entry.get("id"), str) for entry in entries
+    ):
+        raise service.unlike("/api/v1/applications", "a list of applications")
+    if len(entries) == 1:
+        only: Mapping[str, Any] = entries[0]
+        return only
+    shown = [f"{entry['id'][:100]} ({str(entry.get('name'))[:60]})" for entry in entries]
+    more = f" and {len(shown) - _NAMED:,} more" if len(shown) > _NAMED else ""
+    listed = f": {', '.join(shown[:_NAMED])}{more}" if shown else ""
+    raise StorageError(
+        f"{service.url}: expected exactly one application, found {len(entries):,}{listed}. Where the job began is not "
+        "known.",
+        fix="Name the application: --job http://HOST:PORT/api/v1/applications/ID",
+    )
+
+
+def _runs(executions: list[Mapping[str, Any]]) -> list[RunSoFar]:
+    """Put the runs of streaming queries together from executions, of which the oldest ones may be forgotten."""
+    runs: dict[str, RunSoFar] = {}
+    numbered = sorted(
+        executions, key=lambda execution: number if isinstance(number := execution.get("id"), int) else -1
+    )
+    nothing_forgotten = bool(numbered) and numbered[0].get("id") == 0
+    for execution in numbered:
+        match = _BATCH.fullmatch(str(execution.get("description")))
+        if match is None:
+            continue
+        name, query_id, run_id, batch = match.groups()
+        # A run whose first execution is kept began there only where none before it was forgotten.
+        run = runs.setdefault(
+            run_id,
+            RunSoFar(query_id=query_id, run_id=run_id, name=name, is_whole=nothing_forgotten, batches=set()),
+        )
+        if batch != "init":
+            run.batches.add(int(batch))
+    return [*runs.values()]
