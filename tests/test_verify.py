@@ -54,8 +54,9 @@ class Applied:
         self.receipt: Receipt = apply(self.staged.order(), self.staged.receipt, self.staged.tools()).receipt
         self.place = Path(self.receipt.steps[0].place)
 
-    def look(self, checkpoint: str | None = None) -> Verification:
-        return verify(self.receipt, self.staged.world, verified_at="2026-11-21T12:00:00Z", checkpoint=checkpoint)
+    def look(self, checkpoint: str | None = None, *, job: str | None = None) -> Verification:
+        now = "2026-11-21T12:00:00Z"
+        return verify(self.receipt, self.staged.world, verified_at=now, checkpoint=checkpoint, job=job)
 
     def turnouts(self, checkpoint: str | None = None) -> set[Turnout]:
         return {each.turnout for each in self.look(checkpoint).positions}

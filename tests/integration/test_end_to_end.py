@@ -11,14 +11,19 @@ import yaml
 
 from tests.commands import call
 from tests.integration.moving import GONE, RENAMED, TOPIC, Moving, Scene, counted, move_copy, tree
+from tests.integration.spark_pages import caught_up, event_log, pages
 
 
 def test_a_job_goes_on_from_a_copy_and_counts_every_record_exactly_once(scene: Scene, moving: Moving) -> None:
     job, checkpoint = scene.clean
     move = moving(checkpoint)
 
-    move_copy(scene, move, job.restarted())
+    with event_log(job.spark, move.folder / "log") as log, pages(job.spark) as address:
+        move_copy(scene, move, job.restarted())
+        caught_up(job.spark)
+        answers = [move.asked(at)[:2] for at in (address, str(log))]
 
+    assert answers == [(0, "RESTORED_FROM_PLAN")] * 2
     code, turnouts, started = move.verify()
     assert (code, started) == (0, True)
     assert turnouts == {"MOVED_ON"}, "it began at exactly the planned positions"
@@ -116,7 +121,13 @@ def test_the_same_job_restarted_unedited_loses_exactly_what_is_predicted(scene: 
     assert {row["partition"]: int(row["raw"]["skip"]) for row in compared["partitions"]} == GONE
     assert move.draft("spark-checkpoint")["prediction"]["effect"] == "silent skip"
 
-    restarted.run(scene.orders.lab.new_bootstrap, move.checkpoint)
+    move.sign()
+    move.apply("--output", str(move.copy), "--execute")
+    with event_log(job.spark, move.folder / "log") as log, pages(job.spark) as address:
+        restarted.run(scene.orders.lab.new_bootstrap, move.checkpoint)
+        caught_up(job.spark)
+        answers = [move.asked(at)[:2] for at in (address, str(log))]
+    assert answers == [(5, "RESTORED_FROM_OTHER")] * 2, "a query of the same id, on the original"
 
     lost = {
         (row["partition"], int(row["old_offset"]) + skipped)

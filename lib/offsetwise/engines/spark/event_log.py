@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -21,6 +22,8 @@ _FOLDER: Final = "eventlog_v2_"
 _CODECS: Final = frozenset({".zstd", ".lz4", ".lzf", ".snappy"})
 _MARK: Final = b'"Event":"org.apache.spark.sql.streaming.StreamingQueryListener$Query'
 _CHUNK_BYTES: Final = 1024 * 1024
+_BLOCK_BYTES: Final = 8 * 1024
+"""Read at once of what is compressed: where the file breaks off, the block that is not whole is lost."""
 MAX_LINE_BYTES: Final = 16 * 1024 * 1024
 MAX_TEXT_BYTES: Final = 4 * 1024 * 1024 * 1024
 """Of all files together, decompressed."""
@@ -102,9 +105,9 @@ def _chunks(folder: Tree, name: str) -> Iterator[bytes]:
             f"{folder.uri}/{name}: expected pyarrow, which reads zstd, found that it is not installed. {_EFFECT}",
             fix="Install it: pip install 'offsetwise[spark]'; or decompress the file with zstd -d, and give that one.",
         ) from error
-    with pyarrow.input_stream(data, compression="zstd") as stream:
+    with pyarrow.input_stream(BytesIO(data), compression="zstd") as stream:
         try:
-            while chunk := stream.read(_CHUNK_BYTES):
+            while chunk := stream.read(_BLOCK_BYTES):
                 yield chunk
         except OSError:
             return  # of one that is being written, the last block is not whole

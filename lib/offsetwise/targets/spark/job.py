@@ -39,7 +39,10 @@ def observed(plan: Plan, steps: tuple[ReceiptStep, ...], text: str, readers: Rea
     step, query_id = _written_query(steps, readers, application)
     run = None if query_id is None else _latest(application.runs, query_id)
     if query_id is None:
-        origin, told = JobOrigin.UNKNOWN, f"{step.place} has no metadata: no query has begun from it yet."
+        origin, told = (
+            JobOrigin.UNKNOWN,
+            f"{step.place} has no metadata that can be read, so the id of its query is not known.",
+        )
     elif run is None:
         origin, told = _of_another(application, query_id)
     elif target_type(step.target.kind).role is TargetRole.START:
@@ -117,7 +120,7 @@ def _of_another(application: Application, query_id: str) -> Finding:
 def _seeded(run: QueryRun, step: ReceiptStep) -> Finding:
     return (
         JobOrigin.RESTORED_FROM_PLAN,
-        f"query {run.query_id} runs on {step.place}: it wrote its id there as it began, since the plan wrote none.",
+        f"query {run.query_id} runs on {step.place}: no other checkpoint has this id, which was made for it.",
     )
 
 
