@@ -104,6 +104,7 @@ REGISTERS = {
             ("model.subjects", "group"): "the key of files, addresses and the store for a consumer group",
             ("model.planned_positions", "group"): "a start of format version 1: the offsets that a group has committed",
             ("console.plan.draft", "group"): "the key of a widget of the page",
+            ("client_properties.sign_on", "connect"): "a section of the migration file",
             ("streams.access", "connect"): "a step of what a cluster is asked",
             ("streams.access", "group"): "Kafka's own word for a kind of resource in its ACLs",
             ("files", "positions"): "a key of files of format version 1",

@@ -129,7 +129,7 @@ def test_the_event_log_says_where_the_first_batch_began(asked: Asked) -> None:
     assert f"batch {asked.first} of query {asked.query_id}, its first one, began at exactly the planned" in planned.told
     assert original.origin is OTHER
     position = asked.staged.plan.positions[0]
-    assert f"at {offset_of(position.new_offset) + 100}, expected {position.new_offset}" in original.told
+    assert f"at {offset_of(position.new_offset) + 100:,}, expected {position.new_offset:,}" in original.told
     assert asked.look(job=str(asked.log / "app-20261127-0001")).exit_code == 5
 
 

@@ -52,8 +52,8 @@ class Receipt:
         Args:
             checkpoint: A checkpoint that the new job made, for a `startingOffsets` file or a savepoint.
             job: The address of the running job, which is asked what it began from: of Flink `http://HOST:PORT/jobs/ID`
-                or the job's page, of Kafka Connect `http://HOST:PORT/connectors/NAME`. The migration file says how to
-                sign on there.
+                or the job's page, of Kafka Connect `http://HOST:PORT/connectors/NAME`, of Spark the application's page
+                or its event log. The migration file says how to sign on there.
 
         Raises:
             FileError: The receipt cannot be read.

@@ -115,8 +115,8 @@ def verify(
         str | None,
         typer.Option(
             metavar="URL",
-            help="Ask the running job what it began from: its address in the REST API of its engine. Exit with 5 if "
-            "that is not what the plan wrote.",
+            help="Ask the running job what it began from: its address in the REST API of its engine, or its event log. "
+            "Exit with 5 if that is not what the plan wrote.",
         ),
     ] = None,
     watch: Annotated[bool, typer.Option("--watch", help="Look again until the job has begun, or began wrong.")] = False,

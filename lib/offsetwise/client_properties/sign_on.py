@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from offsetwise.client_properties.references import follow
 from offsetwise.errors import SecretError
+
+CONNECT: Final = "connect"
+"""The section of the migration file that names connectors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +27,7 @@ class SignOn:
     key_password: str | None = None
     headers: tuple[tuple[str, str], ...] = ()
     """Names and values of headers that are sent with every request; each value is a secret."""
-    section: str = "connect"
+    section: str = CONNECT
     """Of the migration file, for messages."""
     folder: str | None = None
     """Of the migration file that says so; None of what a person typed."""

@@ -21,6 +21,7 @@ from pydantic_core import PydanticCustomError
 
 from offsetwise import client_properties as allowed
 from offsetwise.client_properties import Kind, connectors
+from offsetwise.client_properties.sign_on import CONNECT
 from offsetwise.config.fields import (
     Label,
     Location,
@@ -213,7 +214,7 @@ class ConnectConfig(SignedOn):
     `--target connector:NAME`. Secrets are references.
     """
 
-    section = "connect"
+    section = CONNECT
     name: Label
     url: ServiceUrl | None = None
     urls: tuple[ServiceUrl, ...] = ()

@@ -154,7 +154,7 @@ def _compared(plan: Plan, run: QueryRun, step: ReceiptStep) -> Finding:
     """Compare where the first batch of a run began with the plan."""
     starts = run.starts or ()
     differing = [
-        f"{position.new_topic_partition} at {'nothing' if start is None else start}, expected {position.new_offset}"
+        f"{position.new_topic_partition} at {_shown(start)}, expected {position.new_offset:,}"
         for position in plan.positions
         if (start := _start(starts, position)) != position.new_offset
     ]
@@ -170,6 +170,10 @@ def _compared(plan: Plan, run: QueryRun, step: ReceiptStep) -> Finding:
         f"{more}: it runs on another checkpoint with the same id, such as the original. Stop it, and start it with "
         f"{step.place} as its checkpointLocation.",
     )
+
+
+def _shown(start: object) -> str:
+    return "nothing" if start is None else f"{start:,}" if isinstance(start, int) else repr(start)[:60]
 
 
 def _start(starts: tuple[object, ...], position: PlannedPosition) -> object:
