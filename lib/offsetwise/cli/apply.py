@@ -22,6 +22,18 @@ TwoIfChanged = Annotated[
     bool, typer.Option("--detailed-exitcode", help="Exit with 2 if a dry run would change anything.")
 ]
 
+NewCheckpoint = Annotated[
+    str | None, typer.Option(help="A checkpoint that the new job made, for a startingOffsets file or a savepoint.")
+]
+RunningJob = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Ask the running job what it began from: its address in the REST API of its engine, or its event log. "
+        "Exit with 5 if that is not what the plan wrote.",
+    ),
+]
+
 
 def apply(
     plan: PlanFile,
@@ -108,17 +120,8 @@ def verify(
     *,
     migration: MaybeMigrationFile = None,
     plan: Annotated[Path | None, typer.Option(help="The plan's file, where it is not as `draft` wrote it.")] = None,
-    checkpoint: Annotated[
-        str | None, typer.Option(help="A checkpoint that the new job made, for a startingOffsets file or a savepoint.")
-    ] = None,
-    job: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="Ask the running job what it began from: its address in the REST API of its engine, or its event log. "
-            "Exit with 5 if that is not what the plan wrote.",
-        ),
-    ] = None,
+    checkpoint: NewCheckpoint = None,
+    job: RunningJob = None,
     watch: Annotated[bool, typer.Option("--watch", help="Look again until the job has begun, or began wrong.")] = False,
     every: Annotated[float, typer.Option(min=0.1, max=86_400, help="Seconds between two looks.")] = 10,
     detailed_exitcode: Annotated[  # noqa: ARG001 - the codes are the same without it; automation may give it anyway
