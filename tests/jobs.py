@@ -54,9 +54,11 @@ def answering(answers: Mapping[str, Any], tls: ssl.SSLContext | None = None) -> 
     with Api(answers, tls) as api:
         thread = Thread(target=api.serve_forever, args=(0.02,), daemon=True)
         thread.start()
-        yield api
-        api.shutdown()
-        thread.join()
+        try:
+            yield api
+        finally:
+            api.shutdown()
+            thread.join()
 
 
 def flink(moment: str, version: str, *, place: str = "") -> tuple[str, dict[str, Any]]:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping
+from io import StringIO
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from rich.console import Console
 
 from offsetwise import files
 from offsetwise.api.readers import LiveReaders
 from offsetwise.apply.receipts import read_receipt
 from offsetwise.apply.verification import decided, verify, watch
+from offsetwise.cli import render_apply
 from offsetwise.config import Migration
 from offsetwise.engines import exchange
 from offsetwise.errors import SecretError, UsageError
@@ -478,3 +481,18 @@ def test_a_connector_that_is_not_there_is_unknown(moved: tuple[Stage, Receipt, W
     assert verified.job is not None
     assert verified.job.origin is UNKNOWN
     assert "expected a connector, found HTTP 404" in verified.job.told
+
+
+def test_people_read_what_the_job_says_without_what_its_name_would_do_to_a_terminal(asked: Asked) -> None:
+    job, answers = flink("fresh", "2.2.0")
+    answers[f"/jobs/{job}"]["name"] = "[red]a\x1b[31m\u202e job"
+    out = Console(file=StringIO(), width=200)
+
+    with answering(answers) as api:
+        render_apply.verification(out, asked.ask(f"{api.url}/jobs/{job}"))
+
+    assert isinstance(out.file, StringIO)
+    text = out.file.getvalue()
+    assert "! fresh start" in text
+    assert "[red]a" in text
+    assert not {"\x1b", "\u202e"} & {*text}
