@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         Evidence,
         Exactness,
         Finding,
+        JobOrigin,
         NewSavepoint,
         Override,
         PartitionComparison,
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
         TopicPartition,
         Turnout,
         Verification,
+        VerifiedJob,
     )
     from offsetwise.plan.drift import Drift
     from offsetwise.plan.request import StartChoice, Unset
@@ -89,6 +91,7 @@ __all__ = [
     "FileError",
     "Finding",
     "Job",
+    "JobOrigin",
     "Migration",
     "NewSavepoint",
     "NotApprovedError",
@@ -121,6 +124,7 @@ __all__ = [
     "UsageError",
     "Verdict",
     "Verification",
+    "VerifiedJob",
     "VerifyError",
     "init",
     "inspect",
@@ -155,6 +159,7 @@ _HOMES = {
     "FileError": "errors",
     "Finding": "model",
     "Job": "api.migration",
+    "JobOrigin": "model",
     "Migration": "api.migration",
     "NewSavepoint": "model",
     "NotApprovedError": "errors",
@@ -187,6 +192,7 @@ _HOMES = {
     "UsageError": "errors",
     "Verdict": "approval",
     "Verification": "model",
+    "VerifiedJob": "model",
     "VerifyError": "errors",
     "init": "api.init",
     "inspect": "workflow",
