@@ -37,7 +37,7 @@ class UnansweredError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class HttpReply:
     """What a service answered."""
 
     status: int
@@ -45,14 +45,14 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
+class HttpAccess:
     """How to sign on, with the secrets in place."""
 
     headers: Mapping[str, str]
     tls: ssl.SSLContext | None
 
     @classmethod
-    def of(cls, sign_on: SignOn, *, tls: bool) -> Access:
+    def of(cls, sign_on: SignOn, *, tls: bool) -> HttpAccess:
         """Resolve how to sign on.
 
         Raises:
@@ -72,7 +72,7 @@ class Access:
         return cls(headers=headers, tls=context)
 
 
-def ask(address: str, method: str, path: str, access: Access, body: bytes | None = None) -> Reply:
+def ask(address: str, method: str, path: str, access: HttpAccess, body: bytes | None = None) -> HttpReply:
     """Send one request, and return the whole answer.
 
     Args:
@@ -103,7 +103,7 @@ def ask(address: str, method: str, path: str, access: Access, body: bytes | None
         connection.close()
 
 
-def _answered(connection: HTTPConnection, method: str, path: str, access: Access, body: bytes | None) -> Reply:
+def _answered(connection: HTTPConnection, method: str, path: str, access: HttpAccess, body: bytes | None) -> HttpReply:
     # A timeout of the socket bounds one read alone; a service that sends a byte now and then is ended by the clock. The
     # socket is kept here: an answer that ends with the connection takes it out of the connection.
     ended = Event()
@@ -121,7 +121,7 @@ def _answered(connection: HTTPConnection, method: str, path: str, access: Access
         clock.cancel()
 
 
-def _whole(response: HTTPResponse, ended: Event) -> Reply:
+def _whole(response: HTTPResponse, ended: Event) -> HttpReply:
     data = b""
     while chunk := response.read(_CHUNK_BYTES):
         data += chunk
@@ -131,7 +131,7 @@ def _whole(response: HTTPResponse, ended: Event) -> Reply:
         raise TimeoutError
     if response.length:
         raise ValueError(f"its answer ends {response.length:,} bytes before the length that it states")
-    return Reply(response.status, data)
+    return HttpReply(response.status, data)
 
 
 def _end(connected: socket, ended: Event) -> None:

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from offsetwise.client_properties.connectors import URL
 from offsetwise.client_properties.sign_on import SignOn
-from offsetwise.engines.exchange import Access, Reply, UnansweredError, ask
+from offsetwise.engines.exchange import HttpAccess, HttpReply, UnansweredError, ask
 from offsetwise.errors import MissingError, StorageError, UsageError
 from offsetwise.strict_json import parse
 
@@ -82,17 +82,17 @@ def _refuse(expected: str, found: str) -> NoReturn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Service:
+class RestService:
     """The REST API of an engine."""
 
     url: str
     """Without a slash at its end."""
-    access: Access
+    access: HttpAccess
     engine: str
     """As people call it."""
 
     @classmethod
-    def at(cls, url: str, sign_on: SignOn, *, engine: str) -> Service:
+    def at(cls, url: str, sign_on: SignOn, *, engine: str) -> RestService:
         """Prepare to ask a service; it is not contacted.
 
         Raises:
@@ -100,7 +100,7 @@ class Service:
             StorageError: A certificate or a key cannot be used.
         """
         try:
-            access = Access.of(sign_on, tls=url.startswith("https:"))
+            access = HttpAccess.of(sign_on, tls=url.startswith("https:"))
         except OSError as error:
             raise StorageError(
                 f"{url}: expected certificates that can be used, found {error.strerror or str(error)[:_SHOWN]}. "
@@ -140,7 +140,7 @@ class Service:
             fix=f"Check that the address is that of the REST API of {self.engine}.",
         )
 
-    def _read(self, path: str, reply: Reply) -> Any:
+    def _read(self, path: str, reply: HttpReply) -> Any:
         if reply.status == OK:
             try:
                 return parse(reply.body, fractions=True)

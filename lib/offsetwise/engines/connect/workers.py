@@ -10,7 +10,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from offsetwise.client_properties.connectors import ConnectorAddress
-from offsetwise.engines.exchange import Access, Reply, UnansweredError, ask
+from offsetwise.engines.exchange import HttpAccess, HttpReply, UnansweredError, ask
 from offsetwise.errors import MissingError, StorageError
 from offsetwise.strict_json import parse
 from offsetwise.wording import many
@@ -28,7 +28,7 @@ class Workers:
     """Those of a connector's workers that answer, all of one Connect cluster."""
 
     address: ConnectorAddress
-    access: Access
+    access: HttpAccess
     answering: tuple[str, ...]
     away: tuple[str, ...]
     """The others, each with the reason."""
@@ -45,7 +45,7 @@ class Workers:
             SecretError: A reference leads nowhere.
         """
         try:
-            access = Access.of(address.sign_on, tls=address.workers[0].startswith("https:"))
+            access = HttpAccess.of(address.sign_on, tls=address.workers[0].startswith("https:"))
         except OSError as error:
             raise unusable(
                 address.uri, f"certificates that can be used, found {error.strerror or str(error)[:_SHOWN]}"
@@ -111,7 +111,7 @@ class Workers:
             reason = f"{has[0]} has the connector, and {lacks[0]} has not"
             raise unusable(self.address.uri, f"workers of one Connect cluster, found several: {reason}")
 
-    def _first(self, below: str) -> Reply:
+    def _first(self, below: str) -> HttpReply:
         reasons = []
         for worker in self.answering:
             try:
@@ -121,7 +121,7 @@ class Workers:
         raise unusable(self.address.uri, f"an answer to GET {self.path}{below}, found none: {'; '.join(reasons)[:600]}")
 
 
-def read_json(uri: str, what: str, answer: Reply) -> Any:
+def read_json(uri: str, what: str, answer: HttpReply) -> Any:
     """Return what a worker answered.
 
     Args:
@@ -162,7 +162,7 @@ def read_json(uri: str, what: str, answer: Reply) -> Any:
     )
 
 
-def message(answer: Reply) -> str:
+def message(answer: HttpReply) -> str:
     """Return what a worker says of an error, behind a comma; empty where it says nothing in Connect's form."""
     try:
         body = parse(answer.body)
@@ -181,7 +181,7 @@ def unusable(uri: str, expected: str) -> StorageError:
     )
 
 
-def _who(uri: str, worker: str, answer: Reply) -> tuple[str, str | None]:
+def _who(uri: str, worker: str, answer: HttpReply) -> tuple[str, str | None]:
     """Return version and Kafka cluster of a worker.
 
     Raises:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from offsetwise.client_properties.sign_on import SignOn
-from offsetwise.engines.rest import JobAddress, Service
+from offsetwise.engines.rest import JobAddress, RestService
 from offsetwise.errors import MissingError, StorageError, UsageError
 
 ENGINE: Final = "Flink"
@@ -110,7 +110,7 @@ def read_job(address: FlinkAddress, sign_on: SignOn) -> FlinkJob:
         SecretError: What signs on leads nowhere.
         StorageError: No answer, another service, no such job, or several where none was named.
     """
-    service = Service.at(address.url, sign_on, engine=ENGINE)
+    service = RestService.at(address.url, sign_on, engine=ENGINE)
     config = service.get("/config")
     version = config.get("flink-version") if isinstance(config, dict) else None
     if not isinstance(version, str):
@@ -139,7 +139,7 @@ def read_job(address: FlinkAddress, sign_on: SignOn) -> FlinkJob:
     )
 
 
-def _only_job(service: Service) -> str:
+def _only_job(service: RestService) -> str:
     """Return the id of the only job that has not ended."""
     body = service.get("/jobs/overview")
     jobs = body.get("jobs") if isinstance(body, dict) else None
@@ -158,7 +158,7 @@ def _only_job(service: Service) -> str:
     )
 
 
-def _details(service: Service, job_id: str) -> Mapping[str, Any]:
+def _details(service: RestService, job_id: str) -> Mapping[str, Any]:
     try:
         details = service.get(f"/jobs/{job_id}")
     except MissingError as error:
@@ -172,7 +172,7 @@ def _details(service: Service, job_id: str) -> Mapping[str, Any]:
     return details
 
 
-def _statistics(service: Service, job_id: str) -> Mapping[str, Any] | None:
+def _statistics(service: RestService, job_id: str) -> Mapping[str, Any] | None:
     """Return the checkpoints of a job; None of one that takes none."""
     path = f"/jobs/{job_id}/checkpoints"
     try:
@@ -184,7 +184,7 @@ def _statistics(service: Service, job_id: str) -> Mapping[str, Any] | None:
     return body
 
 
-def _restored(service: Service, job_id: str, statistics: Mapping[str, Any]) -> Restored | None:
+def _restored(service: RestService, job_id: str, statistics: Mapping[str, Any]) -> Restored | None:
     restored = statistics["latest"].get("restored")
     if restored is None:
         return None
@@ -198,7 +198,7 @@ def _restored(service: Service, job_id: str, statistics: Mapping[str, Any]) -> R
     return Restored(checkpoint_id=number, is_savepoint=saved, path=path and path[:2_000])
 
 
-def _restores(service: Service, job_id: str, statistics: Mapping[str, Any]) -> int:
+def _restores(service: RestService, job_id: str, statistics: Mapping[str, Any]) -> int:
     count = statistics["counts"].get("restored")
     if not isinstance(count, int) or isinstance(count, bool):
         raise service.unlike(f"/jobs/{job_id}/checkpoints", "the number of restores")

@@ -13,7 +13,7 @@ from typing import Any, Final
 from urllib.parse import parse_qs, quote, unquote
 
 from offsetwise.client_properties.sign_on import SignOn
-from offsetwise.engines.rest import JobAddress, Service
+from offsetwise.engines.rest import JobAddress, RestService
 from offsetwise.engines.spark.query_runs import Application, RunSoFar, in_order
 from offsetwise.errors import MissingError, StorageError
 
@@ -76,7 +76,7 @@ def read_application(address: SparkAddress, sign_on: SignOn) -> Application:
         SecretError: What signs on leads nowhere.
         StorageError: No answer, another service, no such application, or several where none was named.
     """
-    service = Service.at(address.url, sign_on, engine=ENGINE)
+    service = RestService.at(address.url, sign_on, engine=ENGINE)
     entry = _chosen(service, address.app_id)
     app_id, attempts = str(entry["id"]), entry.get("attempts")
     newest = attempts[0] if isinstance(attempts, list) and attempts and isinstance(attempts[0], dict) else {}
@@ -96,7 +96,7 @@ def read_application(address: SparkAddress, sign_on: SignOn) -> Application:
     )
 
 
-def _chosen(service: Service, app_id: str | None) -> Mapping[str, Any]:
+def _chosen(service: RestService, app_id: str | None) -> Mapping[str, Any]:
     if app_id is not None:
         try:
             entry = service.get(f"/api/v1/applications/{quote(app_id, safe='')}")

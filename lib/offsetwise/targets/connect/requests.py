@@ -8,7 +8,7 @@ from typing import Final
 from offsetwise.engines.connect.offsets import request_body
 from offsetwise.engines.connect.reading import Connector
 from offsetwise.engines.connect.workers import OK, message
-from offsetwise.engines.exchange import Reply, UnansweredError, ask
+from offsetwise.engines.exchange import HttpReply, UnansweredError, ask
 from offsetwise.errors import ApplyError, LostReplyError
 from offsetwise.model import TopicPartition
 
@@ -63,7 +63,7 @@ def lost(called: str, reason: str, *, because: str = "") -> LostReplyError:
     )
 
 
-def _sent(connector: Connector, offsets: Mapping[TopicPartition, int | None] | None) -> Reply:
+def _sent(connector: Connector, offsets: Mapping[TopicPartition, int | None] | None) -> HttpReply:
     workers = connector.workers
     method, body = ("DELETE", None) if offsets is None else ("PATCH", request_body(offsets))
     reasons = []
