@@ -39,6 +39,16 @@ OVERLAPPING = """() => {
         .map(card => card.textContent)
 }"""
 """Cards that lie on what follows them."""
+SQUEEZED = """() => [...document.querySelectorAll('[data-testid="stMain"] p')].filter(one => {
+    const lines = one.clientHeight / parseFloat(getComputedStyle(one).lineHeight)
+    return lines > 4.5 && one.clientWidth < 0.65 * innerWidth
+}).map(one => one.textContent)"""
+"""Sentences of many lines in a part of the width."""
+SCATTERED = """() => [...document.querySelectorAll('[data-testid="stHorizontalBlock"]')].map(
+    row => [...row.children].filter(one => one.querySelector(':scope [data-testid="stPageLink"]'))
+).filter(links => new Set(links.map(one => Math.round(one.getBoundingClientRect().top))).size > 1)
+    .map(links => links.map(one => one.textContent))"""
+"""Links of one job that stand in more than one row."""
 CUT = """body => [...body.querySelectorAll('pre')].filter(one => one.scrollWidth > one.clientWidth)
     .map(one => one.textContent)"""
 DESKTOP = ViewportSize(width=1440, height=900)
@@ -60,6 +70,9 @@ def test_axe_finds_nothing_on_a_phone_and_every_page_fits(browser: Browser, bund
         page.emulate_media(color_scheme="light")
         page.goto(f"{bundled}/{path}")
         look(page, path)
+        assert page.evaluate(SQUEEZED) == [], path
+        if path.partition("?")[0] == "":
+            assert page.evaluate(SCATTERED) == []
         light = page.evaluate(PAPER)
         page.emulate_media(color_scheme="dark")
         look(page, path)

@@ -87,7 +87,7 @@ def _controls(answers: Answers, migration: Offered, refresh: int | None) -> tupl
             and _REFRESH[selectors.choice("Refresh", list(_REFRESH), _EVERY, width=90)] != refresh
         ):
             st.rerun()  # a fragment is run as often as was said when the whole page was drawn
-        generator, again = st.container(width="stretch"), st.container(width="content")
+        generator, again = st.container(width="stretch", key=layout.ROW), st.container(width="content")
     if not migration.recorded:
         with guard.block("sampling"):
             lag_sampling.draw(answers, migration, generator)

@@ -259,8 +259,10 @@ def _subject(answers: Answers, migration: Offered, subject: Subject) -> None:
 
 
 def _links(links: Sequence[tuple[str, str, str]], address: Mapping[str, str]) -> None:
-    for label, icon, page in links:
-        st.page_link(Path(page), label=label, icon=icon, query_params=dict(address))
+    """Draw links in a row of their own, which a narrow window moves whole below the name beside it."""
+    with st.container(horizontal=True, width="content"):
+        for label, icon, page in links:
+            st.page_link(Path(page), label=label, icon=icon, query_params=dict(address))
 
 
 def _answer(held: Held[Comparison], migration: Offered) -> str:

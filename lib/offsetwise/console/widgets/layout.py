@@ -24,7 +24,7 @@ CSS: Final = """
 .st-key-top-line { min-height: 2rem; padding-right: 3rem; gap: 0 1rem }
 .st-key-top-line button { min-height: 2rem }
 .st-key-top-line .st-key-theme { position: absolute }
-.st-key-top-line button[kind="tertiary"] { text-decoration: underline; text-underline-offset: 0.2em }
+.st-key-top-line button[kind="tertiary"] p { text-decoration: underline; text-underline-offset: 0.2em }
 .stApp:has([data-testid="stExpandSidebarButton"]) .st-key-top-line { padding-left: 6rem }
 [data-testid="stMetric"] > div { padding: 0.375rem 0.875rem }
 [class*="st-key-card-"] [data-testid="stMetric"] > div { padding: 0 0 0.25rem }
@@ -40,6 +40,8 @@ CSS: Final = """
 }
 @media (max-width: 640px) {
     [data-testid="stMainBlockContainer"] { padding: 4.25rem 1rem 3rem }
+    [data-testid="stLayoutWrapper"]:has(> :is(.st-key-own-row, [class*="st-key-card-"])) { flex: 1 1 100% }
+    [class*="st-key-card-"] { width: 100% }
     .stApp:has([data-testid="stExpandSidebarButton"]) .st-key-top-line { padding: 0 }
 }
 """
@@ -49,6 +51,8 @@ the bar by which a table scrolls only while the mouse is over it, so that nobody
 
 PART: Final = "part"
 """Names a tab in the address."""
+ROW: Final = "own-row"
+"""Key of what fills a row of its own on a phone: beside a control, its sentences would be a few words wide."""
 
 
 def beside(key: str, *, left: int = 11, right: int = 9) -> tuple[DeltaGenerator, DeltaGenerator]:
