@@ -102,6 +102,13 @@ def orders(tmp_path: Path) -> FolderReader:
     return FolderReader({"orders": two_partitions(tmp_path / "orders")})
 
 
+def test_a_checkpoint_without_a_batch_has_no_line_of_question_marks(open_page: OpenPage, tmp_path: Path) -> None:
+    page = open_page(FolderReader({"orders": write(tmp_path / "orders", {}, ())}), PAGE)
+    assert "the file of initial offsets" in words(page)
+    assert "Watermark of" not in words(page)
+    assert "log v" not in words(page)
+
+
 @with_cases("name", NAMES)
 def test_every_recorded_checkpoint_opens_with_its_restart_sentence(open_page: OpenPage, name: str) -> None:
     page = open_page(FolderReader({name: SAMPLES / name}), PAGE)

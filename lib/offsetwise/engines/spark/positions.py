@@ -296,7 +296,7 @@ def _from_initial_alone(initial: InitialOffsets) -> Resolved:
         problems += more
         used += [f"sources/{source_id}/0"] if from_initial else []
     if not any(source.positions for source in sources):
-        problems.append(_no_initial("sources/<i>/0"))
+        problems.append(_no_initial("the file of initial offsets in sources/"))
     return Resolved(sources=tuple(sources), problems=tuple(problems), initial_files=tuple(used))
 
 

@@ -139,11 +139,12 @@ def _metrics(read: CheckpointReading) -> None:
             Card("State", size(details.state_bytes) if details.state else "none", "Bytes of all files in state/."),
         )
     )
-    mark = sources.watermark(newest.watermark_ms) if newest else "?"
+    if newest is None:
+        return
+    commits = "" if details.last_committed_batch is None else f" · commit log v{number(details.commit_log_version)}"
     st.markdown(
-        f":gray[Watermark of the newest batch: **{mark}** · planned **"
-        f"{clock(newest.timestamp_ms if newest else None)}** · offset log v"
-        f"{number(details.offset_log_version)} · commit log v{number(details.commit_log_version)}]"
+        f":gray[Watermark of the newest batch: **{sources.watermark(newest.watermark_ms)}** · planned "
+        f"**{clock(newest.timestamp_ms)}** · offset log v{number(details.offset_log_version)}{commits}]"
     )
 
 
