@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Dialog, Page, expect
+from playwright.sync_api import Browser, Dialog, Page, ViewportSize, expect
 
 from offsetwise.console.widgets.palette import DARK, LIGHT
 from tests.browser.conftest import SCREENSHOTS, Serve, choose, keep, process, settle
@@ -45,6 +45,11 @@ def fits(page: Page) -> None:
     )
 
 
+PHONE = ViewportSize(width=390, height=844)
+CROWDED = """() => [...document.querySelectorAll('.js-plotly-plot .textpoint')].filter((one, at, all) =>
+    at && one.getBoundingClientRect().top < all[at - 1].getBoundingClientRect().bottom - 1
+).map(one => one.textContent)"""
+"""Words beside a bar that lie on those of the bar above."""
 LOOKED_AT = [*pages(), "help?code=LOSS_INSIDE_LOG", "help?about=Clusters+and+ACLs"]
 
 
@@ -98,6 +103,10 @@ def test_every_page_stays_whole_whatever_there_is_to_show(windows: Windows, serv
         if scenario in LINKS:
             accessible(page)
         keep(page, f"{scenario}-{path or 'overview'}")
+        if path == "checkpoint":
+            page.set_viewport_size(PHONE)
+            rest(page)
+            assert page.evaluate(CROWDED) == []
 
 
 @pytest.mark.parametrize("scenario", ["seven", "many", "hostile", "reference"])

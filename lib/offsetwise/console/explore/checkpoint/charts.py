@@ -16,6 +16,8 @@ from offsetwise.console.widgets.palette import Palette
 MAX_LANES: Final = 20
 """Partitions that the picture of a step can show and stay readable."""
 _LANE_PX: Final = 40
+_FRAME_PX: Final = 140
+"""Of the legend, which on a phone has a row for each of up to four names, and of the axis."""
 _BAR: Final = 0.5
 _BATCH_BAR: Final = 0.75
 
@@ -139,7 +141,7 @@ def step(history: History, at: BatchStanding, places: Sequence[int], lanes: slic
     _marks(figure, drawn, colours, right=first_drawn + longest * 1.02)
     figure.update_layout(
         barmode="overlay",
-        height=96 + _LANE_PX * max(1, len(drawn)),
+        height=_FRAME_PX + _LANE_PX * max(1, len(drawn)),
         margin={"l": 8, "r": 8, "t": 44, "b": 44},
         **dress(colours),
     )
