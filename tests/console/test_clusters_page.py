@@ -579,7 +579,7 @@ def test_clusters_without_a_topic_of_the_migration_keep_their_tabs(open_page: Op
     page = open_page(asked, CLUSTERS)
     assert not page.exception
     assert page.tabs[0].label == "Topics"
-    assert "No topic to show. Neither cluster shows one of this migration to the user" in words(page)
+    assert "No topic to show. Neither cluster shows the console's user a topic of this migration" in words(page)
 
 
 def test_without_a_sink_whose_cluster_is_stated_the_page_says_nothing_of_transactions(open_page: OpenPage) -> None:

@@ -72,7 +72,8 @@ def _unread(*, asked: bool) -> None:
 
 
 def _no_topic() -> None:
-    st.markdown(terms.said(":gray[No topic to show. Neither cluster shows one of this migration to the user.]"))
+    said = "No topic to show. Neither cluster shows the console's user a topic of this migration."
+    st.markdown(f":gray[{terms.said(said)}]")
 
 
 def _kept_apart(key: str, draw: Callable[[], None]) -> None:

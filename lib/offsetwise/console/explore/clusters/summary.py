@@ -124,7 +124,7 @@ def answer(view: View) -> tuple[Tone, str]:
             ),
         )
     if not view.pairs:
-        message = "**No topic to show.** Neither cluster shows one of this migration to the user."
+        message = "**No topic to show.** Neither cluster shows the console's user a topic of this migration."
         return Tone.UNKNOWN, terms.said(message)
     which = "The topic agrees" if len(view.pairs) == 1 else f"All {len(view.pairs):,} topics agree"
     return Tone.RIGHT, terms.said(f"**{which}** in partitions and configuration. {_NOT_RECORDS}")
