@@ -271,6 +271,7 @@ def test_no_checkpoint_at_all_says_what_to_do(open_page: OpenPage) -> None:
     assert not page.exception
     assert "No checkpoint was found." in words(page)
     assert "12 folders looked into" in words(page)
+    assert "no `checkpoint_roots` named" in words(page)
 
 
 @pytest.fixture(scope="module")

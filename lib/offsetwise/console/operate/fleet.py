@@ -64,7 +64,9 @@ def _caption(migration: Offered, held: Held[Fleet] | None) -> str:
     if held is None:
         return f"{clusters} · not read yet"
     roots = held.value.roots
-    where = f"below **{markdown(roots[0])}**" if len(roots) == 1 else f"below {many(len(roots), 'root')}"
+    where = f"below {many(len(roots), 'root')}" if roots else "no `checkpoint_roots` named"
+    if len(roots) == 1:
+        where = f"below **{markdown(roots[0])}**"
     read = markdown(read_at(held.at.isoformat(), datetime.now(UTC)))
     return f"{clusters} · {where} · {read}"
 
