@@ -18,7 +18,8 @@ MAX_LANES: Final = 20
 _LANE_PX: Final = 40
 _FRAME_PX: Final = 140
 """Of the legend, which on a phone has a row for each of up to four names, and of the axis."""
-_BAR: Final = 0.5
+_BAR: Final = 0.38
+"""Of a lane: thin enough that the mark of a restart stands out of it, also where there are one or two lanes."""
 _BATCH_BAR: Final = 0.75
 
 
