@@ -164,7 +164,7 @@ def _gaps(lines: Sequence[Line], colours: Palette) -> list[dict[str, Any]]:
             "fillcolor": colours.grid,
             "opacity": 0.5,
             "line": {"width": 0},
-            "layer": "between",  # the lines of the grid and those of the lag: else one crosses the words
+            "layer": "below",
             "label": {
                 "text": "no sample",
                 "font": {"color": colours.muted, "size": SMALL_PX},
