@@ -45,7 +45,8 @@ SQUEEZED = """() => [...document.querySelectorAll('[data-testid="stMain"] p')].f
 }).map(one => one.textContent)"""
 """Sentences of many lines in a part of the width."""
 SCATTERED = """() => [...document.querySelectorAll('[data-testid="stHorizontalBlock"]')].map(
-    row => [...row.children].filter(one => one.querySelector(':scope [data-testid="stPageLink"]'))
+    row => [...row.children].filter(one => one.matches('[data-testid="stElementContainer"]')
+        && one.querySelector('[data-testid="stPageLink"]'))
 ).filter(links => new Set(links.map(one => Math.round(one.getBoundingClientRect().top))).size > 1)
     .map(links => links.map(one => one.textContent))"""
 """Links of one job that stand in more than one row."""
