@@ -586,6 +586,11 @@ def test_without_a_sink_whose_cluster_is_stated_the_page_says_nothing_of_transac
     assert "Transactions of the sink" not in words(open_page(reader(live=True), CLUSTERS, migration=LIVE))
 
 
+def test_the_only_stream_differs_in_the_singular(open_page: OpenPage) -> None:
+    page = open_page(Reader(()), CLUSTERS, migration="orders-to-frankfurt (sample)")
+    assert page.warning[0].value.startswith("**The stream differs** between the streams")
+
+
 def test_that_a_log_has_no_limit_is_said_once(open_page: OpenPage) -> None:
     page = open_page(Reader(()), CLUSTERS)
     assert "set no limit" in words(page)

@@ -116,10 +116,13 @@ def answer(view: View) -> tuple[Tone, str]:
             f"{'has' if len(absent) == 1 else 'have'} no counterpart on the new one:** {names}{more}.",
         )
     if view.differing:
+        which = (
+            f"{view.differing:,} of {len(view.pairs):,} topics differ" if len(view.pairs) > 1 else "The topic differs"
+        )
         return (
             Tone.CAREFUL,
             terms.said(
-                f"**{view.differing:,} of {wording.many(len(view.pairs), 'topic')} differ** between the clusters, in "
+                f"**{which}** between the clusters, in "
                 "partitions or configuration. What each difference means is below."
             ),
         )
