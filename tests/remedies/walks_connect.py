@@ -56,7 +56,7 @@ def _bad(scope: str, words: str, name: str, at: tuple[str, str], bad: Bad) -> No
 
 _bad(f"{_WORKERS}::read_json", "in a minute", "connect_rebalances", ("GET", "/status"), says(409))
 _bad(f"{_WORKERS}::unusable", "Check the addresses", "connect_is_another_service", ("GET", "/"), says(200, {}))
-_bad(f"{_READING}::_unknown_answer", "GET /connectors/NAME/status", "connect_proxy", ("GET", "/status"), says(200))
+_bad(f"{_READING}::unknown_answer", "GET /connectors/NAME/status", "connect_proxy", ("GET", "/status"), says(200))
 _bad(f"{_READING}::observe", "GET /connectors/NAME/offsets", "connect_offset", ("GET", "/offsets"), says(200, {}))
 
 
@@ -107,7 +107,7 @@ def connector_of_another_form(scene: Scene) -> Steps:
     )
 
 
-@walk(f"{_READING}::_elsewhere", "State both alike")
+@walk(f"{_READING}::brokers_of", "State both alike")
 def connector_of_two_clusters(scene: Scene) -> Steps:
     config = {"consumer.override.bootstrap.servers": "a:1"}
     cluster = _sink(config=config)
