@@ -156,7 +156,7 @@ def one_of_two_applications(scene: Scene) -> Steps:
     return Steps(lambda: _spark(url), lambda: None, lambda: _spark(f"{url}/api/v1/applications/{APPLICATION}"))
 
 
-def _read(uri: object) -> Callable[[], None]:
+def _read(uri: object) -> Callable[[], object]:
     return lambda: read_event_log(str(uri)) and None
 
 
