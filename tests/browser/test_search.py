@@ -113,7 +113,8 @@ def test_the_open_search_is_closed_by_a_finger_and_by_the_tab_key_alone(browser:
     settle(page)
     box = page.get_by_role("dialog", name="Search")
     close = box.get_by_role("button", name="Close")
-    page.get_by_role("button", name="Search Ctrl K").tap()
+    opens = page.get_by_role("button", name="Search", exact=True)  # a phone has no keys to name
+    opens.tap()
     expect(close).to_be_visible()
     size = close.bounding_box()
     assert size is not None
@@ -129,5 +130,5 @@ def test_the_open_search_is_closed_by_a_finger_and_by_the_tab_key_alone(browser:
     page.keyboard.press("Enter")
     expect(box).to_be_hidden()
     expect(page.get_by_role("heading", name="Lag", level=1)).to_be_visible()
-    expect(page.get_by_role("button", name="Search Ctrl K")).to_be_focused()
+    expect(opens).to_be_focused()
     context.close()
