@@ -11,6 +11,7 @@ from offsetwise.apply.writers import TargetWriters
 from offsetwise.apply.writing import Context
 from offsetwise.errors import LostReplyError, OffsetwiseError
 from offsetwise.model import Plan, ReceiptStep
+from offsetwise.wording import first_of
 
 NAMED: Final = 12
 """How many targets a message tells of, each way."""
@@ -58,13 +59,7 @@ def _rest(
     beside = [f"Written beside it: {made[number].told}" for number in sorted(made) if number > first]
     unsure = [f"Begun, and not read since: {_named(plan, number)}." for number in begun]
     absent = [str(plan.targets[number]) for number in left if number not in begun]
-    more = f" and {len(absent) - NAMED:,} more" if len(absent) > NAMED else ""
-    return (
-        _some(before)
-        + _some(beside)
-        + _some(unsure)
-        + (f" Not begun: {', '.join(absent[:NAMED])}{more}." if absent else "")
-    )
+    return _some(before) + _some(beside) + _some(unsure) + (f" Not begun: {first_of(absent, NAMED)}." if absent else "")
 
 
 def _named(plan: Plan, number: int) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from offsetwise.findings.register import Stage, finding, severity_of
 from offsetwise.model import Problem, Severity
+from offsetwise.wording import first_of
 
 AGAIN = "Take the snapshot again."
 REPAIR_OPTIONS = "--checkpoint URI --author NAME --out plan.json"
@@ -26,8 +27,7 @@ def remedies(problems: Iterable[Problem]) -> list[str]:
 
 def named(names: Sequence[str]) -> str:
     """Name the first topics or partitions, and how many more there are."""
-    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more
+    return first_of(names, NAMED)
 
 
 @finding(

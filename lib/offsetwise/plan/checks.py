@@ -12,6 +12,7 @@ from offsetwise.model.clusters import has_members
 from offsetwise.plan import names
 from offsetwise.plan.moving import moving_of
 from offsetwise.ports.stream import terms_of
+from offsetwise.wording import first_of
 from offsetwise.wording.terms import in_words
 
 PLACED: Final = "every partition has an offset"
@@ -116,5 +117,4 @@ def _members(group: GroupBefore, cluster: str) -> GateCheck:
 
 
 def _some(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+    return first_of(names, _NAMED)

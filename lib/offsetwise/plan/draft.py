@@ -57,6 +57,7 @@ from offsetwise.plan.sinks.settling import Settling
 from offsetwise.plan.strategies import against_target, left_out, terms_for, way_of
 from offsetwise.plan.target import TargetRole, groups_of, target_type
 from offsetwise.ports.stream import are_two
+from offsetwise.wording import first_of
 from offsetwise.wording.terms import in_words
 
 DECIDED_BY_ROW: Final = frozenset(
@@ -329,9 +330,8 @@ def _given_up(settled: _Settled, request: DraftRequest) -> Iterator[str]:
     stands = _standing(settled, request) if left_unset else {}
     begin_by_setting = [partition for partition in left_unset if partition.new_topic_partition not in stands]
     if begin_by_setting:
-        partitions = ", ".join(str(partition.topic_partition) for partition in begin_by_setting[:NAMED])
-        more = f" and {len(begin_by_setting) - NAMED:,} more" if len(begin_by_setting) > NAMED else ""
-        yield f"any offset of {partitions}{more}, without a commit: the client's auto.offset.reset decides there"
+        partitions = first_of([str(partition.topic_partition) for partition in begin_by_setting], NAMED)
+        yield f"any offset of {partitions}, without a commit: the client's auto.offset.reset decides there"
     for at, message in islice(stands.items(), NAMED):
         yield f"any offset of {at}, without a commit on the old cluster: {message}"
     if len(stands) > NAMED:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from offsetwise.lookalikes import marked
 from offsetwise.model import GroupBefore, Plan
+from offsetwise.wording import first_of
 
 
 def marked_names(plan: Plan) -> tuple[str, ...]:
@@ -15,10 +16,8 @@ def marked_names(plan: Plan) -> tuple[str, ...]:
 
 def told(names: tuple[str, ...], *, most: int = 3) -> str:
     """Describe in a sentence that names are marked, and name some. They are yet to be marked."""
-    more = len(names) - most
-    some = ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
     return (
-        f"Marked, since they hold characters that nobody sees or letters of several scripts: {some}. "
+        f"Marked, since they hold characters that nobody sees or letters of several scripts: {first_of(names, most)}. "
         "They may look like names that you know."
     )
 

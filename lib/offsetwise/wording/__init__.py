@@ -51,6 +51,16 @@ def signed(value: int | None) -> str:
     return "?" if value is None else "0" if value == 0 else f"{value:+,}"
 
 
+def first_of(names: Sequence[str], most: int, *, between: str = ", ") -> str:
+    """Name the first few, and how many more there are.
+
+    >>> first_of(["a", "b", "c"], 2), first_of(["a", "b"], 2), first_of(["a", "b"], 1, between="; ")
+    ('a, b and 1 more', 'a, b', 'a and 1 more')
+    """
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return between.join(names[:most]) + more
+
+
 def changing(changed: int, same: int) -> str:
     """Count what changes and what stays, each where there is any.
 

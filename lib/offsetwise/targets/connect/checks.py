@@ -14,6 +14,7 @@ from offsetwise.plan.exports import planned_offsets
 from offsetwise.position import offset_or_none
 from offsetwise.streams.reader import read_cluster
 from offsetwise.targets.connect.spec import KAFKA, PLACE, STOP, TYPE, not_to_write, offsets_before, reviewed
+from offsetwise.wording import first_of
 
 _NAMED: Final = 12
 
@@ -180,8 +181,7 @@ def reads_another_cluster(connector: Connector, state: str) -> ApplyError:
 
 def some_of(rows: list[str]) -> str:
     """Return the first few as a part of a sentence, and how many more there are."""
-    more = f" and {len(rows) - _NAMED:,} more" if len(rows) > _NAMED else ""
-    return "; ".join(rows[:_NAMED]) + more
+    return first_of(rows, _NAMED, between="; ")
 
 
 def _stale(connector: Connector, expected: str) -> StalePlanError:

@@ -9,7 +9,7 @@ from typing import Final
 
 from offsetwise.errors import ApplyError
 from offsetwise.model import GroupOffset, GroupState, TopicPartition, WrittenOffset
-from offsetwise.wording import many
+from offsetwise.wording import first_of, many
 
 NAMED: Final = 12
 """How many partitions a message names."""
@@ -129,8 +129,7 @@ def named(offsets: list[WrittenOffset]) -> str:
 
 def some_of(rows: list[str]) -> str:
     """Name the first few, and how many more there are."""
-    more = f" and {len(rows) - NAMED:,} more" if len(rows) > NAMED else ""
-    return ", ".join(rows[:NAMED]) + more
+    return first_of(rows, NAMED)
 
 
 def offset_or_none(value: int | None) -> str:
