@@ -110,8 +110,8 @@ def test_reruns_of_people_without_a_role_start_few_runs_and_keep_nobody_waiting(
     most = CONNECTIONS * (took_s // APART_S + 2)  # the first at once, and one that waited
     assert sent > 5 * most, "too few were asked for to see anything"
     assert CONNECTIONS <= started <= most
-    # Where the machine itself is slow, it is slow without them too, and a single answer may wait for other work.
-    assert sorted(waits)[9 * len(waits) // 10] < max(HEALTHY_S, 3 * quiet_s)
+    # Where the machine itself is slow, it is slow without them too.
+    assert max(waits) < max(HEALTHY_S, 3 * quiet_s)
 
 
 def test_whoever_has_a_role_is_not_slowed_down(guarded: Guarded) -> None:

@@ -18,6 +18,8 @@ from tests.console.boards import ADA
 __all__ = ["court"]
 
 DESK, PHONE = ViewportSize(width=1440, height=900), ViewportSize(width=390, height=844)
+LIVE_MS = 20_000
+"""An open page looks every five seconds; a busy machine takes its time."""
 REMARK = "payments-0 needs another look"
 
 
@@ -30,7 +32,7 @@ def page(browser: Browser) -> Iterator[Page]:
 
 def read(page: Page, told: Locator, sizes: Sequence[ViewportSize] = (PHONE, DESK)) -> None:
     """Hold that a sentence is on the screen, whole, without scrolling, on a phone's too."""
-    expect(told).to_be_visible()
+    expect(told).to_be_visible(timeout=LIVE_MS)
     for size in sizes:
         page.set_viewport_size(size)
         assert in_viewport(page, told), told.inner_text()
