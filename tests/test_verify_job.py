@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator, Mapping
 from io import StringIO
 from pathlib import Path
@@ -23,7 +22,7 @@ from offsetwise.errors import SecretError, UsageError
 from offsetwise.model import JobOrigin, Receipt, Verification, VerifiedJob
 from tests.apply.connectors import Stage, clusters, stage
 from tests.apply.plans import STARTING
-from tests.engines.connect.service import Bad, Worker, certificate, endless, half, hangs_up, says, sends, serving
+from tests.engines.connect.service import Bad, Worker, certificate, drips, endless, half, hangs_up, says, sends, serving
 from tests.jobs import Api, answering, flink
 from tests.test_verify import Applied
 from tests.test_verify_flink import Restored
@@ -285,14 +284,7 @@ def test_a_closed_port_is_a_sentence(asked: Asked) -> None:
 def test_a_slow_answer_is_ended_by_the_clock(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exchange, "ANSWER_S", 0.3)
 
-    def drip(handler: Any) -> None:
-        handler.send_response(200)
-        handler.end_headers()
-        for _ in range(200):
-            handler.wfile.write(b" ")
-            time.sleep(0.05)
-
-    with answering({"/config": drip}) as api:
+    with answering({"/config": drips}) as api:
         assert "it does not answer in time" in asked.say(api, "").told
 
 

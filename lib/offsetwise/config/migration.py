@@ -34,7 +34,7 @@ from offsetwise.config.sections import (
     SparkSettings,
     TopicSettings,
 )
-from offsetwise.config.sign_on import JobsConfig
+from offsetwise.config.sign_on import JobsConfig, covers
 from offsetwise.config.sinks import check_names
 from offsetwise.errors import ConfigError
 from offsetwise.model import Cluster, IsolationLevel, Link, Writers
@@ -236,11 +236,11 @@ class Migration(Section):
 
         Of several entries the one with the longest path counts. Entries of `connect` count for their workers.
         """
-        stated = sorted((entry for entry in self.jobs if entry.covers(address)), key=lambda entry: -len(entry.url))
-        workers = (
-            entry.sign_on for entry in self.connect if any(JobsConfig(url=url).covers(address) for url in entry.urls)
-        )
-        return next((entry.sign_on for entry in stated), next(workers, SignOn(section="jobs")))
+        jobs = [entry for entry in self.jobs if covers(entry.url, address)]
+        if jobs:
+            return max(jobs, key=lambda entry: len(entry.url)).sign_on
+        workers = (entry.sign_on for entry in self.connect if any(covers(url, address) for url in entry.urls))
+        return next(workers, SignOn(section="jobs"))
 
     def with_positions(self, positions: PositionsConfig) -> Migration:
         """Return the migration with a positions file that a person named, under a name that none of its others has.

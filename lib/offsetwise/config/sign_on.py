@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, ClassVar, Final, Self
 from urllib.parse import urlsplit
 
@@ -104,18 +105,15 @@ class JobsConfig(SignedOn):
     @property
     def sign_on(self) -> SignOn:
         """How to sign on there."""
-        stated = super().sign_on
-        return SignOn(
-            **{name: getattr(stated, name) for name in SignOn.__slots__ if name != "headers"},
-            headers=tuple(self.headers.items()),
-        )
+        return replace(super().sign_on, headers=tuple(self.headers.items()))
 
-    def covers(self, address: str) -> bool:
-        """Return whether an address is of the same scheme, host and port, and below the path of this one."""
-        own, other = urlsplit(self.url), urlsplit(address)
-        path = own.path.rstrip("/")
-        return (own.scheme, own.hostname, own.port or _PORTS[own.scheme]) == (
-            other.scheme,
-            other.hostname,
-            other.port or _PORTS.get(other.scheme),
-        ) and bool(re.match(rf"{re.escape(path)}(/|$)", other.path))
+
+def covers(url: str, address: str) -> bool:
+    """Return whether an address is of the same scheme, host and port as a service, and below its path."""
+    own, other = urlsplit(url), urlsplit(address)
+    path = own.path.rstrip("/")
+    return (own.scheme, own.hostname, own.port or _PORTS[own.scheme]) == (
+        other.scheme,
+        other.hostname,
+        other.port or _PORTS.get(other.scheme),
+    ) and bool(re.match(rf"{re.escape(path)}(/|$)", other.path))

@@ -128,6 +128,25 @@ class RestService:
             ) from error
         return self._read(path, reply)
 
+    def find(self, path: str, what: str, fix: str) -> Any:
+        """Read one thing that a person named.
+
+        Args:
+            path: Below the address.
+            what: What it is called in a sentence.
+            fix: What to do where there is no such thing.
+
+        Raises:
+            MissingError: There is no such thing.
+            StorageError: No answer comes, or none that can be used.
+        """
+        try:
+            return self.get(path)
+        except MissingError as error:
+            raise MissingError(
+                f"{self.url}: expected {what}, found none with that id (HTTP 404). {_EFFECT}", fix=fix
+            ) from error
+
     def unlike(self, path: str, expected: str) -> StorageError:
         """Return the error of an answer that the engine does not give.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import ssl
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -212,6 +213,15 @@ def endless(handler: Handler) -> None:
     handler.close_connection = True
     for _ in range(1_000):
         handler.wfile.write(b" " * 65_536)
+
+
+def drips(handler: Handler) -> None:
+    """Answer a byte now and then, for ten seconds."""
+    handler.send_response(200)
+    handler.end_headers()
+    for _ in range(200):
+        handler.wfile.write(b" ")
+        time.sleep(0.05)
 
 
 def certificate(folder: Path, host: str = "localhost") -> ssl.SSLContext:

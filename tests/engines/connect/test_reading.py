@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import re
-import time
 from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import suppress
@@ -34,6 +33,7 @@ from tests.engines.connect.service import (
     Connector,
     Worker,
     certificate,
+    drips,
     endless,
     half,
     hangs_up,
@@ -245,15 +245,7 @@ def test_a_slow_answer_is_ended_by_the_clock(
     cluster: ConnectCluster, worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(exchange, "ANSWER_S", 0.3)
-
-    def drip(handler: Any) -> None:
-        handler.send_response(200)
-        handler.end_headers()
-        for _ in range(200):
-            handler.wfile.write(b" ")
-            time.sleep(0.05)
-
-    cluster.bad["GET", "/offsets"] = drip
+    cluster.bad["GET", "/offsets"] = drips
 
     assert "it does not answer in time" in refused(uri(worker.host))
 

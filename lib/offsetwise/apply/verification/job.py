@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from offsetwise.errors import ConfigError, OffsetwiseError, UsageError
 from offsetwise.model import JobOrigin, Plan, Receipt, ReceiptStep, StepState, VerifiedJob
-from offsetwise.plan.target import TargetType, target_type, target_types
+from offsetwise.plan.target import target_type, target_types
 
 if TYPE_CHECKING:
     from offsetwise.apply.readers import Readers
+
+
+Judgement = tuple[JobOrigin, str]
+"""What a job says, and the sentences that show it."""
 
 
 class JobModule(Protocol):
@@ -72,17 +76,13 @@ def _askable(receipt: Receipt) -> tuple[str, tuple[ReceiptStep, ...]]:
     named = [(target_type(step.target.kind).job, step) for step in receipt.steps]
     name = next((name for name, _ in named if name is not None), None)
     if name is None:
-        kinds = ", ".join(target.name for target in target_types() if _is_askable(target))
+        kinds = ", ".join(target.name for target in target_types() if target.job is not None)
         raise UsageError(
             "--job: expected a receipt of a target that a running job says it began from, found "
             f"{', '.join(str(step.target) for step in receipt.steps)}. Nothing was contacted.",
             fix=f"Leave --job out; jobs are asked about {kinds}.",
         )
     return name, tuple(step for each, step in named if each == name)
-
-
-def _is_askable(target: TargetType) -> bool:
-    return target.job is not None
 
 
 def _unknown(step: ReceiptStep, address: str, told: str) -> VerifiedJob:

@@ -40,12 +40,8 @@ class RunningConnector:
     """Of the Kafka cluster that it reads; None where it states brokers of its own, or its workers do not say."""
 
 
-def parse_address(text: str, sign_on: SignOn | None = None) -> ConnectorAddress:
+def parse_address(text: str) -> ConnectorAddress:
     """Read the address of a connector in the REST API of a worker, `http://HOST:PORT/connectors/NAME`.
-
-    Args:
-        text: As a person gave it.
-        sign_on: How to sign on there; not at all where none is given.
 
     Raises:
         UsageError: It is another one.
@@ -59,7 +55,7 @@ def parse_address(text: str, sign_on: SignOn | None = None) -> ConnectorAddress:
             "contacted.",
             fix="Give http://HOST:PORT/connectors/NAME of a worker.",
         )
-    return ConnectorAddress(workers=(f"{address.origin}{match[1]}",), connector=name, sign_on=sign_on or SignOn())
+    return ConnectorAddress(workers=(f"{address.origin}{match[1]}",), connector=name, sign_on=SignOn())
 
 
 def read_running(address: ConnectorAddress) -> RunningConnector:

@@ -14,6 +14,7 @@ from typing import Any, Final
 from offsetwise.client_properties.sign_on import SignOn
 from offsetwise.engines.rest import JobAddress, RestService
 from offsetwise.errors import MissingError, StorageError, UsageError
+from offsetwise.wording import first_of
 
 ENGINE: Final = "Flink"
 _ID: Final = re.compile(r"[0-9a-f]{32}")
@@ -149,8 +150,7 @@ def _only_job(service: RestService) -> str:
     if len(running) == 1:
         return str(running[0]["jid"])
     shown = [f"{job['jid']} ({str(job.get('name'))[:60]}, {str(job.get('state'))[:20]})" for job in running or jobs]
-    more = f" and {len(shown) - _NAMED:,} more" if len(shown) > _NAMED else ""
-    listed = f": {', '.join(shown[:_NAMED])}{more}" if shown else ""
+    listed = f": {first_of(shown, _NAMED)}" if shown else ""
     found = f"{len(running):,} that run{listed}" if running else f"none that runs{listed}"
     raise StorageError(
         f"{service.url}: expected exactly one running job, found {found}. Where the job began is not known.",
@@ -159,14 +159,11 @@ def _only_job(service: RestService) -> str:
 
 
 def _details(service: RestService, job_id: str) -> Mapping[str, Any]:
-    try:
-        details = service.get(f"/jobs/{job_id}")
-    except MissingError as error:
-        raise MissingError(
-            f"{service.url}: expected the job {job_id}, found none with that id (HTTP 404). Where the job began is not "
-            "known.",
-            fix="Give the id of the running job: GET /jobs lists all. A job that is started again has another id.",
-        ) from error
+    details = service.find(
+        f"/jobs/{job_id}",
+        f"the job {job_id}",
+        fix="Give the id of the running job: GET /jobs lists all. A job that is started again has another id.",
+    )
     if not isinstance(details, dict) or details.get("jid") != job_id:
         raise service.unlike(f"/jobs/{job_id}", f"the job {job_id}")
     return details

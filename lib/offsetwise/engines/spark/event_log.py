@@ -129,23 +129,27 @@ def _add(runs: dict[str, RunSoFar], event: dict[str, Any], *, is_whole: bool) ->
     of = event.get("progress") if kind == "QueryProgressEvent" else event
     if not isinstance(of, dict) or not isinstance(of.get("runId"), str):
         return None
-    run_id, query_id, name = of["runId"], str(of.get("id")), of.get("name")
-    if kind == "QueryStartedEvent":
-        named = name if isinstance(name, str) else None
-        run = RunSoFar(query_id=query_id, run_id=run_id, name=named, is_whole=is_whole, batches=set())
-        runs.setdefault(run_id, run)
-        return "STARTED"
     if kind == "QueryTerminatedEvent":
         return "TERMINATED"
+    if kind == "QueryStartedEvent":
+        _run(runs, of, is_whole=is_whole)
+        return "STARTED"
     batch, sources = of.get("batchId"), of.get("sources")
     if kind != "QueryProgressEvent" or not isinstance(batch, int) or not isinstance(sources, list):
         return None
-    named = name if isinstance(name, str) else None
-    run = runs.setdefault(run_id, RunSoFar(query_id=query_id, run_id=run_id, name=named, is_whole=False, batches=set()))
+    run = _run(runs, of, is_whole=False)
     if not run.batches:
         run.starts = tuple(_start(source) for source in sources)
     run.batches.add(batch)
     return None
+
+
+def _run(runs: dict[str, RunSoFar], of: dict[str, Any], *, is_whole: bool) -> RunSoFar:
+    """Return the run that an event is of, a new one where none before it was."""
+    run_id, name = of["runId"], of.get("name")
+    named = name if isinstance(name, str) else None
+    new = RunSoFar(query_id=str(of.get("id")), run_id=run_id, name=named, is_whole=is_whole, batches=set())
+    return runs.setdefault(run_id, new)
 
 
 def _start(source: Any) -> Any:

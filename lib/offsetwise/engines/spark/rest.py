@@ -15,7 +15,8 @@ from urllib.parse import parse_qs, quote, unquote
 from offsetwise.client_properties.sign_on import SignOn
 from offsetwise.engines.rest import JobAddress, RestService
 from offsetwise.engines.spark.query_runs import Application, RunSoFar, in_order
-from offsetwise.errors import MissingError, StorageError
+from offsetwise.errors import StorageError
+from offsetwise.wording import first_of
 
 ENGINE: Final = "Spark"
 _UUID: Final = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
@@ -98,14 +99,11 @@ def read_application(address: SparkAddress, sign_on: SignOn) -> Application:
 
 def _chosen(service: RestService, app_id: str | None) -> Mapping[str, Any]:
     if app_id is not None:
-        try:
-            entry = service.get(f"/api/v1/applications/{quote(app_id, safe='')}")
-        except MissingError as error:
-            raise MissingError(
-                f"{service.url}: expected the application {app_id[:200]}, found none with that id (HTTP 404). Where "
-                "the job began is not known.",
-                fix="Give the id of an application that GET /api/v1/applications lists.",
-            ) from error
+        entry = service.find(
+            f"/api/v1/applications/{quote(app_id, safe='')}",
+            f"the application {app_id[:200]}",
+            fix="Give the id of an application that GET /api/v1/applications lists.",
+        )
         if not isinstance(entry, dict) or entry.get("id") != app_id:
             raise service.unlike("/api/v1/applications/ID", f"the application {app_id[:200]}")
         return entry
@@ -118,8 +116,7 @@ def _chosen(service: RestService, app_id: str | None) -> Mapping[str, Any]:
         only: Mapping[str, Any] = entries[0]
         return only
     shown = [f"{entry['id'][:100]} ({str(entry.get('name'))[:60]})" for entry in entries]
-    more = f" and {len(shown) - _NAMED:,} more" if len(shown) > _NAMED else ""
-    listed = f": {', '.join(shown[:_NAMED])}{more}" if shown else ""
+    listed = f": {first_of(shown, _NAMED)}" if shown else ""
     raise StorageError(
         f"{service.url}: expected exactly one application, found {len(entries):,}{listed}. Where the job began is not "
         "known.",

@@ -6,20 +6,20 @@ stopped, so offsets at or past all of these show that it took them up; offsets t
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from offsetwise.apply.readers import Readers
+from offsetwise.apply.verification.job import Judgement
 from offsetwise.engines.connect.running import RUNNING, RunningConnector, parse_address, read_running
 from offsetwise.model import JobOrigin, Plan, ReceiptStep, VerifiedJob
 from offsetwise.plan.exports import planned_offsets
-from offsetwise.wording import many
+from offsetwise.wording import first_of, many
 
 _NAMED: Final = 5
 _STOP: Final = (
     "Stop it, and compare its offsets with the plan: PUT /connectors/NAME/stop, GET /connectors/NAME/offsets."
 )
-Finding = tuple[JobOrigin, str]
-"""What the connector says, and the sentences that show it."""
 
 
 def address_of(text: str) -> str:
@@ -29,7 +29,8 @@ def address_of(text: str) -> str:
 
 def observed(plan: Plan, steps: tuple[ReceiptStep, ...], text: str, readers: Readers) -> VerifiedJob:
     """Ask a running connector whether it went on from the offsets that were written; see `JobModule`."""
-    address = parse_address(text, readers.migration.job_sign_on(parse_address(text).workers[0]))
+    address = parse_address(text)
+    address = replace(address, sign_on=readers.migration.job_sign_on(address.workers[0]))
     names = {step: readers.migration.connector(step.target.group or "").address.connector for step in steps}
     connector = read_running(address)
     step = next((step for step, name in names.items() if name == connector.name), None)
@@ -48,7 +49,7 @@ def observed(plan: Plan, steps: tuple[ReceiptStep, ...], text: str, readers: Rea
     )
 
 
-def _of_another(connector: RunningConnector, names: tuple[str, ...]) -> Finding:
+def _of_another(connector: RunningConnector, names: tuple[str, ...]) -> Judgement:
     return (
         JobOrigin.RESTORED_FROM_OTHER,
         f"Expected {' or '.join(names[:_NAMED])}, whose offsets the plan wrote, found another connector: "
@@ -56,7 +57,7 @@ def _of_another(connector: RunningConnector, names: tuple[str, ...]) -> Finding:
     )
 
 
-def _judge(plan: Plan, step: ReceiptStep, connector: RunningConnector) -> Finding:
+def _judge(plan: Plan, step: ReceiptStep, connector: RunningConnector) -> Judgement:
     expected = plan.requirements.new.cluster_id
     if not connector.is_sink:
         return JobOrigin.RESTORED_FROM_OTHER, "Expected a sink connector, found a source, which has other offsets."
@@ -75,7 +76,7 @@ def _judge(plan: Plan, step: ReceiptStep, connector: RunningConnector) -> Findin
     return _compared(plan, step, connector)
 
 
-def _compared(plan: Plan, step: ReceiptStep, connector: RunningConnector) -> Finding:
+def _compared(plan: Plan, step: ReceiptStep, connector: RunningConnector) -> Judgement:
     planned = planned_offsets(plan, step.target.group or "")
     lacking = [at for at in planned if at not in connector.offsets]
     before = [at for at, offset in planned.items() if at in connector.offsets and connector.offsets[at] < offset]
@@ -88,8 +89,7 @@ def _compared(plan: Plan, step: ReceiptStep, connector: RunningConnector) -> Fin
     if lacking or before:
         shown = [f"{at} at {connector.offsets[at]:,}, expected {planned[at]:,} or more" for at in before]
         shown += [f"{at} without an offset, expected {planned[at]:,} or more" for at in lacking]
-        more = f" and {len(shown) - _NAMED:,} more" if len(shown) > _NAMED else ""
-        return JobOrigin.RESTORED_FROM_OTHER, f"Found {'; '.join(shown[:_NAMED])}{more}. {_STOP}"
+        return JobOrigin.RESTORED_FROM_OTHER, f"Found {first_of(shown, _NAMED, between='; ')}. {_STOP}"
     moved = sum(connector.offsets[at] > offset for at, offset in planned.items())
     return (
         JobOrigin.RESTORED_FROM_PLAN,

@@ -6,14 +6,13 @@ import re
 from typing import Final
 
 from offsetwise.apply.readers import Readers
+from offsetwise.apply.verification.job import Judgement
 from offsetwise.engines.flink.rest import FlinkAddress, FlinkJob, Restored, read_job
 from offsetwise.model import JobOrigin, Plan, ReceiptStep, VerifiedJob
 
 _SCHEMES: Final = {"s3a": "s3", "s3n": "s3", "s3p": "s3", "abfss": "abfs"}
 """Schemes that name the same store by another one."""
 _URI: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/]*))?(/.*)")
-Finding = tuple[JobOrigin, str]
-"""What the job says, and the sentences that show it."""
 
 
 def address_of(text: str) -> str:
@@ -41,7 +40,7 @@ def observed(plan: Plan, steps: tuple[ReceiptStep, ...], text: str, readers: Rea
     )
 
 
-def _judge(job: FlinkJob, place: str, original: str | None) -> Finding:
+def _judge(job: FlinkJob, place: str, original: str | None) -> Judgement:
     if not job.keeps_checkpoints:
         return (
             JobOrigin.UNKNOWN,
@@ -66,7 +65,7 @@ def _judge(job: FlinkJob, place: str, original: str | None) -> Finding:
     return _compared(job, job.restored, job.restored.path, place)
 
 
-def _not_restored(job: FlinkJob, place: str) -> Finding:
+def _not_restored(job: FlinkJob, place: str) -> Judgement:
     if not job.is_settled:
         return (
             JobOrigin.UNKNOWN,
@@ -79,7 +78,7 @@ def _not_restored(job: FlinkJob, place: str) -> Finding:
     )
 
 
-def _compared(job: FlinkJob, restored: Restored, path: str, place: str) -> Finding:
+def _compared(job: FlinkJob, restored: Restored, path: str, place: str) -> Judgement:
     what = f"{'savepoint' if restored.is_savepoint else 'checkpoint'} {restored.checkpoint_id}, {path}"
     if same_folder(path, place):
         return JobOrigin.RESTORED_FROM_PLAN, f"It was restored from what the plan wrote, {path}."

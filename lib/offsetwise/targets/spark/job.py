@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from offsetwise.apply.readers import Readers
+from offsetwise.apply.verification.job import Judgement
 from offsetwise.engines.rest import require_plain
 from offsetwise.engines.spark.event_log import read_event_log
 from offsetwise.engines.spark.offset_log import GarbledError, parse_query_id
@@ -17,11 +18,10 @@ from offsetwise.engines.spark.query_runs import Application, QueryRun
 from offsetwise.engines.spark.rest import SparkAddress, read_application
 from offsetwise.model import JobOrigin, Plan, PlannedPosition, ReceiptStep, VerifiedJob
 from offsetwise.plan.target import TargetRole, has_opaque_positions, target_type
+from offsetwise.wording import first_of
 
 _METADATA: Final = "metadata"
 _NAMED: Final = 5
-Finding = tuple[JobOrigin, str]
-"""What the query says, and the sentences that show it."""
 
 
 def address_of(text: str) -> str:
@@ -92,7 +92,7 @@ def _latest(runs: tuple[QueryRun, ...], query_id: str) -> QueryRun | None:
     return next((run for run in reversed(runs) if run.query_id == query_id), None)
 
 
-def _of_another(application: Application, query_id: str) -> Finding:
+def _of_another(application: Application, query_id: str) -> Judgement:
     begun = [run for run in application.runs if run.newest_batch is not None]
     expected = f"expected the query {query_id}, the one of the checkpoint that the plan wrote"
     if not begun:
@@ -108,23 +108,22 @@ def _of_another(application: Application, query_id: str) -> Finding:
             f"{expected}, found {first.query_id}, which began with batch 0: it has a new checkpoint, and began where "
             "its startingOffsets say. Stop it, and start it with the checkpointLocation that the plan wrote.",
         )
-    shown = ", ".join(f"{run.query_id} (batch {run.first_batch} to {run.newest_batch})" for run in begun[:_NAMED])
-    more = f" and {len(begun) - _NAMED:,} more" if len(begun) > _NAMED else ""
+    shown = [f"{run.query_id} (batch {run.first_batch} to {run.newest_batch})" for run in begun]
     return (
         JobOrigin.RESTORED_FROM_OTHER,
-        f"{expected}, found {shown}{more}. Stop the job, and start it with the checkpointLocation that the plan wrote; "
-        "or give the address of the application that runs it.",
+        f"{expected}, found {first_of(shown, _NAMED)}. Stop the job, and start it with the checkpointLocation that the "
+        "plan wrote; or give the address of the application that runs it.",
     )
 
 
-def _seeded(run: QueryRun, step: ReceiptStep) -> Finding:
+def _seeded(run: QueryRun, step: ReceiptStep) -> Judgement:
     return (
         JobOrigin.RESTORED_FROM_PLAN,
         f"query {run.query_id} runs on {step.place}: no other checkpoint has this id, which was made for it.",
     )
 
 
-def _judge(plan: Plan, step: ReceiptStep, runs: tuple[QueryRun, ...], run: QueryRun, readers: Readers) -> Finding:
+def _judge(plan: Plan, step: ReceiptStep, runs: tuple[QueryRun, ...], run: QueryRun, readers: Readers) -> Judgement:
     first = _first_batch(plan)
     if run.newest_batch is None or run.first_batch is None:
         return JobOrigin.UNKNOWN, f"query {run.query_id} has begun no batch yet. Look again after its first one."
@@ -150,7 +149,7 @@ def _shows(run: QueryRun, first: int) -> bool:
     return run.is_whole and run.first_batch == first and run.starts is not None
 
 
-def _compared(plan: Plan, run: QueryRun, step: ReceiptStep) -> Finding:
+def _compared(plan: Plan, run: QueryRun, step: ReceiptStep) -> Judgement:
     """Compare where the first batch of a run began with the plan."""
     starts = run.starts or ()
     differing = [
@@ -163,12 +162,11 @@ def _compared(plan: Plan, run: QueryRun, step: ReceiptStep) -> Finding:
             JobOrigin.RESTORED_FROM_PLAN,
             f"batch {run.first_batch} of query {run.query_id}, its first one, began at exactly the planned offsets.",
         )
-    more = f" and {len(differing) - _NAMED:,} more" if len(differing) > _NAMED else ""
     return (
         JobOrigin.RESTORED_FROM_OTHER,
-        f"batch {run.first_batch} of query {run.query_id}, its first one, began with {'; '.join(differing[:_NAMED])}"
-        f"{more}: it runs on another checkpoint with the same id, such as the original. Stop it, and start it with "
-        f"{step.place} as its checkpointLocation.",
+        f"batch {run.first_batch} of query {run.query_id}, its first one, began with "
+        f"{first_of(differing, _NAMED, between='; ')}: it runs on another checkpoint with the same id, such as the "
+        f"original. Stop it, and start it with {step.place} as its checkpointLocation.",
     )
 
 
@@ -187,7 +185,7 @@ def _start(starts: tuple[object, ...], position: PlannedPosition) -> object:
     return None
 
 
-def _on_the_folder(step: ReceiptStep, run: QueryRun, readers: Readers) -> Finding:
+def _on_the_folder(step: ReceiptStep, run: QueryRun, readers: Readers) -> Judgement:
     """Judge by the files that the newest batch left behind: a batch is written down before it is run."""
     newest = run.newest_batch
     planned, committed = f"offsets/{newest}", f"commits/{newest}"

@@ -13,7 +13,7 @@ from offsetwise.clusters.reading import ReadCluster
 from offsetwise.console.answers import Answers, Question
 from offsetwise.console.explore.clusters import access, cutover, mirror, retention, sinks, summary, topics
 from offsetwise.console.explore.clusters.mirror import groups as draw_groups
-from offsetwise.console.explore.clusters.summary import HeldCluster, View, view
+from offsetwise.console.explore.clusters.summary import NO_TOPIC, HeldCluster, View, view
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, layout, terms
@@ -49,13 +49,14 @@ def _tabs(
 
     The tabs are the same before a reading and after it: the browser leaves a tab open when others come before it.
     """
-    unread = partial(_unread, asked=any(held.values()))
     parts: dict[str, Callable[[], None]] = {
-        "Topics": (partial(topics.draw, shown) if shown.pairs else _no_topic) if read else unread,
-        "Groups": partial(draw_groups, shown) if read else unread,
-        "Mirror": partial(mirror.mirror_health, shown) if read else unread,
-        "Retention": partial(retention.draw, answers, migration, held) if read else unread,
+        "Topics": partial(topics.draw, shown) if shown.pairs else _no_topic,
+        "Groups": partial(draw_groups, shown),
+        "Mirror": partial(mirror.mirror_health, shown),
+        "Retention": partial(retention.draw, answers, migration, held),
     }
+    if not read:
+        parts = dict.fromkeys(parts, partial(_unread, asked=any(held.values())))
     if migration.sinks:
         parts[sinks.TITLE] = partial(sinks.draw, answers, migration)
     if not migration.recorded:
@@ -72,8 +73,7 @@ def _unread(*, asked: bool) -> None:
 
 
 def _no_topic() -> None:
-    said = "No topic to show. Neither cluster shows the console's user a topic of this migration."
-    st.markdown(f":gray[{terms.said(said)}]")
+    st.markdown(f":gray[{terms.said(f'No topic to show. {NO_TOPIC}')}]")
 
 
 def _kept_apart(key: str, draw: Callable[[], None]) -> None:

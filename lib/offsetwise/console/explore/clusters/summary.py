@@ -64,6 +64,7 @@ class View:
 
 OLD: Final = "● old"
 NEW: Final = "◆ new"
+NO_TOPIC: Final = "Neither cluster shows the console's user a topic of this migration."
 _NOT_RECORDS: Final = "What they hold is not compared here: Compare does that on the records."
 _UNITS: Final = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 
@@ -108,12 +109,11 @@ def answer(view: View) -> tuple[Tone, str]:
         return Tone.UNKNOWN, terms.said(message)
     absent = [pair for pair in view.pairs if pair.new is None]
     if absent:
-        names = ", ".join(escaping.markdown(pair.name) for pair in absent[:3])
-        more = f" and {len(absent) - 3:,} more" if len(absent) > 3 else ""
+        names = wording.first_of([escaping.markdown(pair.name) for pair in absent], 3)
         return (
             Tone.WRONG,
             f"**{terms.said(wording.many(len(absent), 'topic'))} of {terms.said('the old cluster')} "
-            f"{'has' if len(absent) == 1 else 'have'} no counterpart on the new one:** {names}{more}.",
+            f"{'has' if len(absent) == 1 else 'have'} no counterpart on the new one:** {names}.",
         )
     if view.differing:
         which = (
@@ -127,8 +127,7 @@ def answer(view: View) -> tuple[Tone, str]:
             ),
         )
     if not view.pairs:
-        message = "**No topic to show.** Neither cluster shows the console's user a topic of this migration."
-        return Tone.UNKNOWN, terms.said(message)
+        return Tone.UNKNOWN, terms.said(f"**No topic to show.** {NO_TOPIC}")
     which = "The topic agrees" if len(view.pairs) == 1 else f"All {len(view.pairs):,} topics agree"
     return Tone.RIGHT, terms.said(f"**{which}** in partitions and configuration. {_NOT_RECORDS}")
 
