@@ -13,8 +13,10 @@ import jsonschema
 import pytest
 
 from offsetwise import files, workflow
+from offsetwise.errors import UsageError
 from offsetwise.model import Cluster, LogRange, Plan
 from offsetwise.model.digest import digest
+from offsetwise.plan import options
 from offsetwise.plan.drift import Drift, DriftKind
 from offsetwise.plan.drift import drift as drift_of
 from tests.commands import COMMAND, Ran, call
@@ -105,6 +107,17 @@ def test_what_cannot_be_understood_is_refused_and_nothing_is_written(tmp_path: P
 
     assert draft(out, *wrong, "--json").refused()["error"] == "UsageError"
     assert not out.exists()
+
+
+def test_each_target_that_a_refusal_names_is_one() -> None:
+    with pytest.raises(UsageError) as refused:
+        options.target("no-target")
+    forms = str(refused.value).partition("expected one of ")[2].partition(", found")[0].split(", ")
+    assert [str(options.target(form)) for form in forms] == forms
+    for form in forms:
+        kind, _, name = form.partition(":")
+        with pytest.raises(UsageError, match=f"expected {form}, found"):
+            options.target(kind if name else f"{kind}:etl")
 
 
 def test_a_comparison_needs_its_snapshots(tmp_path: Path) -> None:

@@ -41,10 +41,17 @@ REASON = ("Test data.",)
 OPTIONS = "plan/options.py::"
 draft(
     OPTIONS + "target",
-    "Name a target as in the list",
+    "Name a target as expected",
     "unknown_target",
     lambda: options.target("spark"),
     lambda: options.target("spark-checkpoint"),
+)
+draft(
+    OPTIONS + "target",
+    "Name a target as expected",
+    "target_without_its_group",
+    lambda: options.target("consumer-group"),
+    lambda: options.target("consumer-group:etl"),
 )
 draft(
     OPTIONS + "overrides",

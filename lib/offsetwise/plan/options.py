@@ -42,11 +42,11 @@ def target(text: str) -> Target:
     """
     kind, colon, group = text.partition(":")
     if kind not in TARGETS or bool(group) != (target_type(kind).address is not None) or (colon and not group):
-        groups = " or ".join(f"{each.name}:NAME" for each in target_types() if each.address is not None)
+        forms = {each.name: f"{each.name}:NAME" if each.address else each.name for each in target_types()}
+        expected = forms.get(kind) or f"one of {', '.join(forms.values())}"
         raise UsageError(
-            f"--target: expected one of {', '.join(TARGETS)}, a group as {groups}; found {text[:100]!r}. "
-            "Nothing was drafted.",
-            fix="Name a target as in the list.",
+            f"--target: expected {expected}, found {text[:100]!r}. Nothing was drafted.",
+            fix="Name a target as expected; NAME is the group, connector or table that it writes to.",
         )
     return Target(kind=kind, group=group or None)
 
