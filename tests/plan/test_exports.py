@@ -27,8 +27,17 @@ def test_starting_offsets_refuses_several_sources_and_missing_partitions() -> No
     made = drafted(comparison(*rows({}, {})))
     with pytest.raises(PlanError, match="one Kafka source"):
         starting_offsets(replace(made, positions=(made.positions[0], replace(made.positions[1], source="1"))))
-    with pytest.raises(PlanError, match="all 2 partitions"):
-        starting_offsets(replace(made, positions=made.positions[:1]))
+
+
+@with_cases(
+    ("numbers", "found"),
+    [([0], "none for 1:"), ([0, 7], "none for 1:"), ([0, 1, 7], "one for 7, which"), ([0, 0, 1], "several for 0:")],
+)
+def test_starting_offsets_needs_each_partition_of_a_topic_once(numbers: list[int], found: str) -> None:
+    made = drafted(comparison(*rows({}, {})))
+    positions = tuple(replace(made.positions[0], partition=number) for number in numbers)
+    with pytest.raises(PlanError, match=f"each of the 2 partitions of 'orders', found {found}"):
+        starting_offsets(replace(made, positions=positions))
 
 
 def test_a_flink_job_is_told_where_to_begin_in_the_words_of_sql_java_and_python() -> None:

@@ -16,6 +16,7 @@ from offsetwise.model import Plan, PlannedPosition, Problem, TopicPartition
 from offsetwise.plan.moving import StartingOffsets, moving_of
 from offsetwise.plan.target import groups_of, target_type
 from offsetwise.position import offset_of
+from offsetwise.wording import first_of, many
 
 _TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _RISKY: Final = re.compile(r"^\s|^[=+\-@\uff1d\uff0b\uff0d\uff20]|[,;\"']|\s$")
@@ -76,13 +77,24 @@ def whole_topics(
     there = {topic.name: topic.partitions for topic in plan.requirements.new.topics}
     for topic, together in groupby(positions, key=_topic):
         offsets = [(position.partition, offset_of(position.new_offset)) for position in together]
-        if [number for number, _ in offsets] != [*range(len(offsets))] or len(offsets) != there.get(topic):
+        numbers, every = [number for number, _ in offsets], [*range(there.get(topic, 0))]
+        if numbers != every:
             raise PlanError(
-                f"startingOffsets: expected all {there.get(topic, 'the')} partitions of {topic!r}, found "
-                f"{len(offsets):,} or others: {otherwise}. Nothing was printed.",
+                f"startingOffsets: expected one offset for each of the {many(len(every), 'partition')} of {topic!r}, "
+                f"found {_difference(numbers, every)}: {otherwise}. Nothing was printed.",
                 fix="Draft the plan again, so that it has every partition of the new topics.",
             )
         yield topic, offsets
+
+
+def _difference(numbers: Sequence[int], every: Sequence[int]) -> str:
+    """Name what keeps some partitions from being each of a topic's once."""
+    absent, unknown = sorted({*every} - {*numbers}), sorted({*numbers} - {*every})
+    if absent:
+        return f"none for {first_of([*map(str, absent)], 3)}"
+    if unknown:
+        return f"one for {first_of([*map(str, unknown)], 3)}, which the topic does not have"
+    return f"several for {first_of([str(number) for number in every if numbers.count(number) > 1], 3)}"
 
 
 def planned_offsets(plan: Plan, name: str) -> dict[TopicPartition, int]:
