@@ -271,6 +271,11 @@ def _unread(scene: Scene, position: Query, translation: Translation) -> Translat
     )
 
 
+def _has_one_id(scene: Scene, query: Query) -> bool:
+    old, new = scene.topics[Cluster.OLD].get(query.topic), scene.topics[Cluster.NEW].get(query.new_topic)
+    return old is not None and new is not None and old.id is not None and old.id == new.id
+
+
 def _is_preserved(match: Match) -> bool:
     return match.stream is not None and match.stream.exactness is Exactness.PRESERVED
 
@@ -284,7 +289,13 @@ def _matched(scene: Scene, query: Query, at: AnyPosition, read: Proof) -> Match:
     position = read.found.get((partition, offset))
     candidates = candidates_of(scene, query, offset)
     mirror_maker = mm2_answer(offset, query.topic, query.partition, scene.syncs)
-    match = Match(query=query, candidates=candidates, mirror_maker=mirror_maker, salt=read.salt)
+    match = Match(
+        query=query,
+        candidates=candidates,
+        mirror_maker=mirror_maker,
+        same_id=_has_one_id(scene, query),
+        salt=read.salt,
+    )
     if position is None:
         return replace(match, preserved=scene.migration.link is Link.PRESERVING and query.new is not None)
     return replace(

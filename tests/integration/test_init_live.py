@@ -112,8 +112,15 @@ def test_each_cluster_is_read_once(lab: Lab, sample: Path, tmp_path: Path, monke
         assert each.by_type["DescribeConfigs"] == 1, each.by_type
 
 
+Looked = Callable[[str], tuple[dict[Cluster, Snapshot | None], SurveyedLink]]
+
+
 @pytest.fixture
-def linked(lab: Lab) -> Callable[[str], tuple[dict[Cluster, Snapshot | None], SurveyedLink]]:
+def linked(lab: Lab) -> Looked:
+    return linked_by(lab)
+
+
+def linked_by(lab: Lab) -> Looked:
     """Return a function that looks at one topic as if the lab's MirrorMaker were not there."""
     given = {
         Cluster.OLD: GivenCluster(properties={"bootstrap.servers": lab.old_bootstrap}),
@@ -140,7 +147,7 @@ def test_a_link_without_mirror_maker_is_told_by_the_records(
     first: int | None,
     link: Link | None,
     lab: Lab,
-    linked: Callable[[str], tuple[dict[Cluster, Snapshot | None], SurveyedLink]],
+    linked: Looked,
     tmp_path: Path,
 ) -> None:
     topic = f"init-{name}"

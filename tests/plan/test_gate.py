@@ -12,10 +12,12 @@ from offsetwise.errors import PlanError
 from offsetwise.model import (
     Ahead,
     Cluster,
+    CutoverRequirement,
     Exactness,
     GateCheck,
     Link,
     LogRange,
+    Method,
     Neighbour,
     Outcome,
     PartitionComparison,
@@ -23,7 +25,7 @@ from offsetwise.model import (
     Snapshot,
     TopicPartition,
 )
-from offsetwise.plan.gate import MIRRORED, RETENTION, SKEW, TRANSACTIONS, start_gate
+from offsetwise.plan.gate import KEPT, MIRRORED, RETENTION, SKEW, TRANSACTIONS, start_gate
 from tests.findings.cases import DAY_MS, HOUR_MS, NOW_MS, ROW
 from tests.plan.scene import comparison, drafted, migration, observed, rows, snapshot
 from tests.with_cases import with_cases
@@ -69,6 +71,25 @@ def gate(
 )
 def test_every_partitions_last_record_must_be_on_the_new_cluster(changes: dict[str, Any], outcome: Outcome) -> None:
     assert gate(rows(changes))[MIRRORED].outcome is outcome
+
+
+@with_cases(
+    ("link", "method", "states", "outcome"),
+    [
+        (Link.PRESERVING, Method.PRESERVED, (), U),
+        (Link.PRESERVING, Method.PRESERVED, ("frozen",), U),
+        (Link.PRESERVING, Method.PRESERVED, ("copied",), P),
+        (Link.PRESERVING, Method.PRESERVED, ("frozen", "copied"), P),
+        (Link.PRESERVING, Method.CONTENT, (), None),
+        (Link.MIRRORMAKER, Method.PRESERVED, (), None),
+    ],
+)
+def test_kept_offsets_are_known_at_the_end_of_the_logs_alone(
+    link: Link, method: Method, states: tuple[str, ...], outcome: Outcome | None
+) -> None:
+    required = CutoverRequirement(states=states, still_for_ms=60_000) if states else None
+    check = gate(rows({"method": method}), link=link, required=required).get(KEPT)
+    assert (None if check is None else check.outcome) is outcome
 
 
 def test_one_partition_that_is_behind_fails_the_gate_and_is_named() -> None:

@@ -60,7 +60,17 @@ def link_of(
     except ClusterError as error:
         problems.append(Trouble(problem=error.problem, fix=error.fix))
         return SurveyedLink(link=None, evidence="records could not be read")
-    return _judged([(old_times[at, offset], new_times[there, offset]) for at, there, offset in asked], len(spans))
+    ids = {
+        side: {topic.name: topic.id for topic in snapshot.topics}
+        for side, snapshot in ((Cluster.OLD, old), (Cluster.NEW, new))
+    }
+    same = sum(
+        ids[Cluster.OLD][at.topic] is not None and ids[Cluster.OLD][at.topic] == ids[Cluster.NEW][there.topic]
+        for at, there in spans
+    )
+    return _judged(
+        [(old_times[at, offset], new_times[there, offset]) for at, there, offset in asked], len(spans), same_ids=same
+    )
 
 
 def config_of(side: Cluster, given: GivenCluster) -> ClusterConfig:
@@ -69,8 +79,14 @@ def config_of(side: Cluster, given: GivenCluster) -> ClusterConfig:
     return ClusterConfig.model_validate(stated, context={"base": given.folder})
 
 
-def _judged(times: Sequence[tuple[int | None, int | None]], partitions: int) -> SurveyedLink:
-    """Judge pairs of times of the records at the same offset of both logs; None where a time is not known."""
+def _judged(times: Sequence[tuple[int | None, int | None]], partitions: int, *, same_ids: int) -> SurveyedLink:
+    """Judge pairs of times of the records at the same offset of both logs; None where a time is not known.
+
+    Args:
+        times: The pairs.
+        partitions: Of how many partitions they are.
+        same_ids: How many of these are of a topic with one id on both clusters, as a copy of its log has.
+    """
     known = Counter(old == new for old, new in times if old is not None and new is not None)
     # Records that were all written at once would agree anywhere.
     distinct = len({old for old, new in times if old is not None and old == new})
@@ -80,10 +96,10 @@ def _judged(times: Sequence[tuple[int | None, int | None]], partitions: int) -> 
             link=Link.OTHER,
             evidence=f"no topic of MirrorMaker's, and other records at {known[False]:,} of {where}",
         )
-    if distinct >= ENOUGH:
-        return SurveyedLink(
-            link=Link.PRESERVING, evidence=f"records with the same times at {where}; `compare` proves it on the records"
-        )
+    one_id = f"{many(same_ids, 'partition')} of a topic with one id on both clusters" if same_ids else ""
+    if distinct >= ENOUGH or (same_ids and distinct):
+        seen = " and ".join(filter(None, (f"records with the same times at {where}", one_id)))
+        return SurveyedLink(link=Link.PRESERVING, evidence=f"{seen}; `compare` proves it on the records")
     return SurveyedLink(link=None, evidence=f"no topic of MirrorMaker's, and too few records to tell at {where}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 from offsetwise.model import (
     Ahead,
@@ -84,6 +85,8 @@ class Match:
     """The link keeps offsets: stated, and the probes agree (or no record was read)."""
     probed: str = ""
     """What the probes said, as a sentence."""
+    same_id: bool = False
+    """The topic has one id on both clusters."""
     candidates: tuple[Candidate, ...] = ()
     mirror_maker: int | None = None
     ways: frozenset[ReadingWay] = frozenset()
@@ -139,6 +142,7 @@ def resolve(match: Match) -> PartitionComparison:
 
 
 _NOTHING = LogRange(log_start=None, lso=None, hw=None)
+_ONE_ID: Final = "The topic has the same id on both clusters, as one that was copied with its log has."
 
 
 def _start(position: Query, old: LogRange, new: LogRange) -> PartitionComparison:
@@ -255,7 +259,7 @@ def _preserved(row: PartitionComparison, offset: AnyPosition, match: Match) -> P
         ),
         evidence=Evidence(
             reason=reason,
-            statements=tuple(filter(None, (read_by(match.ways),))),
+            statements=tuple(filter(None, (_ONE_ID if match.same_id else "", read_by(match.ways)))),
             neighbours=answer.kept,
             candidates=match.candidates,
             old_records_read=match.old_read,
@@ -385,7 +389,7 @@ def _evidence(row: PartitionComparison, offset: AnyPosition, match: Match, cut: 
     reason, statements = explain(row, offset, cut, made_of=answer.made_of, candidates=match.candidates)
     return Evidence(
         reason=reason,
-        statements=(*statements, *filter(None, (match.probed, read_by(match.ways)))),
+        statements=(*statements, *filter(None, (match.probed, _ONE_ID if match.same_id else "", read_by(match.ways)))),
         neighbours=cut.neighbours,
         at_raw=cut.at_raw,
         candidates=match.candidates,

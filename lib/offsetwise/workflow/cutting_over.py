@@ -26,6 +26,7 @@ from offsetwise.model import (
     CutoverState,
     GroupOffset,
     GroupState,
+    Link,
     Outcome,
     PartitionComparison,
     Plan,
@@ -242,7 +243,14 @@ class _CutoverWatch:
 def _found(row: PartitionComparison, end: AnyPosition, migration: Migration, behind: str | None) -> CopiesFound:
     outcome = mirrored(row, migration.link)
     there = "an unknown offset" if row.new.hw is None else f"{row.new.hw:,}"
-    if row.old.hw == row.old.log_start:
+    longer = row.new.hw is not None and row.new.hw > end
+    if migration.link is Link.PRESERVING and outcome is Outcome.PASSED and longer:
+        outcome = Outcome.FAILED
+        message = (
+            f"{row.new_topic_partition} ends at {there}, though the link is stated to keep offsets, which makes both "
+            "logs end alike: something else has written to the new topic."
+        )
+    elif row.old.hw == row.old.log_start:
         message = "It holds no record that could be copied."
     elif outcome is Outcome.PASSED:
         message = f"Its last record is on the new cluster, where {row.new_topic_partition} ends at {there}."
