@@ -280,6 +280,31 @@ def test_a_job_that_may_not_reset_stops_where_its_position_is_not_in_the_log(sto
     assert sink.rows() == []
 
 
+@flinks(NEWEST)
+def test_a_job_whose_sources_state_is_dropped_begins_at_the_groups_offsets_with_all_its_other_state(
+    stopped: Stopped, tmp_path: Path
+) -> None:
+    orders, lab, group = stopped.orders, stopped.orders.lab, "without-source-state"
+    move = moved(lab, stopped.savepoint, tmp_path / "move", job={"sink": "kafka"})
+    move.draft("flink-savepoint-without-sources", "--target", f"consumer-group:{group}")
+    move.sign()
+    move.apply("--output", str(move.copy), "--execute")
+    assert not read_checkpoint(str(move.copy)).sources, "no source has a position in the copy"
+    assert move.verify()[0] == 0
+
+    sink = _sink(lab, f"counted-{group}")
+    job = stopped.jobs.start(lab.new_bootstrap, sink, state=move.copy, begin=OR_STOP | {"properties.group.id": group})
+    arrive(orders, FEW)
+    unread = [serial for each in beyond(orders, kept(stopped.savepoint)).values() for serial in each]
+    stopped.jobs.stop(job, sink, len(unread), tmp_path / "after")
+
+    rows = sink.rows()
+    assert Counter(serial for serial, _ in rows) == Counter(unread), "every record once"
+    before = Counter(serials(orders)) - Counter(unread)
+    counted = once(serials(orders)) - once([*before.elements()])
+    assert Counter((key_of(serial), nth) for serial, nth in rows) == counted, "with the state it had"
+
+
 NOBODY: Final = "no reader keeps a position"
 
 

@@ -76,7 +76,8 @@ _EDIT: Final = Way(
         "the job is stopped with a savepoint in the canonical format",
         "an empty folder under a write root",
         "for the first start the initializer `committedOffsets(NONE)`, in SQL the mode `group-offsets` with "
-        "`auto.offset.reset` none, so that a place that retention took stops the job: other initializers reset it",
+        "`auto.offset.reset` none, so that a position that retention took stops the job: other initializers reset it, "
+        "but for connectors with FLINK-39888, where the job's own `auto.offset.reset` wins",
     ),
     stop=STOP,
     start=START_FROM_COPY,
