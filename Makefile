@@ -14,6 +14,7 @@ BROWSER := $(VENV)/.browser
 POSTGRES := $(VENV)/.postgres
 FLINK   := $(VENV)/.flink
 EMULATORS := $(VENV)/.emulators
+SPARKS  := $(VENV)/.sparks
 SPARK   := $(VENV)/spark.jsa
 PIP     := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 UV      := $(BIN)/uv pip install --python $(BIN)/python
@@ -35,10 +36,10 @@ console: $(CONSOLE)
 test: $(PACKAGE) $(JARS) $(POSTGRES) $(SPARK)
 	$(PYTEST) 3 -m "not proof" $(PYTEST_ARGS)
 
-proof: $(PACKAGE) $(JARS) $(BROWSER) $(POSTGRES) $(FLINK) $(EMULATORS) $(SPARK)
+proof: $(PACKAGE) $(JARS) $(BROWSER) $(POSTGRES) $(FLINK) $(EMULATORS) $(SPARKS) $(SPARK)
 	$(PYTEST) 4 -m proof $(PYTEST_ARGS)
 
-gates: $(PACKAGE) $(JARS) $(BROWSER) $(POSTGRES) $(FLINK) $(EMULATORS)
+gates: $(PACKAGE) $(JARS) $(BROWSER) $(POSTGRES) $(FLINK) $(EMULATORS) $(SPARKS)
 	OFFSETWISE_GATES=full OFFSETWISE_FIGURES=docs/gates.md $(PYTEST) 2 $(PYTEST_ARGS)
 
 lint: $(PACKAGE)
@@ -126,4 +127,8 @@ $(SPARK): $(JARS) tests/quick_spark.py
 
 $(FLINK): $(PACKAGE) tests/integration/flink_distribution.py $(wildcard locks/flink-*.txt) lib/offsetwise/jars.lock
 	$(BIN)/python -m tests.integration.flink_distribution
+	touch $@
+
+$(SPARKS): $(PACKAGE) tests/integration/spark_versions.py $(wildcard locks/spark-*.txt) lib/offsetwise/jars.lock
+	$(BIN)/python -m tests.integration.spark_versions
 	touch $@

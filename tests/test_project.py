@@ -38,6 +38,7 @@ STAMPS = (
     ".postgres",
     ".flink",
     ".emulators",
+    ".sparks",
     "spark.jsa",
 )
 
@@ -128,9 +129,17 @@ def test_a_lock_of_a_part_pins_what_the_whole_one_pins(name: str) -> None:
 def set_up(tmp_path: Path) -> Path:
     """A checkout in which every step of the set-up is done."""
     finders = [f"tools/find-{name}" for name in ("browser", "postgres", "emulators")]
-    needed = (*finders, "lib/offsetwise/jars.lock", "tests/quick_spark.py")
+    fetchers = [f"tests/integration/{name}.py" for name in ("flink_distribution", "spark_versions")]
+    needed = (*finders, *fetchers, "lib/offsetwise/jars.lock", "tests/quick_spark.py")
     locks = [str(lock.relative_to(ROOT)) for lock in (*LOCKS, *(ROOT / "locks" / "emulators").iterdir())]
-    for name in ("Makefile", "pyproject.toml", *locks, *needed, "tests/integration/flink_distribution.py"):
+    for name in (
+        "Makefile",
+        "pyproject.toml",
+        *locks,
+        *needed,
+        "tests/integration/flink_distribution.py",
+        "tests/integration/spark_versions.py",
+    ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, tmp_path / name)
     (tmp_path / ".venv" / "bin").mkdir(parents=True)

@@ -25,13 +25,12 @@ from tests.integration.connect_workers import JARS as CONNECT
 from tests.integration.connect_workers import WANTED as OF_CONNECT
 from tests.integration.flink_distribution import DISTRIBUTIONS, PACKAGE, ROOT
 from tests.integration.secured_broker import NEWEST_KAFKA, OLD_KAFKA
+from tests.integration.spark_versions import OTHER_SPARKS, SPARKS
 from tests.kinesis.jars import SETS
 
 LOCKS: Final = ROOT / "locks"
 OLDEST_PYTHON: Final = "3.11"
 LOG4J: Final = "org.apache.logging.log4j:log4j-slf4j-impl:2.24.3"
-SPARKS: Final = ("4.0.0",)
-"""Every release of PySpark that pyproject.toml allows and that has a connector."""
 PARTS: Final = {"console": ("screens", "postgres", "kinesis", "s3", "gcs", "azure"), "spark": ("spark",)}
 """Locks that hold a part of `packages.txt`, by the extras that are in them."""
 NOT_IN_SPARK: Final = (
@@ -122,6 +121,8 @@ def lock_packages() -> None:
     for name, extras in PARTS.items():
         _compile(LOCKS / f"{name}.txt", "pyproject.toml", of_all, *(f"--extra={extra}" for extra in extras))
     _compile(LOCKS / "uv.txt", "uv", of_all)
+    for spark in OTHER_SPARKS:
+        _compile(spark.lock, f"pyspark=={spark.version}", "--no-deps")
     for flink in DISTRIBUTIONS:
         _compile(flink.lock, f"{PACKAGE}=={flink.version}", "--no-deps")
 

@@ -26,6 +26,7 @@ from offsetwise.pipeline.launching import CONNECTOR, connector_jars
 from tests.attacks.rows import Verdict, attack
 from tests.commands import call
 from tests.integration.flink_distribution import DISTRIBUTIONS, Distribution
+from tests.integration.spark_versions import SPARKS
 
 ROOT = Path(__file__).parents[2]
 LOCKS = ("uv", "build", "console", "spark", "packages")
@@ -202,7 +203,7 @@ def test_another_pyspark_than_the_lock_knows_is_refused_with_the_way_out(monkeyp
         connector_jars(find_java)
 
     assert f"{CONNECTOR}:4.99.0 in spark.jars.packages" in caught.value.fix
-    assert "4.0.0" in caught.value.problem
+    assert "4.0.0, 4.1.1, 4.2.0" in caught.value.problem
 
 
 def test_packages_are_installed_by_hash_and_by_nothing_else() -> None:
@@ -226,7 +227,12 @@ def test_packages_are_installed_by_hash_and_by_nothing_else() -> None:
         if path.suffix in (".py", ".sh") and '"pip", "install"' in path.read_text("utf-8")
     ]
     # The test of the wheel installs what it built, and nothing from an index.
-    assert {path.name for path in elsewhere} == {"flink_distribution.py", "wheels.py", Path(__file__).name}
+    assert {path.name for path in elsewhere} == {
+        "flink_distribution.py",
+        "spark_versions.py",
+        "wheels.py",
+        Path(__file__).name,
+    }
 
 
 def test_what_builds_the_package_is_locked_as_it_is_named() -> None:
@@ -237,7 +243,7 @@ def test_what_builds_the_package_is_locked_as_it_is_named() -> None:
 
 def test_the_lock_of_jars_knows_everything_that_is_run() -> None:
     assert LOCK.read_text(encoding="utf-8") == json.dumps(locked(), indent=1, sort_keys=True) + "\n"
-    assert {f"kafka-{KAFKA_VERSION}", "spark-kafka-4.0.0"} <= locked().keys()
+    assert {f"kafka-{KAFKA_VERSION}", *(f"spark-kafka-{version}" for version in SPARKS)} <= locked().keys()
     for flink in DISTRIBUTIONS:
         assert set(flink.jars) == locked()[f"flink-{flink.version}"].keys()
         assert isinstance(flink, Distribution)
