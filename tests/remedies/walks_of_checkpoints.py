@@ -170,7 +170,7 @@ def _(scene: Scene) -> Steps:
 def odd_name(name: str, words: str, of: str, path: str, then: Callable[[Path], object]) -> None:
     """Add a walk from a copy in which a file of batch 1 has another name too, or only that."""
 
-    @walk(SPARK + "_odd_name", words, name=name)
+    @walk("engines/spark/restart.py::odd_name", words, name=name)
     def _(scene: Scene) -> Steps:
         folder = copied(scene, POLLUTED)
         (folder / "offsets" / "2").unlink()

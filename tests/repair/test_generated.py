@@ -65,6 +65,11 @@ def positions(read: Checkpoint) -> dict[tuple[str, int], object]:
     return {(at.topic, at.partition): at.offset for source in read.sources for at in source.positions}
 
 
+def others(read: Checkpoint) -> list[str]:
+    """Return the codes of problems that do not state the log's version, which half of the queries have."""
+    return [problem.code for problem in read.problems if problem.code != "OFFSET_LOG_V2"]
+
+
 def planned_ends(read: Checkpoint) -> dict[tuple[str, int], object]:
     return {(at.topic, at.partition): at.planned_offset for source in read.sources for at in source.positions}
 
@@ -93,7 +98,7 @@ def test_a_pending_batch_is_dropped_and_the_copy_is_where_the_one_before_ended(s
 
     assert positions(read) == flat(made.ends[-1])
     assert read.details.reruns_batch is None
-    assert read.problems == ()
+    assert others(read) == []
 
 
 @with_cases("seed", range(CASES))
@@ -108,6 +113,7 @@ def test_a_commit_cut_anywhere_is_removed_and_its_batch_runs_again(seed: int, tm
     assert positions(read) == flat(made.ends[-2])
     assert read.details.reruns_batch == made.last
     assert planned_ends(read) == flat(made.ends[-1])
+    assert others(read) == ["PENDING_BATCH"]
 
 
 @with_cases("seed", range(CASES))
@@ -123,7 +129,7 @@ def test_what_lies_behind_a_hole_is_dropped_and_the_copy_is_where_the_last_batch
 
     assert positions(read) == flat(made.ends[-1])
     assert read.details.reruns_batch is None
-    assert read.problems == ()
+    assert others(read) == []
 
 
 @with_cases("seed", range(CASES))
@@ -152,7 +158,7 @@ def test_lost_or_damaged_metadata_is_written_anew_with_the_id_that_a_person_give
 
     assert read.job_id == id_
     assert positions(read) == flat(made.ends[-1])
-    assert read.problems == ()
+    assert others(read) == []
 
 
 @with_cases("seed", range(CASES))

@@ -25,8 +25,6 @@ class Repaired:
     """Sentences: records read twice, batch ids that a sink ignores, the state that is used."""
     job_id: str | None = None
     """The query's id, where the repair writes it."""
-    leaves: frozenset[str] = frozenset()
-    """Codes of problems that the copy has and Spark does not mind."""
     pins: tuple[tuple[str, str], ...] = ()
     """(path, SHA-256 in hex) of the original's files that the repair went by."""
     checkpoint: Checkpoint | None = None

@@ -182,7 +182,8 @@ def test_a_start_is_the_end_of_a_batch_whose_file_is_there(planned: list[int], c
     if not restart.known:
         assert any(problem.code == "CHECKPOINT_DAMAGED" for problem in restart.problems)
     if restart.starts_after is not None and restart.starts_after not in committed:
-        assert any(problem.code == "CHECKPOINT_DAMAGED" for problem in restart.problems)
+        damaged = any(problem.code == "CHECKPOINT_DAMAGED" for problem in restart.problems)
+        assert damaged or restart.starts_after in restart.uncommitted
 
 
 @given(st.integers(0, 50), st.integers(0, 5), st.booleans())

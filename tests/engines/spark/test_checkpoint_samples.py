@@ -41,6 +41,7 @@ PROBLEMS = {
     "spark-3.5.1-planned": ["PENDING_BATCH"],
     "spark-4.0.0-multi": ["PENDING_BATCH"],
     "spark-4.2.0-async": ["GAP"],
+    "spark-4.2.0-offset-log-v2": ["OFFSET_LOG_V2"],
     "spark-4.2.0-polluted-after-failed-start": ["CHECKPOINT_POLLUTED"],
 }
 

@@ -19,6 +19,7 @@ from offsetwise.engines.spark.later_batches import BATCH, crc_path
 from offsetwise.engines.spark.offset_log import (
     GarbledError,
     OffsetFile,
+    UnknownVersionError,
     checksum_fits,
     parse_commit,
     parse_offsets,
@@ -30,8 +31,9 @@ from offsetwise.engines.spark.positions import (
     restart_sentence,
     stale_checksum,
 )
-from offsetwise.engines.spark.restart import RESTORE, Restart, damaged, decide_restart
+from offsetwise.engines.spark.restart import RESTORE, Restart, damaged, decide_restart, odd_name
 from offsetwise.engines.spark.state import read_state
+from offsetwise.engines.spark.state_versions import lost_commits
 from offsetwise.errors import MissingError, StorageError
 from offsetwise.findings.migration import pending_batch, reader_suspected
 from offsetwise.findings.reading import REPAIR_OPTIONS, checkpoint_damaged
@@ -58,6 +60,9 @@ _REPAIRS: Final = {
     f"repair=restore-metadata --set query_id=UUID {REPAIR_OPTIONS}.",
 }
 """What mends a file of these names that is lost or garbled."""
+_UNKNOWN_VERSION: Final = (
+    "Restore a copy of the folder from before the upgrade of Spark, or use a release of Offsetwise that reads it."
+)
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+")
 
 
@@ -167,7 +172,7 @@ def _sorted_out(folder: FolderReader, logs: _Entries) -> _Listing:
             elif name[0] != "." and _NUMBER.fullmatch(name):
                 batch = int(name)
                 misnamed = misnamed or (0 <= batch < 2**63 and batch not in ids[log])
-                problems.append(_odd_name(log, batch, name, ids[log]))
+                problems.append(odd_name(log, batch, name, ids[log]))
     return _Listing(
         planned=ids["offsets"],
         committed=ids["commits"],
@@ -196,7 +201,9 @@ def _read_logs(folder: FolderReader, root: Sequence[Entry], listing: _Listing, *
     sizes |= {entry.name: entry.size_bytes for entry in root if entry.name in ("metadata", ".metadata.crc")}
     read = folder.read_many(sizes)
     # What else the ids would tell is no more than that a name is wrong.
-    problems = [*listing.problems, *(() if listing.misnamed else restart.problems)]
+    problems = list(listing.problems)
+    if not listing.misnamed:
+        problems += [*restart.problems, *lost_commits(folder, restart.uncommitted)]
     files: dict[int, OffsetFile] = {}
     for batch in wanted:
         decides, is_repaired = batch in deciding, batch == restart.reruns
@@ -246,6 +253,10 @@ def _parsed(
         problems.append(stale_checksum(path, crc_path(path)))
     try:
         return parse(data)
+    except UnknownVersionError as error:
+        message = f"{path} was written by another Spark: {error}. Its positions are not known."
+        problems.append(checkpoint_damaged.problem(message, fix=_UNKNOWN_VERSION))
+        return None
     except GarbledError as error:
         repairs = _REPAIRS if mended else {}
         fix = repairs.get(path.partition("/")[0], RESTORE)
@@ -366,26 +377,6 @@ def _young_tmp(folder: FolderReader, log: str) -> str | None:
 def _bytes(read: dict[str, bytes | StorageError], batch: int) -> bytes | None:
     found = read.get(f"offsets/{batch}")
     return found if isinstance(found, bytes) else None
-
-
-def _odd_name(log: str, batch: int, name: str, known: Sequence[int]) -> Problem:
-    """Report what Spark does with a name that it lists as a number, and opens under the number's own spelling."""
-    delete = f"Delete {log}/{name} in a copy of the folder"
-    if not 0 <= batch < 2**63:
-        return checkpoint_damaged.problem(
-            f"{log}/{name} is a number that no batch has: Spark wrote no such file.",
-            fix=f"{delete}: no batch is lost with it.",
-        )
-    zeros = "a sign" if name[0] in "+-" else "leading zeros"
-    message = f"{log}/{name} is a number spelled with {zeros}: Spark lists it as batch {batch}, and opens {log}/{batch}"
-    if batch in known:
-        return checkpoint_damaged.problem(
-            f"{message}, which is there as well.", fix=f"{delete} if {log}/{batch} is right."
-        )
-    return checkpoint_damaged.problem(
-        f'{message}, which is not there: it fails with "batch {batch} doesn\'t exist".',
-        fix=f"Rename it to {log}/{batch} in a copy of the folder, and .{name}.crc to .{batch}.crc where there is one.",
-    )
 
 
 def _running(sign: str) -> Problem:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from offsetwise.engines.engine import CheckpointEngine
@@ -12,6 +13,7 @@ from offsetwise.engines.spark.checkpoint import read_from
 from offsetwise.engines.spark.details import SparkDetails
 from offsetwise.engines.spark.folder import instead, is_checkpoint
 from offsetwise.engines.spark.reading import reading
+from offsetwise.engines.spark.releases.flows import newest_of_flows, superseded
 from offsetwise.engines.spark.repairs.kinds import repair
 from offsetwise.model import Checkpoint
 from offsetwise.storage.dynamodb import Table
@@ -28,7 +30,8 @@ def _read(
     uids: Sequence[str],  # noqa: ARG001 - a query has none
     committer: Table | None,
 ) -> Checkpoint:
-    return read_from(folder or open_tree(uri, roots=roots), batches=batches, entries=entries, committer=committer)
+    read = read_from(folder or open_tree(uri, roots=roots), batches=batches, entries=entries, committer=committer)
+    return replace(read, problems=(*superseded(uri, roots=roots), *read.problems))
 
 
 SPARK: Final = CheckpointEngine(
@@ -50,4 +53,5 @@ SPARK: Final = CheckpointEngine(
     reading=reading,
     repair=repair,
     instead=instead,
+    newest=newest_of_flows,
 )

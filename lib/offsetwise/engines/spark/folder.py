@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from offsetwise.engines.spark.releases.flows import instead_of_flow
 from offsetwise.errors import NotACheckpointError, NotAFolderError, StorageError
 from offsetwise.storage.folders import Entry, FolderReader
 
@@ -80,6 +81,9 @@ def instead(folder: FolderReader, entries: Sequence[Entry]) -> tuple[str, str] |
             f"files named by batch ({', '.join(names[:3])}), as inside offsets/ or commits/",
             "Give the folder above it.",
         )
+    flow = instead_of_flow(folder.uri, entries)
+    if flow is not None:
+        return flow
     inside = [entry.name for entry in entries if entry.is_dir is not False][:LOOKED_INTO]
     checkpoints = [name for name in inside if _has_logs(folder, name)]
     if checkpoints:

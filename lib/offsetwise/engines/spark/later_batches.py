@@ -20,6 +20,8 @@ BATCH: Final = re.compile(r"0|[1-9][0-9]{0,18}")
 """The name of a file of `offsets` or `commits`."""
 VERSION: Final = re.compile(r"([0-9]{1,18})(?:_([0-9A-Za-z\-]+))?\.(delta|snapshot|zip|changelog)")
 """The name of a file of a state store: its version, its unique id, what it is."""
+_OPERATOR: Final = re.compile(r"[0-9]+/_metadata/(?:metadata/)?v2/\.?([0-9]{1,18})(?:\.crc)?")
+"""The path of what Spark keeps of an operator, such as its partitions, from a batch on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +72,14 @@ def after_batch(folder: FolderReader, logs: Logs, batch: int) -> Iterator[str]:
             if each > batch:
                 yield from logs.with_checksum(f"{log}/{each}")
     for path, _ in folder.walk("state"):
-        name = path.rpartition("/")[2]
-        matched = VERSION.fullmatch(name.removeprefix(".").removesuffix(".crc"))
-        if matched is not None and int(matched[1]) > batch + 1:
+        if _is_later(path, batch):
             yield f"state/{path}"
+
+
+def _is_later(path: str, batch: int) -> bool:
+    """Return whether a file below `state` was made by a batch above one."""
+    matched = VERSION.fullmatch(path.rpartition("/")[2].removeprefix(".").removesuffix(".crc"))
+    if matched is not None:
+        return int(matched[1]) > batch + 1
+    operator = _OPERATOR.fullmatch(path)
+    return operator is not None and int(operator[1]) > batch

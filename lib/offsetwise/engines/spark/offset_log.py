@@ -11,6 +11,7 @@ import json
 import re
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -32,6 +33,7 @@ MAX_VALUES: Final = 500_000
 _SMALL: Final = 16 * 1024
 """A line of less characters can do no harm, and is not counted."""
 
+_Configuration = tuple[tuple[str, str], ...]
 _LINES: Final = re.compile(r"\r\n|\n|\r")
 _AS_WRITTEN: Final = re.compile(
     r'\{"batchWatermarkMs":(0|[1-9][0-9]{0,17}),"batchTimestampMs":(0|[1-9][0-9]{0,17}),"conf":(\{.*\})\}'
@@ -46,6 +48,10 @@ _PARTITION: Final = re.compile(r"0|[1-9][0-9]{0,9}")
 
 class GarbledError(ValueError):
     """A file is not what Spark writes. The message says what was expected and what was found."""
+
+
+class UnknownVersionError(GarbledError):
+    """A file has a version of its log that no known release of Spark writes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -295,21 +301,16 @@ def _version(line: str, known: tuple[int, ...], what: str) -> int:
     version = int(matched[1])
     if version not in known:
         written = ", ".join(f"v{number}" for number in known)
-        raise GarbledError(f"expected {what} log version {written}, found v{version}")
+        raise UnknownVersionError(f"expected {what} log version {written}, found v{version}")
     return version
-
-
-_Configuration = tuple[tuple[str, str], ...]
 
 
 def _metadata(line: str) -> tuple[int | None, int | None, _Configuration]:
     """Read a batch's timestamp and watermark, in milliseconds, and the configuration recorded with it."""
     written = _AS_WRITTEN.fullmatch(line)
     if written is not None:
-        try:
+        with suppress(GarbledError):  # which is raised of the whole line, below
             return int(written[2]), int(written[1]), _recorded(written[3])
-        except GarbledError:
-            pass  # told of the whole line, below
     if not line.strip():
         return None, None, ()
     value = _json(line)

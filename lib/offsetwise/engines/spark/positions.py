@@ -10,6 +10,8 @@ from offsetwise.engines.spark.findings import topic_dropped
 from offsetwise.engines.spark.initial_offsets import InitialOffsets
 from offsetwise.engines.spark.offset_log import OffsetFile, SourceOffset
 from offsetwise.engines.spark.partitions_left import partitions_left
+from offsetwise.engines.spark.releases.findings import repartition_unfinished
+from offsetwise.engines.spark.releases.refusals import fails_check, log_version, unfinished_repartition
 from offsetwise.engines.spark.restart import Restart, damaged
 from offsetwise.findings.migration import checkpoint_polluted, pending_batch
 from offsetwise.findings.place import new_partition
@@ -18,6 +20,8 @@ from offsetwise.model import CheckpointSource, Problem, ShardPosition, SourcePos
 from offsetwise.wording import many
 
 SHOWN_PARTITIONS: Final = 4
+_NOT_RUN: Final = frozenset({checkpoint_polluted.code, topic_dropped.code, repartition_unfinished.code})
+"""Codes of problems with which a pending batch does not run as it was planned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +56,7 @@ def resolve_positions(
     if reference is None:
         return _from_initial_alone(initial) if restart.last_planned is None and restart.known else _nothing(initial)
     problems = _shape_problems(last, start, initial)
+    checksums: list[Problem] = []
     usable = not problems and restart.known and (restart.from_initial or start is not None)
     before = files.get(restart.previous) if restart.previous is not None else None
     starts, ends, earlier = ({} if file is None else file.by_id() for file in (start, planned, before))
@@ -68,20 +73,24 @@ def resolve_positions(
             kafka=line.id in kafka,
         )
         problems += _line_problems(lines, restart)
-        checkpoint_source, from_initial, more, without_start = _source(lines, index, initial, usable=usable)
+        checkpoint_source, from_initial, more, without_start, stale = _source(lines, index, initial, usable=usable)
         problems += more
+        checksums += stale
         begun += without_start
         used += [f"sources/{line.id}/0"] if from_initial else []
         backwards = _backwards(checkpoint_source, earlier.get(line.id), restart)
         problems += backwards
         sources.append(checkpoint_source)
         problems += partitions_left(line.id, files, restart, lines.begin)
-    runs_again = startable and usable and planned is not None and _is_whole(problems, initial)
+    is_whole = all(problem.code != checkpoint_damaged.code for problem in problems)
+    runs_again = startable and usable and planned is not None and is_whole
+    problems += [*checksums, *unfinished_repartition(restart, files)]
     sentences = {problem.code for problem in problems}
-    may_commit = runs_again and sentences.isdisjoint({checkpoint_polluted.code, topic_dropped.code})
+    may_commit = runs_again and sentences.isdisjoint(_NOT_RUN)
     problems += [_new_partition(at, end, may_commit=may_commit) for at, end in begun]
     if may_commit and restart.reruns is not None:
-        problems.append(_pending(restart.reruns, tuple(sources)))
+        problems.append(_pending(restart.reruns, tuple(sources), unchecked=fails_check(restart, files)))
+    problems += log_version(restart, files)
     unread = restart.reruns is not None and planned is None
     return Resolved(
         sources=tuple(sources),
@@ -108,12 +117,6 @@ def _not_void(line: SourceOffset | None, batch: int | None, files: Mapping[int, 
     return replace(line, kind="other", damage=message) if had else line
 
 
-def _is_whole(problems: Sequence[Problem], initial: InitialOffsets) -> bool:
-    """Return whether nothing is damaged but checksums, which Spark does not look at."""
-    sums = [stale_checksum(f"sources/{name}/0", f"sources/{name}/.0.crc") for name in initial.stale]
-    return not any(problem.code == checkpoint_damaged.code and problem not in sums for problem in problems)
-
-
 def restart_sentence(restart: Restart, resolved: Resolved, problems: Sequence[Problem]) -> str:
     """Describe in one sentence where the job restarts, with its numbers."""
     places, unread = _places(resolved.sources), _unread(resolved.sources)
@@ -135,6 +138,8 @@ def restart_sentence(restart: Restart, resolved: Resolved, problems: Sequence[Pr
         first = " from the initial offsets" if restart.from_initial else ""
         lacks = any(problem.code == topic_dropped.code for problem in problems)
         then = " and lacks partitions: Spark does not run it" if lacks else ": it runs again"
+        if any(problem.code == repartition_unfinished.code for problem in problems):
+            then = ", and repartitions the state: Spark does not start"
         if resolved.unplanned:
             then = ", and its file is damaged: Spark does not start"
         elif not resolved.runs_again:
@@ -168,6 +173,8 @@ class _Made(NamedTuple):
     problems: Sequence[Problem] = ()
     begun: Sequence[tuple[TopicPartition, int]] = ()
     """The partitions that the pending batch begins without a start in the batch before, and where it ends them."""
+    checksums: Sequence[Problem] = ()
+    """Of checksum files that do not fit, which Spark does not look at."""
 
 
 def _source(lines: _Lines, index: int, initial: InitialOffsets, *, usable: bool) -> _Made:
@@ -176,11 +183,11 @@ def _source(lines: _Lines, index: int, initial: InitialOffsets, *, usable: bool)
         return _Made(source)
     begin = lines.begin
     from_initial = begin is not None and begin is lines.initial
-    problems = _initial_problems(lines, initial) if begin is lines.initial else []
+    problems, checksums = _initial_problems(lines, initial) if begin is lines.initial else ([], [])
     if begin is None or begin.damage is not None:
-        return _Made(source, from_initial, problems)
+        return _Made(source, from_initial, problems, checksums=checksums)
     if not lines.kafka:
-        return _Made(replace(source, raw=begin.raw), from_initial, problems)
+        return _Made(replace(source, raw=begin.raw), from_initial, problems, checksums=checksums)
     ends = {} if lines.planned is None else lines.planned.by_partition()
     positions = tuple(
         SourcePosition(topic=at.topic, partition=at.partition, offset=offset, planned_offset=ends.pop(at, None))
@@ -188,7 +195,7 @@ def _source(lines: _Lines, index: int, initial: InitialOffsets, *, usable: bool)
     )
     for topic, partition, _ in begin.negative:
         ends.pop(TopicPartition(topic, partition), None)
-    return _Made(replace(source, positions=positions), from_initial, problems, sorted(ends.items()))
+    return _Made(replace(source, positions=positions), from_initial, problems, sorted(ends.items()), checksums)
 
 
 def _shape_problems(last: OffsetFile | None, start: OffsetFile | None, initial: InitialOffsets) -> list[Problem]:
@@ -233,23 +240,23 @@ def _line_problems(lines: _Lines, restart: Restart) -> list[Problem]:
     return problems
 
 
-def _initial_problems(lines: _Lines, initial: InitialOffsets) -> list[Problem]:
+def _initial_problems(lines: _Lines, initial: InitialOffsets) -> tuple[list[Problem], list[Problem]]:
+    """Return what is wrong with a source's initial offsets, and with their checksum."""
     where = f"sources/{lines.id}/0"
     unreadable = initial.unreadable.get(lines.id) or initial.unreadable.get("")
     if unreadable is not None:
-        return [damaged(f"{where} cannot be read: {unreadable}")]
+        return [damaged(f"{where} cannot be read: {unreadable}")], []
     if lines.initial is None:
-        return [_no_initial(where)] if lines.kafka else []
+        return ([_no_initial(where)] if lines.kafka else []), []
     problems: list[Problem] = []
-    if lines.id in initial.stale:
-        problems.append(stale_checksum(where, f"sources/{lines.id}/.0.crc"))
+    checksum = f"sources/{lines.id}/.0.crc"
     if lines.id in initial.stumbles:
         problems.append(damaged(f"{where}: {initial.stumbles[lines.id]}."))
     if lines.initial.damage is not None:
         problems.append(damaged(f"{where} is garbled: {lines.initial.damage}. Its positions are left out."))
     if lines.initial.negative:
         problems.append(_negative(where, lines.initial))
-    return problems
+    return problems, [stale_checksum(where, checksum)] if lines.id in initial.stale else []
 
 
 def _backwards(source: CheckpointSource, before: SourceOffset | None, restart: Restart) -> list[Problem]:
@@ -291,9 +298,9 @@ def _from_initial_alone(initial: InitialOffsets) -> Resolved:
     for index, source_id in enumerate(initial.folders):
         offset = initial.offsets.get(source_id)
         lines = _Lines(id=source_id, start=None, planned=None, initial=offset, kafka=offset is not None)
-        checkpoint_source, from_initial, more, _ = _source(lines, index, initial, usable=True)
+        checkpoint_source, from_initial, more, _, checksums = _source(lines, index, initial, usable=True)
         sources.append(checkpoint_source)
-        problems += more
+        problems += [*checksums, *more]
         used += [f"sources/{source_id}/0"] if from_initial else []
     if not any(source.positions for source in sources):
         problems.append(_no_initial("the file of initial offsets in sources/"))
@@ -341,11 +348,19 @@ def _shard(at: ShardPosition) -> str:
     return f"{at.shard} from {at.position} to {at.planned_position}"
 
 
-def _pending(batch: int, sources: tuple[CheckpointSource, ...]) -> Problem:
+def _pending(batch: int, sources: tuple[CheckpointSource, ...], *, unchecked: bool) -> Problem:
     places = _places(sources)
     where = f", {places}" if places else ""
+    said = f"Batch {batch} is planned and not committed: it runs again on restart{where}. The sink may hold part of it."
+    if unchecked:
+        return pending_batch.problem(
+            f'{said} Spark 4.2.0 fails with "None.get" before it: it looks for an unfinished repartition, for which '
+            f"offsets/{batch - 1}, of version 2, lacks the number of shuffle partitions.",
+            fix="Let it commit on the old cluster first: start the job there with "
+            "spark.sql.streaming.checkUnfinishedRepartitionOnRestart=false, and stop it after the batch.",
+        )
     return pending_batch.problem(
-        f"Batch {batch} is planned and not committed: it runs again on restart{where}. The sink may hold part of it.",
+        said,
         fix="Let it commit on the old cluster first: start the job there, and stop it after the batch.",
     )
 

@@ -35,6 +35,8 @@ class Restart:
     previous: int | None
     """The offset file before the last one, which Spark reads too."""
     problems: tuple[Problem, ...]
+    uncommitted: range = range(0)
+    """Ids right before the newest planned one that are planned and not committed: their commits are lost."""
     missing: range = range(0)
     """Ids right before the newest planned one whose files are lost, so that Spark does not start; see `lost_before`."""
 
@@ -58,6 +60,7 @@ def decide_restart(planned: Sequence[int], committed: Sequence[int]) -> Restart:
     problems = [*_holes(planned, committed, missing), *_uncommitted(planned, committed)]
     reruns = starts_after = None
     from_initial = False
+    uncommitted = range(0)
     if last is None:
         from_initial = done is None
         if done is not None:
@@ -73,6 +76,8 @@ def decide_restart(planned: Sequence[int], committed: Sequence[int]) -> Restart:
         if last != 0:
             starts_after, problem = _start_of_rerun(last, previous, done, committed)
             problems.extend([problem] if problem else [])
+            if previous == last - 1 and previous != done:
+                uncommitted = range(0 if done is None else done + 1, last)
     return Restart(
         last_planned=last,
         last_committed=done,
@@ -81,6 +86,7 @@ def decide_restart(planned: Sequence[int], committed: Sequence[int]) -> Restart:
         from_initial=from_initial,
         previous=previous,
         problems=tuple(problems),
+        uncommitted=uncommitted,
         missing=missing,
     )
 
@@ -104,13 +110,7 @@ def _start_of_rerun(
     last: int, previous: int | None, done: int | None, committed: Sequence[int]
 ) -> tuple[int | None, Problem | None]:
     if previous == last - 1:
-        if done == previous:
-            return previous, None
-        first = 0 if done is None else done + 1
-        return previous, damaged(
-            f"Batches {first} to {previous} are planned and not committed, yet batch {last} is planned after them: "
-            f"commits are lost. Spark only warns, takes them as done and starts at the end of batch {previous}."
-        )
+        return previous, None
     if previous is not None and previous == done:
         return previous, None
     if last - 1 in committed[-2:]:
@@ -166,3 +166,23 @@ def _batches(log: str, first: int, last: int) -> str:
 def damaged(message: str) -> Problem:
     """Report that a checkpoint cannot be relied on."""
     return checkpoint_damaged.problem(message, fix=RESTORE)
+
+
+def odd_name(log: str, batch: int, name: str, known: Sequence[int]) -> Problem:
+    """Report what Spark does with a name that it lists as a number, and opens under the number's own spelling."""
+    delete = f"Delete {log}/{name} in a copy of the folder"
+    if not 0 <= batch < 2**63:
+        return checkpoint_damaged.problem(
+            f"{log}/{name} is a number that no batch has: Spark wrote no such file.",
+            fix=f"{delete}: no batch is lost with it.",
+        )
+    zeros = "a sign" if name[0] in "+-" else "leading zeros"
+    message = f"{log}/{name} is a number spelled with {zeros}: Spark lists it as batch {batch}, and opens {log}/{batch}"
+    if batch in known:
+        return checkpoint_damaged.problem(
+            f"{message}, which is there as well.", fix=f"{delete} if {log}/{batch} is right."
+        )
+    return checkpoint_damaged.problem(
+        f'{message}, which is not there: it fails with "batch {batch} doesn\'t exist".',
+        fix=f"Rename it to {log}/{batch} in a copy of the folder, and .{name}.crc to .{batch}.crc where there is one.",
+    )

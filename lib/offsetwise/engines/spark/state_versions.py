@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, Final
 
 from offsetwise import strict_json
 from offsetwise.engines.spark.later_batches import VERSION
+from offsetwise.engines.spark.releases.findings import commits_lost
+from offsetwise.engines.spark.restart import damaged
 from offsetwise.errors import MissingError, StorageError
+from offsetwise.model import Problem
 from offsetwise.storage.folders import FolderReader
 
 _NUMBER: Final = re.compile(r"[0-9]{1,9}")
@@ -53,6 +57,29 @@ def lost_state(folder: FolderReader, batch: int) -> str | None:
     except (ValueError, AttributeError, TypeError):
         return f"commits/{batch} to name its state, found it garbled"
     return None
+
+
+def lost_commits(folder: FolderReader, lost: range) -> Iterator[Problem]:
+    """Judge commits that are lost before a planned batch: without one Spark does not find state that only it names."""
+    if not lost:
+        return
+    first, last = lost[0], lost[-1]
+    named = any((matched := VERSION.fullmatch(path.rpartition("/")[2])) and matched[2] for path, _ in _state(folder))
+    if named:
+        yield damaged(
+            f"Between commits/{first} and commits/{last} files are lost, though batch {last + 1} is planned after "
+            f"them. commits/{last} alone names the state that Spark loads for it."
+            if first < last
+            else f"commits/{last} is lost, though batch {last + 1} is planned after it. It alone names the state that "
+            "Spark loads for it."
+        )
+    else:
+        yield from commits_lost(first, last)
+
+
+def _state(folder: FolderReader) -> Iterator[tuple[str, int]]:
+    with suppress(StorageError):
+        yield from folder.walk("state")
 
 
 def _unique_ids(folder: FolderReader, batch: int) -> Iterator[tuple[str, int, str]]:

@@ -8,7 +8,6 @@ from itertools import takewhile
 from offsetwise.engines.repaired import Repaired, UnrepairableError
 from offsetwise.engines.spark.later_batches import after_batch
 from offsetwise.engines.spark.repairs.damaged import IGNORED, Damaged, records_between, state_used
-from offsetwise.findings.reading import checkpoint_damaged
 
 
 def drop_pending_batch(damaged: Damaged, values: Mapping[str, str]) -> Repaired:  # noqa: ARG001 - as every repair
@@ -30,8 +29,17 @@ def drop_pending_batch(damaged: Damaged, values: Mapping[str, str]) -> Repaired:
         )
     damaged.require_start_after(before)
     between = records_between(None if before is None else damaged.offsets(before), damaged.offsets_or_none(batch))
+    dropped = frozenset(after_batch(damaged.folder, damaged.logs, batch - 1))
+    if damaged.is_repartitioning:
+        return Repaired(
+            dropped=dropped,
+            costs=(
+                f"No record is read twice: batch {batch} only repartitions the state, and no sink has seen it.",
+                state_used(before, stateful=damaged.stateful),
+            ),
+        )
     return Repaired(
-        dropped=frozenset(after_batch(damaged.folder, damaged.logs, batch - 1)),
+        dropped=dropped,
         costs=(
             f"What the sink has taken of batch {batch} comes twice: {between}, which are read again in other batches.",
             IGNORED.format(ids=f"batch {batch}"),
@@ -54,8 +62,6 @@ def remove_damaged_commit(damaged: Damaged, values: Mapping[str, str]) -> Repair
         )
     dropped = frozenset(path for each in garbled for path in logs.with_checksum(f"commits/{each}"))
     done = [f"{_batches_of(garbled[:0:-1])} as done: Spark planned the next batch after each."] if garbled[1:] else []
-    # Spark only warns of commits that are not there, but for the newest batch.
-    leaves = frozenset({checkpoint_damaged.code} if garbled[1:] else ())
     last = logs.planned[-1]
     if last == batch + 1:
         damaged.require_state(batch)
@@ -68,7 +74,6 @@ def remove_damaged_commit(damaged: Damaged, values: Mapping[str, str]) -> Repair
                 *(f"It takes {each}" for each in done),
                 state_used(batch, stateful=damaged.stateful),
             ),
-            leaves=frozenset({checkpoint_damaged.code}),
         )
     if last > batch:
         raise UnrepairableError(
@@ -88,7 +93,6 @@ def remove_damaged_commit(damaged: Damaged, values: Mapping[str, str]) -> Repair
             *(f"Spark takes {each}" for each in done),
             state_used(before, stateful=damaged.stateful),
         ),
-        leaves=leaves,
     )
 
 

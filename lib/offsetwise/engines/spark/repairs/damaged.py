@@ -8,6 +8,7 @@ from offsetwise.engines.repaired import UnrepairableError
 from offsetwise.engines.spark.checkpoint import read_from
 from offsetwise.engines.spark.later_batches import Logs
 from offsetwise.engines.spark.offset_log import GarbledError, OffsetFile, parse_commit, parse_offsets
+from offsetwise.engines.spark.releases.refusals import unfinished_repartition
 from offsetwise.engines.spark.restart import Restart, decide_restart
 from offsetwise.engines.spark.state_versions import lost_state
 from offsetwise.errors import StorageError
@@ -41,6 +42,13 @@ class Damaged:
         """Whether something is damaged for which no plan is drafted, be it of a new checkpoint."""
         blocks = blocking_problems(read_from(self.folder).problems)
         return any(not describe(block.code).continuing for block in blocks)
+
+    @property
+    def is_repartitioning(self) -> bool:
+        """Whether the pending batch is an unfinished repartition of the state, which reads no record."""
+        pair = [batch for batch in (self.restart.starts_after, self.restart.reruns) if batch is not None]
+        files = {batch: file for batch in pair if (file := self.offsets_or_none(batch)) is not None}
+        return next(unfinished_repartition(self.restart, files), None) is not None
 
     def read(self, path: str) -> bytes | None:
         """Return a file's bytes; None where it cannot be read."""

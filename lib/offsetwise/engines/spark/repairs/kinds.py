@@ -46,7 +46,7 @@ def repair(folder: FolderReader, kind: str, values: Mapping[str, str]) -> Repair
     after = read_from(Overlay(folder=folder, replaced=repaired.replaced, dropped=repaired.dropped))
     known = {problem.message for problem in read_from(folder).problems}
     blocks = [problem for problem in after.problems if severity_of(problem.code) is Severity.BLOCKS]
-    worse = next((block for block in blocks if block.message not in known and block.code not in repaired.leaves), None)
+    worse = next((block for block in blocks if block.message not in known), None)
     if worse is not None:
         raise UnrepairableError(f"The copy would not go on either. {worse.code}: {worse.message}", fix=worse.fix)
     left = tuple(

@@ -1,0 +1,1 @@
+"""What single releases of Spark write into a checkpoint, or refuse to start from."""
