@@ -132,14 +132,7 @@ def set_up(tmp_path: Path) -> Path:
     fetchers = [f"tests/integration/{name}.py" for name in ("flink_distribution", "spark_versions")]
     needed = (*finders, *fetchers, "lib/offsetwise/jars.lock", "tests/quick_spark.py")
     locks = [str(lock.relative_to(ROOT)) for lock in (*LOCKS, *(ROOT / "locks" / "emulators").iterdir())]
-    for name in (
-        "Makefile",
-        "pyproject.toml",
-        *locks,
-        *needed,
-        "tests/integration/flink_distribution.py",
-        "tests/integration/spark_versions.py",
-    ):
+    for name in ("Makefile", "pyproject.toml", *locks, *needed):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, tmp_path / name)
     (tmp_path / ".venv" / "bin").mkdir(parents=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import pytest
 import yaml
@@ -108,6 +108,8 @@ class Job:
     seen: list[int] = field(default_factory=list)
     """The ids of the batches that reached the sink."""
     conf: tuple[tuple[str, str], ...] = ()
+    source_name: str | None = None
+    """Of a query with named sources (Spark 4.2)."""
 
     def run(
         self,
@@ -128,8 +130,9 @@ class Job:
             self.counts.update({row["key"]: (row["count"], row["sum"]) for row in rows})
 
         with self._configured():
+            stream = self.spark.readStream if self.source_name is None else self.spark.readStream.name(self.source_name)
             query = (
-                self.spark.readStream.format("kafka")
+                stream.format("kafka")
                 .options(**{"kafka.bootstrap.servers": bootstrap, "subscribe": topic, "startingOffsets": starting})
                 .option("maxOffsetsPerTrigger", 400)
                 .load()
@@ -150,7 +153,7 @@ class Job:
 
     def restarted(self) -> Job:
         """Return the same job with a sink of its own, which holds what this one's holds."""
-        return Job(spark=self.spark, counts=dict(self.counts), conf=self.conf)
+        return Job(spark=self.spark, counts=dict(self.counts), conf=self.conf, source_name=self.source_name)
 
     @contextmanager
     def _configured(self) -> Iterator[None]:
@@ -282,8 +285,18 @@ def staged(lab: Lab, folder: Path) -> Scene:
     )
 
 
+class Clusters(Protocol):
+    """Where two clusters are, such as a lab's."""
+
+    @property
+    def old_bootstrap(self) -> str: ...
+
+    @property
+    def new_bootstrap(self) -> str: ...
+
+
 def moved(
-    lab: Lab,
+    lab: Clusters,
     checkpoint: Path,
     folder: Path,
     *,

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Final
 
 from offsetwise.engines.checkpoint import recognised
@@ -20,7 +21,9 @@ from offsetwise.storage.folders import Entry, FolderReader, open_tree
 from offsetwise.storage.location import is_live, without_sign_on
 
 MAX_DEPTH: Final = 4
-"""How many levels below a root are looked into."""
+"""How many levels below a root are looked into, and below each folder with more levels as many as it has."""
+DEEPER: Final = {"_checkpoints": 5}
+"""Folders with more levels, by name: a declarative pipeline has a catalog, a schema, a table, a flow and a version."""
 MAX_FOLDERS: Final = 20_000
 MAX_CHECKPOINTS: Final = 10_000
 LISTED_AT_ONCE: Final = 16
@@ -62,11 +65,11 @@ def find_checkpoints(root: str, *, roots: Sequence[str] | None = None) -> Discov
     results: list[str] = []
     of_engine: dict[CheckpointEngine, list[str]] = {checkpoint_engine: [] for checkpoint_engine in engines()}
     looked_into, complete = 0, True
-    level = [""]
+    level = {"": max(MAX_DEPTH, DEEPER.get(base.rpartition("/")[2], 0))}
     with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
-        for depth in range(MAX_DEPTH + 1):
+        while level:
             looked_into += len(level)
-            below: list[str] = []
+            below: dict[str, int] = {}
             for folder, entries in zip(level, pool.map(partial(_listed, tree), level), strict=True):
                 if isinstance(entries, StorageError):
                     if not folder:
@@ -75,11 +78,14 @@ def find_checkpoints(root: str, *, roots: Sequence[str] | None = None) -> Discov
                         results.append(f"{base}/{folder}")
                 elif known := recognised(entries):
                     of_engine[known[0]].append(f"{base}/{folder}" if folder else root)
-                elif depth < MAX_DEPTH:
-                    below += [f"{folder}/{name}".lstrip("/") for name in _folders(entries)]
-            level = below[: MAX_FOLDERS - looked_into]
+                elif level[folder]:
+                    left = level[folder] - 1
+                    below |= {
+                        f"{folder}/{name}".lstrip("/"): max(left, DEEPER.get(name, 0)) for name in _folders(entries)
+                    }
+            level = dict(islice(below.items(), max(MAX_FOLDERS - looked_into, 0)))
             complete = complete and len(level) == len(below)
-            if len(results) + sum(map(len, of_engine.values())) >= MAX_CHECKPOINTS or not level:
+            if len(results) + sum(map(len, of_engine.values())) >= MAX_CHECKPOINTS:
                 break
     for engine, uris in of_engine.items():
         results += engine.newest(uris)

@@ -13,6 +13,7 @@ import shutil
 import socket
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,6 +49,10 @@ QUIET_CONF: Final = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
 }
+
+
+# PySpark 4.2 states at every Arrow table that pandas 3 is new to it. No table here becomes one of pandas.
+warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

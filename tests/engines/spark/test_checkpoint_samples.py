@@ -30,19 +30,30 @@ RESTARTS = {
     "spark-4.0.0-multi": "Batch 6 is planned and not committed: it runs again, orders-0 from 976 to 1,122, "
     "orders-1 from 968 to 1,121, payments-0 from 176 to 176. Where source 2 starts is not known from this checkpoint's "
     "lines: sources of its kind are not read.",
+    "spark-4.1.1-real-time": "Batch 1 is committed: batch 2 starts at rtm-4-1-1-0 at 20, rtm-4-1-1-1 at 20.",
     "spark-4.2.0-agg-rocksdb": "Batch 6 is committed: batch 7 starts at payments-0 at 176, orders-0 at 1,170, "
     "orders-1 at 1,170.",
     "spark-4.2.0-async": "Batch 8 is committed: batch 9 starts at orders-0 at 533, orders-1 at 508.",
+    "spark-4.2.0-named-in-v1": "Batch 0 is committed: batch 1 starts at v2exp-4-2-0-0 at 16, v2exp-4-2-0-1 at 16.",
+    "spark-4.2.0-named-sources": "Batch 1 is committed: batch 2 starts at v2exp-4-2-0-0 at 18, v2exp-4-2-0-1 at 18.",
     "spark-4.2.0-offset-log-v2": "Batch 0 is committed: batch 1 starts at orders-0 at 1,200, orders-1 at 20.",
+    "spark-4.2.0-pending-in-v2": "Batch 1 is planned and not committed: it runs again, v2pend-0 from 13 to 16, "
+    "v2pend-1 from 13 to 16.",
     "spark-4.2.0-polluted-after-failed-start": "Batch 2 is planned and not committed: it runs again, "
     "orders-0 from 1,050 to 950, orders-1 from 20 to 20.",
+    "spark-4.2.0-repartition-unfinished": "Batch 2 is planned and not committed, and repartitions the state: Spark does "
+    "not start, repexp-4-2-0-0 from 25 to 25, repexp-4-2-0-1 from 25 to 25.",
 }
 PROBLEMS = {
     "spark-3.5.1-planned": ["PENDING_BATCH"],
     "spark-4.0.0-multi": ["PENDING_BATCH"],
     "spark-4.2.0-async": ["GAP"],
+    "spark-4.2.0-named-in-v1": ["SOURCES_NAMED_IN_V1"],
+    "spark-4.2.0-named-sources": ["OFFSET_LOG_V2"],
     "spark-4.2.0-offset-log-v2": ["OFFSET_LOG_V2"],
+    "spark-4.2.0-pending-in-v2": ["PENDING_BATCH", "OFFSET_LOG_V2"],
     "spark-4.2.0-polluted-after-failed-start": ["CHECKPOINT_POLLUTED"],
+    "spark-4.2.0-repartition-unfinished": ["REPARTITION_UNFINISHED"],
 }
 
 
