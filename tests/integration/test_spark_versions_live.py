@@ -25,7 +25,7 @@ def moved_by(version: str, lab: Lab, folder: Path) -> dict[str, Any]:
     path = os.pathsep.join([*packages, str(ROOT / "lib"), str(ROOT)])
     topic = f"on-spark-{version.replace('.', '-')}"
     command = [sys.executable, "-m", "tests.integration.on_spark", lab.old_bootstrap, lab.new_bootstrap, topic]
-    ran = subprocess.run(  # noqa: S603 - our own program
+    ran = subprocess.run(
         [*command, str(folder)],
         env=os.environ | {"PYTHONPATH": path},
         cwd=folder,

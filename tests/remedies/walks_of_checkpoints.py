@@ -209,7 +209,7 @@ def planned_on_another_cluster(scene: Scene) -> Steps:
     return Steps(blocked(POLLUTED), drop, blocked(copy))
 
 
-@walk(POSITIONS + "_pending", "Let it commit on the old cluster first")
+@walk(POSITIONS + "_pending", "start the job there, and stop it after the batch")
 def batch_that_is_pending(scene: Scene) -> Steps:
     folder = copied(scene, PLANNED)
     return Steps(stated(folder), committed(folder, 3))

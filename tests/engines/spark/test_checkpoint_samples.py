@@ -41,8 +41,8 @@ RESTARTS = {
     "v2pend-1 from 13 to 16.",
     "spark-4.2.0-polluted-after-failed-start": "Batch 2 is planned and not committed: it runs again, "
     "orders-0 from 1,050 to 950, orders-1 from 20 to 20.",
-    "spark-4.2.0-repartition-unfinished": "Batch 2 is planned and not committed, and repartitions the state: Spark does "
-    "not start, repexp-4-2-0-0 from 25 to 25, repexp-4-2-0-1 from 25 to 25.",
+    "spark-4.2.0-repartition-unfinished": "Batch 2 is planned and not committed, and repartitions the state: Spark "
+    "does not start, repexp-4-2-0-0 from 25 to 25, repexp-4-2-0-1 from 25 to 25.",
 }
 PROBLEMS = {
     "spark-3.5.1-planned": ["PENDING_BATCH"],

@@ -44,14 +44,12 @@ def repartition_unfinished(batch: int, before: str, after: str) -> Iterator[tupl
     rank=37,
     stage=Stage.READER,
 )
-def offset_log_v2(batch: int) -> Iterator[tuple[str, str]]:
+def offset_log_v2(batch: int) -> Iterator[str]:
     """A file of the offset log that a start reads has version 2."""
     yield (
         f"offsets/{batch} has version 2, which Spark writes since 4.2: an older one fails on restart "
         "(INVALID_LOG_VERSION). The log keeps its version, also in a copy, whatever "
-        "spark.sql.streaming.offsetLog.formatVersion says.",
-        "Start the query, and every copy of this checkpoint, with Spark 4.2 or later. To go back to an older Spark, "
-        "begin a new checkpoint at the positions: draft with --target seeded-checkpoint.",
+        "spark.sql.streaming.offsetLog.formatVersion says."
     )
 
 
@@ -63,14 +61,12 @@ def offset_log_v2(batch: int) -> Iterator[tuple[str, str]]:
     rank=106,
     stage=Stage.READER,
 )
-def sources_named_in_v1(batch: int) -> Iterator[tuple[str, str]]:
+def sources_named_in_v1(batch: int) -> Iterator[str]:
     """A query with named sources was begun with an offset log of version 1."""
     yield (
         f"offsets/{batch} has version 1, which has no place for names, and records named sources "
         "(spark.sql.streaming.queryEvolution.enableSourceEvolution=true): Spark 4.2 goes on with it, Spark 4.3 refuses "
-        "to start (CANNOT_ENABLE_ON_EXISTING_CHECKPOINT), and no Spark upgrades the log.",
-        "Stay with Spark 4.2, or begin a new checkpoint at the positions, whose log has version 2 where "
-        "spark.sql.streaming.offsetLog.formatVersion is 2: draft with --target seeded-checkpoint.",
+        "to start (CANNOT_ENABLE_ON_EXISTING_CHECKPOINT), and no Spark upgrades the log."
     )
 
 
@@ -82,7 +78,7 @@ def sources_named_in_v1(batch: int) -> Iterator[tuple[str, str]]:
     rank=107,
     stage=Stage.READER,
 )
-def commits_lost(first: int, last: int) -> Iterator[tuple[str, str]]:
+def commits_lost(first: int, last: int) -> Iterator[str]:
     """Batches are planned and not committed, and another one is planned after them.
 
     Args:
@@ -92,8 +88,7 @@ def commits_lost(first: int, last: int) -> Iterator[tuple[str, str]]:
     ids = f"Batch {first} is" if first == last else f"Batches {first} to {last} are"
     yield (
         f"{ids} planned and not committed, yet batch {last + 1} is planned after: commits are lost. Spark plans a "
-        f"batch only once the one before is done; it warns, and batch {last + 1} starts at the end of batch {last}.",
-        "Restore the commits from a backup, or let Spark go on: it only warns.",
+        f"batch only once the one before is done; it warns, and batch {last + 1} starts at the end of batch {last}."
     )
 
 
@@ -101,11 +96,12 @@ def commits_lost(first: int, last: int) -> Iterator[tuple[str, str]]:
     code="CHECKPOINT_SUPERSEDED",
     severity=Severity.BLOCKS,
     title="The pipeline goes on from another version of this checkpoint",
-    remedy="Give the folder of the flow with the highest number.",
+    remedy="Give the folder with the highest number. If it has no offsets/ yet, the flow begins anew: state its start "
+    "with startingOffsets in the flow's source.",
     rank=117,
     stage=Stage.READER,
 )
-def checkpoint_superseded(version: int, newest: str) -> Iterator[tuple[str, str]]:
+def checkpoint_superseded(version: int, newest: str) -> Iterator[str]:
     """A flow of a declarative pipeline has a folder with a higher number, made by a full refresh.
 
     Args:
@@ -114,7 +110,5 @@ def checkpoint_superseded(version: int, newest: str) -> Iterator[tuple[str, str]
     """
     yield (
         f"Version {version} of a flow's checkpoint: a declarative pipeline goes on from the folder with the highest "
-        f"number alone, {newest}, and never reads this one again.",
-        f"Give {newest} instead. If it has no offsets/ yet, the flow begins anew: state its start with startingOffsets "
-        "in the flow's source.",
+        f"number alone, {newest}, and never reads this one again."
     )
