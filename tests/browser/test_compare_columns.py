@@ -12,7 +12,7 @@ from offsetwise.console.widgets import table
 from offsetwise.console.widgets.palette import LIGHT
 from tests.browser.conftest import settle
 
-BOX_PX = 40
+BOX_PX = 32
 """Of the column with the box of each row."""
 KINESIS = "migration=orders-to-frankfurt+(sample)&of=checkpoint+orders-query"
 

@@ -79,9 +79,9 @@ def partitions(sample: LagSample, claimed: LagSample, *, groups: int = MOST_GROU
         return Column(f"lag {side}", amount, tone=lambda row: Tone.WRONG if (amount(row) or 0) < 0 else None)
 
     return (
-        Column("topic", lambda row: row.topic, 96, pinned=True),
+        Column("topic", lambda row: row.topic, 84, pinned=True),
         table.partition(lambda row: row.partition, pinned=True),
-        Column("position", lambda row: row.position, heading="old position"),
+        Column("position", lambda row: row.position, 90, heading="old position"),
         left(Cluster.OLD),
         Column(
             "place on new",

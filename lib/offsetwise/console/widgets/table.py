@@ -17,7 +17,7 @@ import streamlit as st
 from pandas.io.formats.style import Styler
 
 from offsetwise import wording
-from offsetwise.console.widgets import palette, selectors, terms
+from offsetwise.console.widgets import palette, selectors, terms, whole
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import cell, plain
 from offsetwise.console.widgets.palette import Palette
@@ -111,18 +111,20 @@ class Selection:
 
     def draw(self, shown: Prepared, *, alt: str) -> None:
         """Draw the table."""
-        st.dataframe(
-            shown.styled,
-            hide_index=True,
-            height=_height(shown.rows) + _BAR_PX,
-            placeholder="?",
-            key=self.grid,
-            on_select=self._picked,
-            selection_mode=("single-row", "single-cell"),
-            selection_default={"selection": {"rows": [self._first_selected()]}},
-            column_config=shown.columns,
-            alt=terms.said(alt),
-        )
+        with st.container():
+            whole.columns(shown.columns, boxed=shown.rows)
+            st.dataframe(
+                shown.styled,
+                hide_index=True,
+                height=_height(shown.rows) + _BAR_PX,
+                placeholder="?",
+                key=self.grid,
+                on_select=self._picked,
+                selection_mode=("single-row", "single-cell"),
+                selection_default={"selection": {"rows": [self._first_selected()]}},
+                column_config=shown.columns,
+                alt=terms.said(alt),
+            )
 
     def choose(self, label: str, *, width: int) -> int:
         """Draw the list, and give the place of the selected row."""
@@ -293,14 +295,16 @@ def draw(table: Prepared, *, alt: str | None = None, missing: str = "?") -> None
 
 
 def _draw(table: Prepared, alt: str | None, missing: str) -> None:
-    st.dataframe(
-        table.styled,
-        hide_index=True,
-        height=_height(table.rows),
-        placeholder=missing,
-        alt=alt,
-        column_config=table.columns,
-    )
+    with st.container():
+        whole.columns(table.columns)
+        st.dataframe(
+            table.styled,
+            hide_index=True,
+            height=_height(table.rows),
+            placeholder=missing,
+            alt=alt,
+            column_config=table.columns,
+        )
 
 
 _draw_again = cached(_KEPT_TABLES)(_draw)
