@@ -12,6 +12,7 @@ import re
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
@@ -30,6 +31,7 @@ WIDTHS: Final = (1400, 1000)
 HEIGHT: Final = 1000
 SOON_MS: Final = 1_500
 START_SECONDS: Final = 120
+LAST_CHARACTERS: Final = 4_000
 SETTLE_MS: Final = 90_000
 TALLEST_PX: Final = 8_000
 DOCS: Final = {
@@ -209,25 +211,42 @@ def take_for_docs(browser: Browser, url: str, out: Path) -> None:
 
 @contextmanager
 def console(scenario: str = "sample") -> Iterator[str]:
-    """Serve a scenario; give the address."""
+    """Serve a scenario; give the address.
+
+    Raises:
+        SystemExit: It ended, or did not answer in time; with the last of what it wrote.
+    """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     served = [scenario] if SCENARIOS[scenario] == "tests.browser.serve" and scenario not in BUNDLED else []
     command = [sys.executable, "-m", SCENARIOS[scenario], str(port), *served]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)  # noqa: S603 - our own command
-    try:
-        deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline and process.poll() is None:
-            try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=1):
-                    break
-            except OSError:
-                time.sleep(0.1)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.wait(timeout=30)
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
+        process = subprocess.Popen(  # noqa: S603 - our own command
+            command, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT
+        )
+        try:
+            if not answers(process, f"http://127.0.0.1:{port}"):
+                ended = process.poll()
+                how = f"gave no answer for {START_SECONDS} s" if ended is None else f"ended with exit code {ended}"
+                log.seek(0)
+                raise SystemExit(f"The console of {scenario} {how}. It wrote:\n{log.read()[-LAST_CHARACTERS:]}")
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+            process.wait(timeout=30)
+
+
+def answers(process: subprocess.Popen[bytes], url: str) -> bool:
+    """Wait until a console answers; return False if it has ended, or the time is over."""
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            with urllib.request.urlopen(f"{url}/_stcore/health", timeout=1):  # noqa: S310 - our own address
+                return True
+        except OSError:
+            time.sleep(0.1)
+    return False
 
 
 def main() -> None:
