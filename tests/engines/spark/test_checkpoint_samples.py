@@ -28,7 +28,7 @@ RESTARTS = {
     "spark-4.0.0-agg-rocksdb": "Batch 6 is committed: batch 7 starts at payments-0 at 176, orders-0 at 1,170, "
     "orders-1 at 1,170.",
     "spark-4.0.0-multi": "Batch 6 is planned and not committed: it runs again, orders-0 from 976 to 1,122, "
-    "orders-1 from 968 to 1,121, payments-0 from 176 to 176. Where source 2 starts is not known from this checkpoint's "
+    "orders-1 from 968 to 1,121, payments-0 at 176. Where source 2 starts is not known from this checkpoint's "
     "lines: sources of its kind are not read.",
     "spark-4.1.1-real-time": "Batch 1 is committed: batch 2 starts at rtm-4-1-1-0 at 20, rtm-4-1-1-1 at 20.",
     "spark-4.2.0-agg-rocksdb": "Batch 6 is committed: batch 7 starts at payments-0 at 176, orders-0 at 1,170, "
@@ -40,9 +40,9 @@ RESTARTS = {
     "spark-4.2.0-pending-in-v2": "Batch 1 is planned and not committed: it runs again, v2pend-0 from 13 to 16, "
     "v2pend-1 from 13 to 16.",
     "spark-4.2.0-polluted-after-failed-start": "Batch 2 is planned and not committed: it runs again, "
-    "orders-0 from 1,050 to 950, orders-1 from 20 to 20.",
+    "orders-0 from 1,050 to 950, orders-1 at 20.",
     "spark-4.2.0-repartition-unfinished": "Batch 2 is planned and not committed, and repartitions the state: Spark "
-    "does not start, repexp-4-2-0-0 from 25 to 25, repexp-4-2-0-1 from 25 to 25.",
+    "does not start, repexp-4-2-0-0 at 25, repexp-4-2-0-1 at 25.",
 }
 PROBLEMS = {
     "spark-3.5.1-planned": ["PENDING_BATCH"],

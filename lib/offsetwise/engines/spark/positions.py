@@ -337,13 +337,13 @@ def _unread(sources: Sequence[CheckpointSource]) -> str:
 
 def _place(position: SourcePosition) -> str:
     name = str(position.topic_partition)
-    if position.planned_offset is None:
+    if position.planned_offset in (None, position.offset):
         return f"{name} at {position.offset:,}"
     return f"{name} from {position.offset:,} to {position.planned_offset:,}"
 
 
 def _shard(at: ShardPosition) -> str:
-    if at.planned_position is None:
+    if at.planned_position in (None, at.position):
         return f"{at.shard} at {at.position}"
     return f"{at.shard} from {at.position} to {at.planned_position}"
 
