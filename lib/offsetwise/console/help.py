@@ -162,7 +162,7 @@ def _texts() -> dict[str, str]:
 
 def _start() -> None:
     st.markdown(_WHAT)
-    st.code("offsetwise console --migration migration.yaml", language=None, wrap_lines=True)
+    blocks.command("offsetwise console --migration migration.yaml")
 
 
 def _findings() -> None:

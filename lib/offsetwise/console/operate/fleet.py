@@ -201,7 +201,8 @@ def _facts_of(held: Held[Fleet], row: FleetRow, migration: Offered) -> None:
     verdict = fleet_table.VERDICTS[row.verdict]
     st.header(f"Facts · {markdown(label)}", anchor=False)
     meaning = fleet_table.MEANING[row.verdict]
-    message = markdown(meaning) if isinstance(row.read, FailedCheckpoint) else f"**{markdown(row.read.restart)}**"
+    # Why an unreadable one gave nothing stands in the box below.
+    message = "" if isinstance(row.read, FailedCheckpoint) else f"**{markdown(row.read.restart)}**"
     st.markdown(f":{verdict.tone.colour}-badge[{verdict}] {message}")
     _links(row, migration.name)
     st.code(plain(row.uri), language=None, wrap_lines=True)
@@ -239,7 +240,6 @@ def _failed(failed: FailedCheckpoint) -> None:
     with st.container(border=True):
         st.markdown(f"**This checkpoint could not be read**  \n{markdown(failed.problem)}")
         st.markdown(f"**What to do:** {markdown(failed.fix)}")
-        st.markdown(f":gray[In downloads: {markdown(failed.error)}.]")
 
 
 def _problems(checkpoint: Checkpoint) -> None:

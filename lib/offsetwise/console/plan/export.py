@@ -133,7 +133,7 @@ def _kit(seat: board.Seat, sheet: Sheet, destination: Destination) -> None:
         with st.popover(f"SHA-256 `{file.sha256[:8]}`"):
             st.code(file.sha256, language=None, wrap_lines=True)
             st.markdown(":gray[Where it arrived, shows whether it is whole:]")
-            st.code(checking(file.export, file.sha256), language=None, wrap_lines=True)
+            blocks.command(checking(file.export, file.sha256))
         st.markdown(
             f":gray[{size(len(file.export.content))}: the plan, {many(len(sheet.standing.counted), 'approval')}, and a "
             "README with these commands.]",
@@ -203,7 +203,7 @@ def on_command_line(sheet: Sheet, destination: Destination) -> None:
     for (title, step), line in zip(steps, lines, strict=True):
         st.header(title if len(steps) > 1 else title.removeprefix("2. "), anchor=False)
         st.markdown(f":gray[{terms.said(step)}]")
-        st.code(line, language=None, wrap_lines=True)
+        blocks.command(line)
     if result.mark is SheetMark.DRAFT:
         st.markdown(":gray[How it is applied is said here once enough people approve it.]")
 
@@ -246,7 +246,7 @@ def _file(file: File) -> None:
         with st.popover(f"SHA-256 `{file.sha256[:8]}`"):
             st.code(file.sha256, language=None, wrap_lines=True)
             st.markdown(":gray[Where it arrived, shows whether it is whole:]")
-            st.code(checking(file.export, file.sha256), language=None, wrap_lines=True)
+            blocks.command(checking(file.export, file.sha256))
         downloads.button(
             "Download",
             name,
@@ -276,7 +276,7 @@ def _bundle(seat: board.Seat, sheet: Sheet) -> None:
         )
     downloads.reason(request, key="bundle-failed")
     access = "" if seat.demo else " --access access.yaml"
-    st.code(f"offsetwise console --bundle {name}{access}", language=None, wrap_lines=True)
+    blocks.command(f"offsetwise console --bundle {name}{access}")
 
 
 def files_of(seat: board.Seat, sheet: Sheet, kind: ExportKind) -> tuple[File, ...]:

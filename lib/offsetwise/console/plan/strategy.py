@@ -116,7 +116,7 @@ def say(chosen: Chosen, strategies: tuple[Strategy, ...], made: OffsetwiseError 
             return
         if way.elsewhere:
             st.markdown(f":gray-badge[{ELSEWHERE}] **Not drafted here.** {sentence(way.elsewhere)}. Its command:")
-            st.code(chosen.strategy.commands[0], language=None, wrap_lines=True)
+            blocks.command(chosen.strategy.commands[0])
             if chosen.strategy.applies:
                 return
         reasons = [each for each in chosen.strategy.why_not if made is None or each not in made.problem]
@@ -150,7 +150,7 @@ def _consequences(chosen: Strategy) -> None:
 
 def _commands(chosen: Strategy) -> None:
     with st.expander("The whole way on the command line"):
-        st.code("\n".join(map(plain, chosen.commands)), language=None, wrap_lines=True)
+        blocks.command("\n".join(map(plain, chosen.commands)))
 
 
 def _side_by_side(strategies: tuple[Strategy, ...]) -> None:

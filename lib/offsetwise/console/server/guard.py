@@ -121,7 +121,7 @@ def _locked(person: Person) -> None:
             "You are signed in, and you have no role here.",
             permission="the role viewer",
             next_step="Ask the operator to name you in the access file, by exactly these two:",
-            command=f"issuer: {person.issuer}\nsubject: {person.subject}",
+            shown=f"issuer: {person.issuer}\nsubject: {person.subject}",
         )
         return
     why = "Your sign-in is too old." if person.expired else "This console is for people who sign in."

@@ -214,22 +214,29 @@ def _anchor(title: str) -> str:
     return re.sub(r"[^a-z]+", "-", title.lower()).strip("-")
 
 
-def empty(why: str, next_step: str, command: str | None = None) -> None:
-    """Show why there is nothing to see, and what to do."""
+def command(lines: str) -> None:
+    """Draw a command line to copy, in which no option breaks: a browser would break `--new` between its hyphens."""
+    # Of the languages that the browser colours, only this one has whole options for its pieces; the style of the page
+    # takes the colours away.
+    st.code(lines, language="batch", wrap_lines=True)
+
+
+def empty(why: str, next_step: str, do: str | None = None) -> None:
+    """Show why there is nothing to see, and what to do, where given with the command for it."""
     with st.container(border=True):
         st.markdown(f"**{why}**")
         st.markdown(next_step)
-        if command:
-            st.code(command, language=None, wrap_lines=True)
+        if do:
+            command(do)
 
 
-def denied(why: str, *, permission: str, next_step: str, command: str | None = None) -> None:
+def denied(why: str, *, permission: str, next_step: str, shown: str | None = None) -> None:
     """Show that a person may not see something, which permission they lack, and how to come by it."""
     with st.container(border=True):
         st.warning(f"**Locked**  \n{why}", icon=":material/lock:")
         st.markdown(f"**What is needed:** {permission}.  \n{next_step}")
-        if command:
-            st.code("\n".join(map(plain, command.splitlines())), language=None, wrap_lines=True)
+        if shown:
+            st.code("\n".join(map(plain, shown.splitlines())), language=None, wrap_lines=True)
 
 
 def toast(tone: Tone, text: str) -> None:
@@ -243,7 +250,7 @@ def toast(tone: Tone, text: str) -> None:
 
 
 def failed(error: Exception, *, retry: Callable[[], None] | None = None, key: str = "retry", kept: str = "") -> None:
-    """Show an error as problem and fix, its details folded, with a way to try again.
+    """Show an error as problem and fix in one box, with a way to try again, and its details folded.
 
     Args:
         error: What went wrong. One that is not ours says so and asks for a report.
@@ -257,15 +264,13 @@ def failed(error: Exception, *, retry: Callable[[], None] | None = None, key: st
     else:
         problem = "The console met a problem that it has no words for."
         fix = "Try again. If it comes back, report it with the details below."
-    with st.container(border=True):
-        st.error(f"**{heading}**  \n{markdown(problem)}", icon=icon)
-        st.markdown(f"**What to do:** {markdown(fix)}")
-        if kept:
-            st.markdown(f":gray[{kept}]")
-        with st.expander("Details"):
-            st.code("\n".join(_chain(error)), language=None, wrap_lines=True)
-        if retry is not None:
-            st.button("Retry", icon=":material/refresh:", key=f"{key}-button", on_click=retry)
+    st.error(f"**{heading}**  \n{markdown(problem)}  \n**What to do:** {markdown(fix)}", icon=icon)
+    if kept:
+        st.markdown(f":gray[{kept}]")
+    if retry is not None:
+        st.button("Retry", icon=":material/refresh:", key=f"{key}-button", on_click=retry)
+    with st.expander("Details", type="compact"):
+        st.code("\n".join(_chain(error)), language=None, wrap_lines=True)
 
 
 def _kind(error: Exception) -> tuple[str, str]:

@@ -31,6 +31,12 @@ CSS: Final = """
 [data-testid="stMetricValue"] { font-size: 1.5rem; line-height: 1.3 }
 [data-testid="stMetricLabel"] p { font-size: 0.875rem }
 [data-testid="stTabs"] [role="tab"][aria-selected="true"] { color: inherit !important }
+[data-testid="stVerticalBlock"]:has(> [data-testid="stElementContainer"] .whole) { container-type: inline-size }
+[data-testid="stElementContainer"]:has(.whole) { display: none }
+[data-testid="stMarkdownContainer"] td:first-child { min-width: 6rem }
+[data-testid="stMarkdownContainer"] code { display: inline-block; max-width: 100% }
+[data-testid="stCode"] .token { color: inherit; font-style: inherit }
+[data-testid="stCode"] .token.parameter { white-space: nowrap }
 [data-testid="stDataFrame"] .dvn-scroller { scrollbar-color: rgba(128, 128, 128, 0.75) transparent }
 @media (max-width: 1200px) {
     [class*="st-key-beside-"] > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"] {
@@ -47,7 +53,8 @@ CSS: Final = """
 """
 """Streamlit leaves 96 pixels of nothing above every title, and 80 on either side. Its own Stop ends the drawing of
 a page, not a reading: the one on the page does. Its colour of an open tab is too weak to read on dark ground. It shows
-the bar by which a table scrolls only while the mouse is over it, so that nobody sees that there are more columns."""
+the bar by which a table scrolls only while the mouse is over it, so that nobody sees that there are more columns. A
+browser breaks a line of code between the hyphens of an option."""
 
 PART: Final = "part"
 """Names a tab in the address."""

@@ -38,7 +38,7 @@ def draw(answers: Answers, migration: Offered, name: str, shown: Checkpoint) -> 
             st.markdown("No repair fits: there is nothing that one of them mends.")
         for repair in held.value:
             st.markdown(f"**{markdown(repair.kind)}**: {markdown(' '.join(repair.costs))}")
-            st.code(plain(command(repair, shown)), language=None, wrap_lines=True)
+            blocks.command(plain(command(repair, shown)))
 
 
 def command(repair: FittingRepair, shown: Checkpoint) -> str:

@@ -183,4 +183,4 @@ def _commands(acls: MinimumAcls) -> None:
     for command in acls.commands:
         optional = ":gray-badge[optional] " if command.optional else ""
         st.markdown(f"{optional}{command.purpose}")
-        st.code(command.command, language=None, wrap_lines=True)
+        blocks.command(command.command)
