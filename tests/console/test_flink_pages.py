@@ -96,7 +96,9 @@ def test_what_the_recorded_savepoint_of_a_killed_job_holds_is_decided_offline_on
     assert [each.split()[-1] for each in decided["decision"]] == ["commit", "abort", "commit", "abort"]
     said = words(page)
     assert "**4 transactions to be ended or looked into**" in said
-    assert re.search(r"The first time-out was at \*\*[0-9T:Z-]+\*\*: 14 min \d+ s were left when the sample was", said)
+    assert re.search(
+        r"The first time-out was at \*\*[0-9-]+ [0-9:]+ UTC\*\*: 14 min \d+ s were left when the sample was", said
+    )
     assert "held back in 2 partitions of the sink" in said
     assert "sink-transactions-now" not in [each.key for each in page.button], "there is nobody to ask"
 

@@ -73,7 +73,7 @@ def test_nobody_is_asked_before_a_click_and_then_the_open_ones_come_first_with_t
     assert ["commit" in each for each in decided["decision"]] == [True, False]
     said = words(page)
     assert "**1 transaction to be ended or looked into** on cluster id abc" in said
-    assert re.search(r"The first time-out is at \*\*[0-9T:Z-]+\*\*: 1 h 59 min left", said)
+    assert re.search(r"The first time-out is at \*\*[0-9-]+ [0-9:]+ UTC\*\*: 1 h 59 min left", said)
     assert r"- **flinktx\-0\-2**: The checkpoint holds it" in said
     assert "held back in 1 partition of the sink" in said
 

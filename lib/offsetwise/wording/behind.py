@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from offsetwise.model import AnyPosition, Behind, Left, PartBehind, QuotaUse, TopicPartition
 from offsetwise.position import in_partitions
-from offsetwise.wording import duration, many, size, utc
+from offsetwise.wording import clock, duration, many, size
 
 
 def behind(of: Behind | None) -> str:
@@ -27,7 +27,7 @@ def behind(of: Behind | None) -> str:
         case Left.UNKNOWN:
             return "?"
         case Left.NOTHING:
-            return duration(of.ms) + ("" if of.last_ms is None else f", no record since {utc(of.last_ms)}")
+            return duration(of.ms) + ("" if of.last_ms is None else f", no record since {clock(of.last_ms)}")
     return duration(of.ms) + (f", {many(of.records, 'record')}" if of.records is not None else "")
 
 

@@ -222,7 +222,7 @@ def _time(at_ms: int) -> str:
 
 def hover(name: str, at_ms: int, said: str) -> str:
     """Return hover text: the moment, the line's name, the value in words."""
-    return f"<b>{escaping.label(name)}</b><br>{wording.moment(at_ms)}<br>{escaping.label(said)}"
+    return f"<b>{escaping.label(name)}</b><br>{wording.clock(at_ms, milliseconds=True)}<br>{escaping.label(said)}"
 
 
 @cached(32)

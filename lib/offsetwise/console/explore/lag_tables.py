@@ -21,7 +21,7 @@ from offsetwise.lag.series import GAP_INTERVALS
 from offsetwise.lag.times import TimeLag, TimeMethod
 from offsetwise.lag.view import LagSide, LagView, PartitionView
 from offsetwise.model import AnyPosition, Cluster, LagPart, LagPartition, LagSample, MissingPart
-from offsetwise.wording import clock, duration, many, number, signed, utc, verdicts
+from offsetwise.wording import clock, duration, many, number, signed, verdicts
 from offsetwise.wording.behind import behind
 from offsetwise.wording.verdicts import Tone
 
@@ -44,7 +44,7 @@ def _in_records(points: Sequence[StoredTotals]) -> bool:
 
 
 TOTALS: Final[Columns[StoredTotals]] = (
-    Column("time (UTC)", lambda point: wording.moment(point.head.taken_at_ms)),
+    Column("time (UTC)", lambda point: table.Time(point.head.taken_at_ms)),
     Column("behind, old (ms)", lambda point: _late(point, Cluster.OLD), when=_in_time),
     Column("behind, new (ms)", lambda point: _late(point, Cluster.NEW), when=_in_time),
     Column("lag old", lambda point: _left(point.totals.old), when=_in_records),
@@ -121,7 +121,7 @@ def history(group: int | None) -> Columns[StoredSample]:
         return lambda sample: next((value(row, sample.sample) for row in sample.sample.partitions), None)
 
     return (
-        Column("time (UTC)", lambda sample: wording.moment(sample.sample.taken_at_ms)),
+        Column("time (UTC)", lambda sample: table.Time(sample.sample.taken_at_ms)),
         Column("position", of(lambda row, _: row.position), heading="old position"),
         Column("old end", of(lambda row, _: row.old.hw), when=_counted),
         Column("lag old", of(lambda row, sample: lag(row, Cluster.OLD, sample.isolation_level)), when=_counted),
@@ -289,7 +289,7 @@ def start_reaches(of: LagSide, sample: LagSample) -> str:
         return "not foreseen: the log start did not move in this window, or is not known"
     if of.start_reaches_ms == 0:
         return "! it has passed the position"
-    return f"{utc(sample.taken_at_ms + of.start_reaches_ms)}, at the rate of this window"
+    return f"{clock(sample.taken_at_ms + of.start_reaches_ms)}, at the rate of this window"
 
 
 def missing(of: MissingPart) -> str:

@@ -17,7 +17,7 @@ from offsetwise.console.widgets import blocks, downloads, layout, table
 from offsetwise.console.widgets.escaping import cell
 from offsetwise.console.widgets.table import Selection
 from offsetwise.store.audit import AuditFilter, AuditRow, Chain
-from offsetwise.wording import clock, many, moment
+from offsetwise.wording import clock, many
 from offsetwise.wording.verdicts import Tone, Verdict
 
 PAGE_ROWS: Final = 100
@@ -181,7 +181,7 @@ def _draw(known: Checked | None, newest: int) -> None:
             st.markdown(f":gray[Checked {clock(known.at)}, up to row {known.chain.rows:,}.]")
             with st.popover(f"Last hash `{known.chain.head[:8]}`"):
                 st.code(f"{known.chain.rows}:{known.chain.head}", language=None, wrap_lines=True)
-                written = "" if known.chain.at_ms is None else f", written {moment(known.chain.at_ms)}"
+                written = "" if known.chain.at_ms is None else f", written {clock(known.chain.at_ms)}"
                 st.markdown(
                     f"Row {known.chain.rows:,}{written}. Noted elsewhere, it shows later whether the log's end was cut "
                     "off, or all of it written anew: `offsetwise audit --noted ROW:HASH`."

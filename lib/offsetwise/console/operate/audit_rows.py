@@ -17,7 +17,7 @@ from offsetwise.review.allowing import Verb
 from offsetwise.review.people import Person
 from offsetwise.review.view import AUDIT_ROWS, PlansView
 from offsetwise.store.audit import AuditFilter, AuditRow, Chain, body_of, hash_of
-from offsetwise.wording import many, moment
+from offsetwise.wording import clock, many, moment
 from offsetwise.wording.verdicts import Tone, Verdict
 
 ALL: Final = "all"
@@ -244,7 +244,7 @@ Linked = tuple[AuditRow, Verdict]
 """A row, and whether it is as it was written."""
 COLUMNS: Final[Columns[Linked]] = (
     Column("row", lambda of: of[0].seq, 56, pinned=True),
-    Column("when (UTC)", lambda of: moment(of[0].record.at_ms), 186),
+    Column("when (UTC)", lambda of: table.Time(of[0].record.at_ms), 186),
     Column("subject", lambda of: of[0].record.subject or "", 104),
     Column("issuer", lambda of: of[0].record.issuer or "", 150),
     Column("what", lambda of: of[0].record.action, 96),
@@ -328,7 +328,7 @@ def told(row: AuditRow) -> str:
     if record.subject is not None or record.issuer is not None:
         by += f", subject {markdown(record.subject or '?')} of issuer {markdown(record.issuer or '?')}"
     about = "" if record.plan is None else f"plan {record.plan:,}"
-    parts = [moment(record.at_ms), about, markdown(change(row))]
+    parts = [clock(record.at_ms, milliseconds=True), about, markdown(change(row))]
     lines = [by, " · ".join(part for part in parts if part), markdown(why(row))]
     return "  \n".join(line for line in lines if line)
 

@@ -200,7 +200,6 @@ def _facts_of(held: Held[Fleet], row: FleetRow, migration: Offered) -> None:
     label = fleet_table.facts(held).labels[row.uri]
     verdict = fleet_table.VERDICTS[row.verdict]
     st.header(f"Facts · {markdown(label)}", anchor=False)
-    meaning = fleet_table.MEANING[row.verdict]
     # Why an unreadable one gave nothing stands in the box below.
     message = "" if isinstance(row.read, FailedCheckpoint) else f"**{markdown(row.read.restart)}**"
     st.markdown(f":{verdict.tone.colour}-badge[{verdict}] {message}")

@@ -253,7 +253,7 @@ def columns(labels: Mapping[str, str], now_ms: int, rows: Rows) -> Columns[Fleet
         Column("partitions", lambda row: row.partitions, 80),
         Column("state", lambda row: row.state_bytes, 78, "What the files of its state stores take.", printed=size),
         Column("copies", copies, 78, "How many checkpoints here carry the same query id.", lambda _: Tone.CAREFUL),
-        Column("newest batch (UTC)", lambda row: wording.moment(row.planned_at_ms), 190),
+        Column("newest batch (UTC)", lambda row: table.Time(row.planned_at_ms), 190),
         Column("query id", lambda row: (row.checkpoint and row.checkpoint.job_id) or "?", 280),
         Column("engine", lambda row: row.checkpoint.engine if row.checkpoint else "?", 70),
     )

@@ -71,7 +71,8 @@ def draw(found: Held[SinkTransactions], *, recorded: bool) -> None:
         _why(transactions.open)
     for finding in transactions.findings:
         blocks.box(Tone.CAREFUL, f"**{finding.code}** {markdown(finding.message)} {markdown(finding.remedy)}")
-    when = f"when the sample was recorded, {transactions.taken_at}" if recorded else f"at {clock(found.at)}"
+    at = f"when the sample was recorded, {clock(epoch_ms(transactions.taken_at))}"
+    when = at if recorded else f"at {clock(found.at)}"
     said = f"{many(len(transactions.transactions), 'transaction')}, as looked at {when}."
     st.markdown(f":gray[{said}]")
     if transactions.transactions:

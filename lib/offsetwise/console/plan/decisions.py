@@ -241,7 +241,7 @@ def _topics(rows: Sequence[PartitionComparison], work: Work, by: str | None) -> 
     with st.expander(terms.said("Start a whole topic somewhere else")):
         st.markdown(
             terms.said(
-                "In the place of the translated offsets. By a time, or where another group is: "
+                "Instead of the translated offsets. By a time, or where another group is: "
                 "`offsetwise draft --start TOPIC=timestamp:TIME`, which reads the clusters."
             )
         )

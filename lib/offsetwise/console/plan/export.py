@@ -26,7 +26,7 @@ from offsetwise.ports.stream import terms_of
 from offsetwise.review.exports import Destination, Export, ExportKind, commands, groups_command, output_of
 from offsetwise.review.sheet import Sheet, SheetMark
 from offsetwise.store.review_rows import State
-from offsetwise.wording import many, moment, size
+from offsetwise.wording import clock, many, size
 from offsetwise.wording.verdicts import Tone
 
 _STEPS: Final = (
@@ -341,7 +341,7 @@ def withdrawn(sheet: Sheet) -> str:
 def approved(sheet: Sheet) -> str:
     """Describe who approved, and whether it was applied since. Markdown."""
     by = "  \n".join(
-        f"{markdown(named(row.by))}, {moment(row.at_ms)}, good until {moment(row.expires_at_ms)}"
+        f"{markdown(named(row.by))}, {clock(row.at_ms)}, good until {clock(row.expires_at_ms)}"
         for row in sheet.standing.counted
     )
     count = many(len(sheet.standing.counted), "approval")

@@ -209,7 +209,7 @@ def _facts(row: Row) -> list[str]:
     results = [f"**unsafe:** {markdown(risk)}" for risk in row.risks]
     if position.override is not None:
         results.append(
-            f"**{markdown(name_of(position.override.by))}** put {number(position.override.offset)} in the place of "
+            f"**{markdown(name_of(position.override.by))}** put {number(position.override.offset)} instead of "
             f"{terms.said('the translated offset')}"
         )
     else:

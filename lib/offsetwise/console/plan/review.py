@@ -129,8 +129,7 @@ def _overtaken(seat: Seat, sheet: Sheet) -> bool:
     earlier = next((version for version in sheet.versions if version.digest == seen), None)
     by = markdown(standing.named(sheet.version.by))
     st.warning(
-        f"**Version {sheet.row.number} took the place of the one that you were shown.** {by} saved it. "
-        "This is what it changes:",
+        f"**Version {sheet.row.number} replaced the one that you were shown.** {by} saved it. This is what it changes:",
         icon=":material/published_with_changes:",
     )
     with guard.block("overtaken"):

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
-from offsetwise.wording import duration, utc
+from offsetwise.wording import clock, duration
 
 
 def until(deadline_ms: int, *, recorded_ms: int | None = None) -> None:
@@ -21,7 +21,7 @@ def until(deadline_ms: int, *, recorded_ms: int | None = None) -> None:
         return
     left = duration(deadline_ms - recorded_ms)
     st.markdown(
-        f":material/timer: The first time-out was at **{utc(deadline_ms)}**: {left} were left when the sample was "
+        f":material/timer: The first time-out was at **{clock(deadline_ms)}**: {left} were left when the sample was "
         "recorded."
     )
 
@@ -30,6 +30,7 @@ def until(deadline_ms: int, *, recorded_ms: int | None = None) -> None:
 def _running(deadline_ms: int) -> None:
     left_ms = deadline_ms - int(datetime.now(UTC).timestamp() * 1000)
     if left_ms > 0:
-        st.markdown(f":material/timer: The first time-out is at **{utc(deadline_ms)}**: {duration(left_ms)} left.")
+        st.markdown(f":material/timer: The first time-out is at **{clock(deadline_ms)}**: {duration(left_ms)} left.")
     else:
-        st.markdown(f":material/timer_off: The first time-out was at **{utc(deadline_ms)}**, {duration(-left_ms)} ago.")
+        ago = duration(-left_ms)
+        st.markdown(f":material/timer_off: The first time-out was at **{clock(deadline_ms)}**, {ago} ago.")

@@ -9,7 +9,6 @@ from typing import Final
 
 import streamlit as st
 
-from offsetwise import wording
 from offsetwise.console.widgets import layout, table, terms
 from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.console.widgets.shards import SHARDS, Shards
@@ -224,7 +223,7 @@ def neighbours(first: Neighbour | None, word: str) -> Columns[Neighbour]:
         Column("new offset", lambda record: record.new_offset, 80),
         Column("for the job", lambda record: f"{record.side}, {word}" if record is first else str(record.side), 88),
         Column("identity", lambda record: record.identity[:8], 76),
-        Column("time (UTC)", lambda record: wording.moment(record.timestamp_ms), 172),
+        Column("time (UTC)", lambda record: table.Time(record.timestamp_ms), 172),
     )
 
 

@@ -35,7 +35,7 @@ CSS: Final = """
 [data-testid="stElementContainer"]:has(.whole) { display: none }
 [data-testid="stMarkdownContainer"] td:first-child { min-width: 6rem }
 [data-testid="stMarkdownContainer"] code { display: inline-block; max-width: 100% }
-[data-testid="stCode"] .token { color: inherit; font-style: inherit }
+[data-testid="stCode"] .token { color: inherit !important; font-style: inherit !important }
 [data-testid="stCode"] .token.parameter { white-space: nowrap }
 [data-testid="stDataFrame"] .dvn-scroller { scrollbar-color: rgba(128, 128, 128, 0.75) transparent }
 @media (max-width: 1200px) {

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from itertools import islice
 from typing import Final, overload
 
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.model import Checkpoint, CheckpointSource, ShardPosition
 from offsetwise.ports.stream import stream_of
+from offsetwise.wording import clock
 
 Sharded = tuple[CheckpointSource, ShardPosition]
 """A source, and where reading continues in one of its shards."""
@@ -16,22 +18,24 @@ Sharded = tuple[CheckpointSource, ShardPosition]
 
 def _arrived(row: Sharded) -> str:
     stream = stream_of(row[0].kind)
-    return "" if stream is None else stream.tells(row[1].position)
+    at = "" if stream is None else stream.tells(row[1].position)
+    return at and clock(datetime.fromisoformat(at)).removesuffix(" UTC")
 
 
 SHARDS: Final[Columns[Sharded]] = (
     Column("stream", lambda row: row[1].stream, when=lambda rows: any(row[1].stream for row in rows)),
     Column("shard", lambda row: row[1].shard, 180),
-    Column("position", lambda row: str(row[1].position), 480, "After the last processed record."),
+    Column("position", lambda row: row[1].position, 90, "After the last processed record."),
     Column(
         "planned until",
-        lambda row: None if row[1].planned_position is None else str(row[1].planned_position),
-        480,
+        lambda row: row[1].planned_position,
+        90,
         when=lambda rows: any(row[1].planned_position is not None for row in rows),
     ),
     Column(
         "record arrived (UTC)", _arrived, 190, "As the number itself tells.", when=lambda rows: any(map(_arrived, rows))
     ),
+    Column("position in full", lambda row: str(row[1].position), 480, only="screen"),
     Column("source", lambda row: row[0].id, when=lambda rows: several(source.id for source, _ in rows)),
 )
 

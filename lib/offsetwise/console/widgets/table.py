@@ -26,7 +26,24 @@ from offsetwise.position import OpaquePosition
 from offsetwise.wording.verdicts import Tone, Verdict
 
 Row = TypeVar("Row")
-Cell: TypeAlias = AnyPosition | str | Verdict | None
+
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    """A time in a cell: on screen as in the sentences of the page, in files as ISO 8601."""
+
+    at_ms: int | None
+
+    def __str__(self) -> str:
+        return wording.moment(self.at_ms)
+
+    @property
+    def shown(self) -> str:
+        """Return it without its zone, which the heading of the column names."""
+        return wording.clock(self.at_ms, milliseconds=True).removesuffix(" UTC")
+
+
+Cell: TypeAlias = AnyPosition | str | Verdict | Time | None
 _ROW_PX: Final = 35
 _BAR_PX: Final = 10
 """Of the bar by which a table scrolls sideways, where a proof stands beside it."""
@@ -42,6 +59,7 @@ _NARROWEST_PX: Final = 60
 _CELL_PADDING_PX: Final = 20
 _KEPT_TABLES: Final = 128
 _CELL: Final = re.compile(r"row(\d+)_col(\d+)")
+_DIGITS: Final = re.compile(r"\d")
 _ids = count()
 
 
@@ -51,8 +69,8 @@ class Column(Generic[Row]):
 
     name: str
     value: Callable[[Row], Cell]
-    """An integer, None where it is not known; a position that is no number; a verdict, which brings its colour; or a
-    text, which is neutralised."""
+    """An integer, None where it is not known; a position that is no number; a verdict, which brings its colour; a
+    time; or a text, which is neutralised."""
     width: int | None = None
     """In pixels, and more where a number needs more; None for as wide as what is in it."""
     help: str | None = None
@@ -88,6 +106,8 @@ class Prepared:
     columns: dict[str, Any]
     """How each looks, as Streamlit has it."""
     rows: int
+    numbers: frozenset[str]
+    """The columns with digits, which no edge may cut."""
     id: int = field(default_factory=lambda: next(_ids))
     """Names what the browser got of it when it was first drawn: a rerun sends that again."""
 
@@ -112,7 +132,7 @@ class Selection:
     def draw(self, shown: Prepared, *, alt: str) -> None:
         """Draw the table."""
         with st.container():
-            whole.columns(shown.columns, boxed=shown.rows)
+            whole.columns(shown.columns, shown.numbers, boxed=shown.rows)
             st.dataframe(
                 shown.styled,
                 hide_index=True,
@@ -194,7 +214,12 @@ def prepared(columns: Columns[Row], rows: Sequence[Row], colours: Palette | None
         styled=styled,
         columns={column.name: _layout(column, made[column.name], values) for column, values in shown.items()},
         rows=len(made),
+        numbers=frozenset(name for name in made if _integer(made[name]) or made[name].map(_has_digits).any()),
     )
+
+
+def _has_digits(value: object) -> bool:
+    return _DIGITS.search(str(value)) is not None
 
 
 def _on_screen(columns: Columns[Row], rows: Sequence[Row]) -> Columns[Row]:
@@ -224,7 +249,9 @@ def _text(value: Cell, *, file: bool) -> str:
     """Print what is no integer: a position short on screen, where the row's details have it whole."""
     if value is None:
         return ""
-    return str(value) if file or isinstance(value, str | Verdict) else wording.brief(value)
+    if isinstance(value, Time) and not file:
+        return value.shown
+    return str(value) if file or isinstance(value, str | Verdict | Time) else wording.brief(value)
 
 
 def _css(column: Column[Row], rows: Sequence[Row], values: Sequence[Cell], colours: Palette) -> list[str]:
@@ -296,7 +323,7 @@ def draw(table: Prepared, *, alt: str | None = None, missing: str = "?") -> None
 
 def _draw(table: Prepared, alt: str | None, missing: str) -> None:
     with st.container():
-        whole.columns(table.columns)
+        whole.columns(table.columns, table.numbers)
         st.dataframe(
             table.styled,
             hide_index=True,

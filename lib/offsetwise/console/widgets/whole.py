@@ -5,7 +5,7 @@ What a browser cuts of `1,295` reads `1,29`, and is another number. The columns 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any, Final
 
 import streamlit as st
@@ -22,14 +22,15 @@ _TEXT_PX: Final = 200
 """A wider column is a text, which says by an ellipsis that it is cut."""
 
 
-def columns(layout: Mapping[str, Any], *, boxed: int = 0) -> None:
+def columns(layout: Mapping[str, Any], numbers: Set[str], *, boxed: int = 0) -> None:
     """Let the table that is drawn next end where one of its columns ends, in a block of its own.
 
     Args:
         layout: How each column looks, as Streamlit has it.
+        numbers: The columns with digits; of another one a part may be seen.
         boxed: How many rows have a box, in a column before all others; 0 where there is no such column.
     """
-    limits = edges(layout, boxed=boxed)
+    limits = edges(layout, numbers, boxed=boxed)
     if not limits:
         return
     name = f"{MARK}-{'-'.join(str(start) for start, _ in limits)}-{limits[-1][1]}"
@@ -41,22 +42,22 @@ def columns(layout: Mapping[str, Any], *, boxed: int = 0) -> None:
     st.html(f'<i class="{MARK} {name}"></i><style>{rules}</style>')
 
 
-def edges(layout: Mapping[str, Any], *, boxed: int = 0) -> tuple[tuple[int, int], ...]:
-    """Return between which widths of a table its right edge would cut each column, from left to right, in pixels.
+def edges(layout: Mapping[str, Any], numbers: Set[str], *, boxed: int = 0) -> tuple[tuple[int, int], ...]:
+    """Return between which widths of a table its right edge would cut each number, from left to right, in pixels.
 
     Columns that stay at the left have none: what is cut of them no narrower table would hold. Nothing is known behind
     a column whose width the browser chooses.
 
-    >>> edges({"topic": {"width": 96, "pinned": True}, "old": {"width": 60}, "new": {"width": 60}}, boxed=8)
-    ((130, 190), (190, 250))
+    >>> edges({"topic": {"width": 96, "pinned": True}, "old": {"width": 60}, "new": {"width": 60}}, {"new"}, boxed=8)
+    ((190, 250),)
     """
     box = 0 if not boxed else _BOX_PX if boxed <= _MANY_ROWS else _WIDER_BOX_PX
     at, limits = _FRAME_PX + box, []
-    for column in sorted(layout.values(), key=lambda each: not each.get("pinned")):
+    for name, column in sorted(layout.items(), key=lambda each: not each[1].get("pinned")):
         width = column.get("width")
         if not isinstance(width, int):
             break
-        if not column.get("pinned") and width <= _TEXT_PX and at > _FRAME_PX:
+        if name in numbers and not column.get("pinned") and width <= _TEXT_PX and at > _FRAME_PX:
             limits.append((at, at + width))
         at += width
     return tuple(limits)

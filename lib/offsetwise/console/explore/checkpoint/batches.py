@@ -290,7 +290,7 @@ _BATCHES: Final[Columns[BatchFact]] = (
     Column("state", lambda fact: _COMMITTED if fact.batch.committed else _PLANNED, 110),
     Column("records", lambda fact: fact.read.records if fact.read.at_all else None),
     Column("end offset", lambda fact: fact.end),
-    Column("planned at (UTC)", lambda fact: wording.moment(fact.batch.timestamp_ms), 196),
+    Column("planned at (UTC)", lambda fact: table.Time(fact.batch.timestamp_ms), 196),
     Column("since the one before", lambda fact: "–" if fact.since is None else wording.duration(fact.interval_ms), 140),
     Column("watermark", lambda fact: watermark(fact.batch.watermark_ms)),
     Column("note", note, 260, when=lambda facts: any(map(note, facts))),

@@ -257,7 +257,7 @@ def _ended(fact: BatchFact, what: str) -> str:
     records_ = wording.number(fact.read.records) if fact.read.at_all else "?"
     return (
         f"<b>batch {wording.number(fact.batch.id)}</b>, {state}<br>{escaping.label(what)} ends at "
-        f"{wording.number(fact.end)}<br>{records_} records<br>planned {wording.moment(fact.batch.timestamp_ms)}"
+        f"{wording.number(fact.end)}<br>{records_} records<br>planned {wording.clock(fact.batch.timestamp_ms)}"
     )
 
 

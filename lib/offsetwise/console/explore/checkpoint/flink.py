@@ -49,7 +49,7 @@ _STATES: Final[Columns[tuple[Operator, OperatorState]]] = (
 )
 _RETAINED: Final[Columns[RetainedCheckpoint]] = (
     Column("checkpoint", lambda checkpoint: checkpoint.id),
-    Column("file dated (UTC)", lambda checkpoint: wording.moment(checkpoint.written_ms)),
+    Column("file dated (UTC)", lambda checkpoint: table.Time(checkpoint.written_ms)),
     Column("folder", lambda checkpoint: checkpoint.uri),
 )
 _APART: Final[Columns[tuple[SourcePosition, int]]] = (

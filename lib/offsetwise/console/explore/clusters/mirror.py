@@ -7,7 +7,6 @@ from typing import Final
 
 import streamlit as st
 
-from offsetwise import wording
 from offsetwise.clusters.mirror_health import Beat, Mirrored
 from offsetwise.console.explore.clusters import summary
 from offsetwise.console.explore.clusters.summary import View
@@ -17,7 +16,7 @@ from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.model import GroupOffset, Link, MirrorTopic, TopicPartition
-from offsetwise.wording import duration, many, moment
+from offsetwise.wording import clock, duration, many
 
 MIRRORED: Final[Columns[Mirrored]] = (
     Column("old topic", lambda row: row.topic, 104),
@@ -34,7 +33,7 @@ MIRROR_TOPICS: Final[Columns[tuple[str, MirrorTopic]]] = (
     Column("holds", lambda row: row[1].kind),
     Column("records", lambda row: row[1].records),
     Column("undecodable", lambda row: row[1].undecodable),
-    Column("newest record (UTC)", lambda row: wording.moment(row[1].newest_ms)),
+    Column("newest record (UTC)", lambda row: table.Time(row[1].newest_ms)),
     Column("problem", lambda row: row[1].error or ""),
 )
 
@@ -107,7 +106,7 @@ def _last_sync(at_ms: int | None, read_ms: int) -> None:
         st.markdown("? last sync · the snapshot does not say when it was written")
         return
     age = duration(max(0, read_ms - at_ms))
-    st.markdown(f"last sync written **{moment(at_ms)}**, {age} before the clusters were read")
+    st.markdown(f"last sync written **{clock(at_ms)}**, {age} before the clusters were read")
 
 
 def _beats(beats: tuple[Beat, ...]) -> None:
@@ -119,7 +118,7 @@ def _beats(beats: tuple[Beat, ...]) -> None:
         other = "" if beat.ours else " :gray[(another flow)]"
         age = duration(beat.age_ms)
         st.markdown(
-            f"{verdict} · {flow}{other} · last heartbeat **{moment(beat.at_ms)}**, {age} before the clusters were read"
+            f"{verdict} · {flow}{other} · last heartbeat **{clock(beat.at_ms)}**, {age} before the clusters were read"
         )
 
 

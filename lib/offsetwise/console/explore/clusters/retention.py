@@ -9,7 +9,6 @@ from typing import Final
 
 import streamlit as st
 
-from offsetwise import wording
 from offsetwise.clusters.retention import RetentionDeadline, RetentionMethod, Standing, deadline
 from offsetwise.console.answers import Answers, Held, Question
 from offsetwise.console.explore.clusters.summary import HeldCluster
@@ -152,9 +151,9 @@ def _starts(held: HeldCluster) -> Starts:
     }
 
 
-def _reached(deadline: RetentionDeadline) -> str:
+def _reached(deadline: RetentionDeadline) -> str | table.Time:
     if deadline.at_ms is not None:
-        return wording.moment(deadline.at_ms)
+        return table.Time(deadline.at_ms)
     return {"no limit": "never", "log start": "reached already"}.get(deadline.method.value, "?")
 
 
@@ -164,7 +163,7 @@ DEADLINES: Final[Columns[RetentionDeadline]] = (
     table.partition(lambda retention_deadline: retention_deadline.standing.partition.partition),
     Column("offset", lambda retention_deadline: retention_deadline.standing.offset),
     Column("reached from (UTC)", _reached, 180),
-    Column("record time (UTC)", lambda retention_deadline: wording.moment(retention_deadline.standing.record_ms), 180),
+    Column("record time (UTC)", lambda retention_deadline: table.Time(retention_deadline.standing.record_ms), 180),
     Column("method", lambda retention_deadline: retention_deadline.method.value, 90),
     Column("why", lambda retention_deadline: retention_deadline.why, 700),
 )
