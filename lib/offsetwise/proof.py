@@ -351,7 +351,8 @@ def _probed(found: FoundPosition) -> str:
     if probes is None:
         return ""
     if found.preserved:
-        return f"Probed at several places: {probes.agree:,} unique records have the same offset on both, none differs."
+        agree = f"{probes.agree:,} unique records have the same offset on both, none differs."
+        return f"Probed at several positions: {agree}"
     return (
         f"The link is stated to keep offsets, but of the records probed {probes.differ:,} differ at the same offset "
         f"and {probes.agree:,} agree."

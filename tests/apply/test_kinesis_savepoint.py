@@ -118,7 +118,7 @@ def test_a_checkpoint_of_the_restored_job_tells_where_it_stands(
     [
         (LATEST, "is at LATEST, which a split of KinesisStreamsSource cannot hold: that names no record and no time"),
         (AT_UNKNOWN_TIME, "is at AT_TIMESTAMP, which .*: that names no record and no time"),
-        (after(7, 2), "is at seq:7/2, which .*: it has no place inside an aggregate"),
+        (after(7, 2), "is at seq:7/2, which .*: it has no position inside an aggregate"),
         (at(7), "is at at:7, which .*: it is after a record, never at one"),
     ],
     ids=str,

@@ -98,7 +98,7 @@ DRIFT: dict[str, Callable[[Stage], None]] = {
         Cluster.OLD, lambda t: replace(t, partitions=(*t.partitions, replace(t.partitions[0], partition=99)))
     ),
     "log start passed the place": lambda s: s.world.change_logs(Cluster.NEW, log_start=99_999),
-    "log truncated below the place": lambda s: s.world.change_logs(Cluster.NEW, hw=1, lso=1),
+    "log truncated below the position": lambda s: s.world.change_logs(Cluster.NEW, hw=1, lso=1),
     "the query committed another batch": _next_batch,
     "an offset file has other bytes": _other_bytes,
     "another query": _other_query,

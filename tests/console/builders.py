@@ -232,7 +232,7 @@ def reference_rows() -> tuple[PartitionComparison, ...]:
 
 
 def with_others_below() -> PartitionComparison:
-    """Records that the old log does not explain stand below the place: it is bounded, and both answers are counted."""
+    """Records that the old log does not explain stand below the position: it is bounded, both answers counted."""
     return replace(
         partition("orders", 0),
         exactness=Exactness.BOUNDED,

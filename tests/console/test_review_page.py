@@ -282,7 +282,7 @@ class TestTheDecision:
         assert differing["to, before"].tolist() == ["950"]
         assert differing["to, now"].tolist() == ["949"]
         assert court.state(plan) is State.SUBMITTED
-        assert "Version 2 took the place of the one that you were shown" in said(page)
+        assert "Version 2 replaced the one that you were shown" in said(page)
         assert {"approve", "reject"}.isdisjoint(offered(page))
 
         page.button(key="go-on").click().run()

@@ -190,7 +190,7 @@ FIRES: dict[str, tuple[Case, str, str]] = {
     "unknown place": (
         case(row(new_offset=None, exactness=Exactness.UNKNOWN, evidence=Evidence(reason="No record is on both"))),
         "UNTRANSLATED",
-        "1,050 has no known place on the new cluster: No record is on both.",
+        "1,050 has no known position on the new cluster: No record is on both.",
     ),
     "claimed place": (
         case(row(exactness=Exactness.CLAIMED, evidence=Evidence(reason="A sync says so."))),
@@ -200,7 +200,7 @@ FIRES: dict[str, tuple[Case, str, str]] = {
     "pending batch's end without a place": (
         case(row(restart=pending(1100, None))),
         "UNTRANSLATED",
-        "1,100, an end of batch 7, has no known place",
+        "1,100, an end of batch 7, has no known position",
     ),
     "replay for a job that tolerates it": (
         case(row(replay=12, exactness=Exactness.BOUNDED), job=TOLERANT),
@@ -249,7 +249,7 @@ FIRES: dict[str, tuple[Case, str, str]] = {
     "foreign records ahead": (
         case(row(ahead=Ahead(examined=True, missing=0, duplicated=0, foreign=1), exactness=Exactness.POSITION_EXACT)),
         "FOREIGN_AHEAD",
-        "1 record ahead of the place on the new cluster comes from no record of the old log",
+        "1 record ahead of the position on the new cluster comes from no record of the old log",
     ),
     "foreign records ahead of a job that reads committed ones": (
         case(
@@ -257,12 +257,12 @@ FIRES: dict[str, tuple[Case, str, str]] = {
             isolation=IsolationLevel.READ_COMMITTED,
         ),
         "FOREIGN_AHEAD",
-        "2 records ahead of the place on the new cluster come from no committed record of the old log",
+        "2 records ahead of the position on the new cluster come from no committed record of the old log",
     ),
     "second copies ahead": (
         case(row(ahead=Ahead(examined=True, missing=0, duplicated=5, foreign=0), exactness=Exactness.POSITION_EXACT)),
         "DUPLICATES_AHEAD",
-        "5 records ahead of the place on the new cluster are second copies",
+        "5 records ahead of the position on the new cluster are second copies",
     ),
     "schema ids set aside": (
         case(row(evidence=Evidence(reason="Counted.", schema_ids=((7, 9), (8, 10))))),

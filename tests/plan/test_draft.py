@@ -405,7 +405,7 @@ class TestRefusals:
         error = refused("UNTRANSLATED", comparison(*rows(*[UNPROVEN] * 9), findings=(blocking("CLUSTER_UNCLEAR"),)))
 
         assert "2 kinds of reasons" in error.problem
-        assert error.problem.count("has no known place") == 5
+        assert error.problem.count("has no known position") == 5
         assert "And 4 more like these." in error.problem
 
     @with_cases("target", [COPY, IN_PLACE, STARTING, SEEDED])

@@ -165,7 +165,7 @@ def test_the_group_that_the_job_commits_to_stands_in_the_commands() -> None:
 def test_a_savepoint_that_keeps_no_position_needs_another_place_for_them() -> None:
     dropped = Target(kind="flink-savepoint-without-sources")
 
-    with pytest.raises(PlanError, match="a place for the positions beside a savepoint that keeps none"):
+    with pytest.raises(PlanError, match="a file for the positions beside a savepoint that keeps none"):
         drafted(savepoint(), dropped)
     assert drafted(savepoint(), dropped, ETL).targets == (dropped, ETL)
     assert drafted(savepoint(), dropped, STARTING).strategy == "drop the source's state, in a copy of the savepoint"

@@ -110,7 +110,7 @@ def test_it_is_drafted_and_the_plan_is_read_again(tmp_path: Path) -> None:
     plan = scene.drafted(proven(tmp_path), CSV, scene.ETL)
 
     assert plan.requirements.engine == "toy"
-    assert plan.prediction.told == "Every number means the same place on the new cluster."
+    assert plan.prediction.told == "Every number means the same position on the new cluster."
     assert read_plan(files.dump(plan).encode(), subject="the plan") == plan
 
 

@@ -1,4 +1,4 @@
-"""The two answers where records of others stand below the place, held against what each reads of small logs."""
+"""The two answers where records of others stand below the position, held against what each reads of small logs."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def differences(pair: TopicPair) -> tuple[TopicDifference, ...]:
 
 def _missing(pair: TopicPair) -> tuple[TopicDifference, ...]:
     if pair.new is None:
-        meaning = "Its records have no place on the new cluster: mirror it, or correct `topics` in the migration file."
+        meaning = "The new cluster has none of its records: mirror it, or correct `topics` in the migration file."
         return (TopicDifference(what="topic", old=pair.old_name, new=None, meaning=meaning),)
     meaning = "Only the new cluster has it: no position leads there."
     return (TopicDifference(what="topic", old=None, new=pair.new_name, meaning=meaning),)

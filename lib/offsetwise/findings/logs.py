@@ -207,8 +207,8 @@ def foreign_ahead(case: Case) -> Iterator[str]:
     # The mirror copies what is not committed, and a job that reads committed records never compares it.
     known = "committed record" if case.isolation is IsolationLevel.READ_COMMITTED else "record"
     yield (
-        f"{many(row.ahead.foreign, 'record')} ahead of the place on the new cluster {verb} from no {known} of the old "
-        "log."
+        f"{many(row.ahead.foreign, 'record')} ahead of the position on the new cluster {verb} from no {known} of the "
+        "old log."
     )
 
 
@@ -224,13 +224,13 @@ def duplicates_ahead(case: Case) -> Iterator[str]:
     row = case.row
     if not row.ahead.duplicated:
         return
-    yield (f"{many(row.ahead.duplicated, 'record')} ahead of the place on the new cluster are second copies.")
+    yield (f"{many(row.ahead.duplicated, 'record')} ahead of the position on the new cluster are second copies.")
 
 
 @finding(
     code="EARLIER_COPIES_POSSIBLE",
     severity=Severity.WARNS,
-    title="Copies of unread records may lie below the place",
+    title="Copies of unread records may lie below the position",
     remedy="Raise `content.budget_records` and `content.budget_bytes` until all that lies ahead is read.",
     rank=130,
 )
@@ -241,7 +241,7 @@ def earlier_copies_possible(case: Case) -> Iterator[str]:
     yield (
         f"{case.row.lag_old:,} offsets lie ahead on the old cluster, more than the budget, and were not read; and a "
         "broker sets the timestamps, so that these do not tell where copies of unread records lie: if the mirror ever "
-        "went back, or somebody else wrote copies, a place that fits the records that were read may skip others."
+        "went back, or somebody else wrote copies, a position that fits the records that were read may skip others."
     )
 
 
@@ -311,7 +311,7 @@ def target_ahead(case: Case) -> Iterator[str]:
     copied = ", the old number as it is" if commit.offset == row.old_offset else ""
     yield (
         f"The group's offset on the new cluster is {commit.offset:,}{copied}: "
-        f"{many(commit.offset - row.new_offset, 'offset')} past the place {row.new_offset:,}."
+        f"{many(commit.offset - row.new_offset, 'offset')} past the position {row.new_offset:,}."
     )
 
 

@@ -14,8 +14,8 @@ from offsetwise.wording import many, sentence
 @finding(
     code="UNTRANSLATED",
     severity=Severity.BLOCKS,
-    title="No proven place on the new cluster",
-    remedy="Follow the reason in the evidence; a place nobody can prove needs a person's decision in writing.",
+    title="No proven position on the new cluster",
+    remedy="Follow the reason in the evidence; a position that nobody can prove needs a person's decision in writing.",
     rank=190,
 )
 def untranslated(case: Case) -> Iterator[str]:
@@ -24,19 +24,19 @@ def untranslated(case: Case) -> Iterator[str]:
     if row.old_offset is None:
         return
     if row.exactness in (Exactness.UNKNOWN, Exactness.CLAIMED):
-        word = "has no known place" if row.new_offset is None else f"is only claimed to be {row.new_offset:,}"
+        word = "has no known position" if row.new_offset is None else f"is only claimed to be {row.new_offset:,}"
         yield (f"{row.old_offset:,} {word} on the new cluster: {_clause(row.evidence.reason)}")
     lacking = next((point for point in row.restart if point.new is None), None)
     if lacking is None:
         return
     which = "the restart" if lacking.batch is None else f"batch {lacking.batch}"
-    yield (f"{lacking.old:,}, an end of {which}, has no known place on the new cluster.")
+    yield (f"{lacking.old:,}, an end of {which}, has no known position on the new cluster.")
 
 
 @finding(
     code="NOT_YET_MIRRORED",
     severity=Severity.BLOCKS,
-    title="The place is not on the new cluster yet",
+    title="The position is not on the new cluster yet",
     remedy="Let the mirror catch up, then compare again.",
     rank=90,
 )
@@ -48,7 +48,7 @@ def not_yet_mirrored(case: Case) -> Iterator[str]:
     points = [point.new for point in row.restart if point.new is not None]
     furthest = max([*points, *(() if row.new_offset is None else (row.new_offset,))], default=None)
     if end is not None and furthest is not None and furthest > end:
-        yield (f"The place is {furthest:,}, {many(furthest - end, 'offset')} past the end of the new log ({end:,}).")
+        yield (f"The position is {furthest:,}, {many(furthest - end, 'offset')} past the end of the new log ({end:,}).")
     if not_yet_mirrored.code not in case.reasons:
         return
     if row.exactness is Exactness.BOUNDED:
@@ -85,7 +85,7 @@ def below_log_start(case: Case) -> Iterator[str]:
     if start is not None:
         if row.new_offset is not None and row.new_offset < start:
             sentences.append(
-                f"the place, {row.new_offset:,}, lies below the new log's start ({start:,}): up to "
+                f"the position, {row.new_offset:,}, lies below the new log's start ({start:,}): up to "
                 f"{many(start - row.new_offset, 'record')} may be gone there"
             )
         elif row.old_offset is not None and row.old_offset < start and row.raw.verdict is RawVerdict.OUT_OF_RANGE:
@@ -100,7 +100,7 @@ def below_log_start(case: Case) -> Iterator[str]:
 @finding(
     code="NATIVE_BELOW",
     severity=Severity.BLOCKS,
-    title="Records of other writers lie below the place",
+    title="Records of other writers lie below the position",
     remedy="Find out who wrote them; state in writing that the job need not read them, or start below them.",
     rank=150,
 )
@@ -125,7 +125,7 @@ def native_below(case: Case) -> Iterator[str]:
     code="REPLAY_NOT_TOLERATED",
     severity=Severity.BLOCKS,
     title="The job would read records twice and does not tolerate it",
-    remedy="Narrow the place (larger `content` budgets, stop the writers), or state `tolerates_replay: true` "
+    remedy="Narrow the position (larger `content` budgets, stop the writers), or state `tolerates_replay: true` "
     "for the job.",
     rank=180,
 )
@@ -141,7 +141,7 @@ def replay_not_tolerated(case: Case) -> Iterator[str]:
     code="REPLAY",
     severity=Severity.WARNS,
     title="Records would be read twice",
-    remedy="Make sure that the sink drops repeated records, or narrow the place.",
+    remedy="Make sure that the sink drops repeated records, or narrow the position.",
     rank=10,
 )
 def replay(case: Case) -> Iterator[str]:

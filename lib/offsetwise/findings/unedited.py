@@ -77,7 +77,7 @@ def confusion(case: Case) -> Iterator[str]:
         return
     yield (
         f"Offset {row.old_offset:,} of {row.new_topic_partition} on the new cluster holds another record than "
-        "on the old one, and no place there continues what the job has read."
+        "on the old one, and no position there continues what the job has read."
     )
 
 

@@ -110,7 +110,7 @@ def _not_mirrored(sample: LagSample) -> Iterator[_AlertCase]:
         left = lag(row, Cluster.NEW, sample.isolation_level)
         if left is not None and left < 0:
             yield _AlertCase(
-                row, -left, f"The place is {row.new_position:,}, {many(-left, 'offset')} past the end of the new log"
+                row, -left, f"The position is {row.new_position:,}, {many(-left, 'offset')} past the end of the new log"
             )
 
 
@@ -153,7 +153,7 @@ def _retention(
             row,
             RETENTION_HORIZON_MS - left,
             f"The new log's start moved from {starts[0].offset:,} to {starts[1].offset:,}; at this rate it reaches the "
-            f"place, {row.new_position:,}, in {duration(left)}",
+            f"position, {row.new_position:,}, in {duration(left)}",
         )
 
 

@@ -340,7 +340,7 @@ def _against(row: PartitionComparison, on: Grounds) -> Iterator[Problem]:
             yield no_commit.problem(f"{name}: {row.evidence.reason}")
         return
     if row.new_offset is None or row.exactness in (Exactness.UNKNOWN, Exactness.CLAIMED):
-        word = "has no known place" if row.new_offset is None else f"is only claimed to be {row.new_offset:,}"
+        word = "has no known position" if row.new_offset is None else f"is only claimed to be {row.new_offset:,}"
         why = row.evidence.reason or "no reason was given."
         yield untranslated.problem(f"{name}: {row.old_offset:,} {word}. {why}", fix=DECIDE)
         return
@@ -356,7 +356,8 @@ def _against(row: PartitionComparison, on: Grounds) -> Iterator[Problem]:
         )
     yield from skip(row)
     if row.foreign_below:
-        yield native_below.problem(f"{name}: {many(row.foreign_below, 'record')} of other writers lie below the place.")
+        others = many(row.foreign_below, "record")
+        yield native_below.problem(f"{name}: {others} of other writers lie below the position.")
     yield from _against_pending(row, on, row.new_offset)
 
 
@@ -366,7 +367,8 @@ def _against_pending(row: PartitionComparison, on: Grounds, start: AnyPosition) 
         return
     name, end = str(row.topic_partition), row.restart[-1]
     if end.new is None:
-        message = f"{name}: {end.old:,}, the end of pending batch {end.batch}, has no known place on the new cluster."
+        of = f"the end of pending batch {end.batch}"
+        message = f"{name}: {end.old:,}, {of}, has no known position on the new cluster."
     elif row.new_offset != start:
         message = f"{name}: batch {end.batch} is pending, and would hold other records if it started at {start:,}."
     elif row.pending_equal is False:

@@ -248,11 +248,11 @@ def _within(
     start = now.log_start
     if start is not None and min(places) < start:
         yield _drift(
-            DriftKind.LOG_START_PASSED, f"{key}, log start", f"at most {min(places)}, the place", start, topic=key
+            DriftKind.LOG_START_PASSED, f"{key}, log start", f"at most {min(places)}, the position", start, topic=key
         )
     shrunk = reviewed_hw is not None and now.hw is not None and now.hw < reviewed_hw
     if shrunk or max(places) > end:
-        reviewed = reviewed_hw if shrunk else f"at least {max(places)}, the place"
+        reviewed = reviewed_hw if shrunk else f"at least {max(places)}, the position"
         yield _drift(DriftKind.LOG_END_BELOW, f"{key}, log end", reviewed, now.hw if shrunk else end, topic=key)
 
 

@@ -149,7 +149,7 @@ def consumer_groups_csv(plan: Plan) -> str:
         if lines.setdefault(key, line) != line:
             raise PlanError(
                 f"kafka-consumer-groups CSV: expected one position for {key}, found two: "
-                "two sources of the checkpoint read it at different places. Nothing was printed.",
+                "two sources of the checkpoint read it at different positions. Nothing was printed.",
                 fix="A group can hold one of them only: draft a plan from a checkpoint of one source.",
             )
     prefixes = [f"{group}," for group in groups] if len(groups) > 1 else [""]

@@ -265,4 +265,4 @@ def _empty_ahead(row: PartitionComparison) -> bool:
 
 
 def _number(value: AnyPosition | None) -> str:
-    return "an unknown place" if value is None else f"{value:,}"
+    return "an unknown position" if value is None else f"{value:,}"

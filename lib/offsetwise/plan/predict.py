@@ -20,7 +20,7 @@ EXCEPTION: Final = "exception"
 UNKNOWN: Final = "unknown"
 
 Rows = tuple[PartitionComparison, ...]
-SAME_PLACE: Final = Prediction(effect=NOTHING, told="Every number means the same place on the new cluster.")
+SAME_PLACE: Final = Prediction(effect=NOTHING, told="Every number means the same position on the new cluster.")
 
 
 def predict(comparison: Comparison, *, rewound: bool = False) -> Prediction:

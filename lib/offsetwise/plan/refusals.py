@@ -39,7 +39,7 @@ _ORDINARY_GROUPS: Final = frozenset({None, "Classic", "Consumer", "Unknown"})
 @finding(
     code="SKIP",
     severity=Severity.BLOCKS,
-    title="The place would skip records",
+    title="The position would skip records",
     remedy=DECIDE,
     rank=210,
     stage=Stage.PLAN,
@@ -257,7 +257,7 @@ def sources(comparison: Comparison) -> Iterator[str]:
     places: dict[TopicPartition, AnyPosition | None] = {}
     for row in comparison.partitions:
         if places.setdefault(row.new_topic_partition, row.new_offset) != row.new_offset:
-            yield f"Two sources read {row.topic_partition} at different places, and a group holds one."
+            yield f"Two sources read {row.topic_partition} at different positions, and a group holds one."
 
 
 @finding(

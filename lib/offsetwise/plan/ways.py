@@ -90,11 +90,11 @@ def unproven(comparison: Comparison, job: JobTraits) -> Iterator[Problem]:
     rows = [row for row in comparison.partitions if row.old_offset is not None]
     lost = [row for row in rows if row.new_offset is None or row.exactness in (Exactness.CLAIMED, Exactness.UNKNOWN)]
     if lost:
-        message = f"{counted(lost)} no proven place: nobody may guess, a person may decide with a reason."
+        message = f"{counted(lost)} no proven position: nobody may guess, a person may decide with a reason."
         yield untranslated.problem(message)
     again = [row for row in rows if row not in lost and (row.exactness is Exactness.BOUNDED or row.replay)]
     if again and job.tolerates_replay is not True:
-        message = f"{counted(again)} a place that repeats records, and the job is not stated to tolerate that."
+        message = f"{counted(again)} a position that repeats records, and the job is not stated to tolerate that."
         yield replay_not_tolerated.problem(message)
 
 

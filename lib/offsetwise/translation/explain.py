@@ -46,7 +46,7 @@ def explain(
 def _reason(row: PartitionComparison, offset: AnyPosition, cut: Cut) -> str:  # noqa: PLR0911 - one sentence for each reason
     where = str(row.new_topic_partition)
     if row.exactness is Exactness.CLAIMED:
-        return f"Too few records could be paired to prove a place; the offset is a claim of {row.method}."
+        return f"Too few records could be paired to prove a position; the offset is a claim of {row.method}."
     match cut.reason:
         case Reason.PROVEN if cut.caught_up:
             return f"The job has read everything; {cut.offset:,} is right behind the copy of the last record it read."
@@ -55,14 +55,14 @@ def _reason(row: PartitionComparison, offset: AnyPosition, cut: Cut) -> str:  # 
         case Reason.IDENTICAL_RECORDS:
             return (
                 f"Identical records lie on both sides of {offset:,} and their copies on {where} do not add up, so the "
-                f"place is only known to lie {_range(cut)}."
+                f"position is only known to lie {_range(cut)}."
             )
         case Reason.REPLAY_UNAVOIDABLE:
-            return f"{where} holds second copies: every place that skips nothing repeats {_repeated(cut)}."
+            return f"{where} holds second copies: every position that skips nothing repeats {_repeated(cut)}."
         case Reason.NATIVE_BELOW:
             return (
-                f"{cut.foreign_below:,} records below the place on {where} match no record of the old log: others may "
-                "have written them, and the job would never read them."
+                f"{cut.foreign_below:,} records below the position on {where} match no record of the old log: others "
+                "may have written them, and the job would never read them."
             )
         case Reason.OLD_LOG_TRIMMED:
             return (
@@ -76,14 +76,14 @@ def _reason(row: PartitionComparison, offset: AnyPosition, cut: Cut) -> str:  # 
             )
         case Reason.COPIES_BELOW:
             return (
-                f"Copies of unread records may lie below the place that fits on {where}, as where a mirror went back: "
-                f"no place above {cut.lo:,} is sure to skip none."
+                f"Copies of unread records may lie below the position that fits on {where}, as where a mirror went "
+                f"back: no position above {cut.lo:,} is sure to skip none."
             )
         case Reason.AHEAD_NOT_READ:
             return (
-                f"One place fits the records that were read on {where}. But what lies ahead is more than the budget, "
-                "and no timestamp of a producer tells where else copies of unread records may lie: no place above "
-                f"{cut.lo:,} is sure to skip none."
+                f"One position fits the records that were read on {where}. But what lies ahead is more than the "
+                "budget, and no timestamp of a producer tells where else copies of unread records may lie: no position "
+                f"above {cut.lo:,} is sure to skip none."
             )
         case Reason.COPIES_TO_COME:
             return (
@@ -108,7 +108,7 @@ def _reason_in_logs(row: PartitionComparison, offset: AnyPosition, cut: Cut) -> 
         case Reason.NO_COMMON_RECORD:
             return f"No record read on {where} is a copy of one read on the old log."
         case Reason.EMPTY_LOGS:
-            return "Neither log holds a record to tell a place from."
+            return "Neither log holds a record to tell a position from."
         case Reason.EMPTY_PARTITION if row.exactness is Exactness.EXACT:
             held = (
                 "holds none either"
@@ -139,7 +139,7 @@ def _reason_in_logs(row: PartitionComparison, offset: AnyPosition, cut: Cut) -> 
         case _:
             return (
                 f"Only {cut.anchors_before} records before and {cut.anchors_after} after the position could be paired "
-                "within the budget, too few to prove a place."
+                "within the budget, too few to prove a position."
             )
 
 

@@ -66,7 +66,7 @@ def test_what_saves_no_place_says_where_a_start_begins(
     row = ow.Migration.load(path).checkpoint("app").compare()[f"{STREAM}-0"]
 
     assert (row.exactness, row.target_offset) == (Exactness.UNKNOWN, None)
-    assert row.evidence.reason == f"{position} saves no place: where it is depends on {begins}."
+    assert row.evidence.reason == f"{position} saves no position: where it is depends on {begins}."
 
 
 @with_cases("target", ["starting-position", "kcl-leases:another"])

@@ -26,7 +26,7 @@ def _at_latest(case: MigrationCase) -> str:
 @finding(
     code="LEASE_AT_LATEST",
     severity=Severity.BLOCKS,
-    title="A lease has no place yet but LATEST",
+    title="A lease has no position yet but LATEST",
     remedy="Let the application make its first checkpoint in the shard, before it is stopped.",
     rank=1120,
     stage=Stage.READER,
@@ -45,7 +45,7 @@ def lease_at_latest(shard: str, newest_s: int | None) -> Iterator[str]:
         since = f" The newest record that the application has processed in any shard arrived at {moment(newest_s)}: it "
         since += "was not stopped before."
     yield (
-        f"Shard {shard} is at LATEST: no place is saved, so a start reads from the end that the shard has then, and "
+        f"Shard {shard} is at LATEST: no position is saved, so a start reads from the end that the shard has then, and "
         f"skips what arrived since the last stop.{since}"
     )
 
@@ -122,7 +122,7 @@ def leases_in_part(table: str) -> Iterator[str]:
 @finding(
     code="LEASE_DRIFT",
     severity=Severity.WARNS,
-    title="The application and the checkpoint are at different places",
+    title="The application and the checkpoint are at different positions",
     remedy="Stop both, let the one that is behind read on, and compare again; or find out which of both is right, and "
     "draft the plan from that one.",
     rank=430,

@@ -283,7 +283,7 @@ def _addresses(properties: Mapping[str, str]) -> frozenset[str]:  # noqa: ARG001
 def saves_none(position: AnyPosition) -> str:
     """Return why `LATEST`, or a time that only the job's code knows, is no place, as a sentence."""
     begins = "when the job starts" if position == LATEST else "the time in the job's code"
-    return f"{position} saves no place: where it is depends on {begins}."
+    return f"{position} saves no position: where it is depends on {begins}."
 
 
 def contradiction(at: TopicPartition, position: AnyPosition, shard: ShardRange) -> str:

@@ -68,7 +68,7 @@ _WAY: Final = Way(
     target=_NAME,
     title="begin every shard at one time",
     keeps=("every unread record", "what the positions were read from"),
-    gives_up=("the places: of each shard as many seconds are read again as the file says", "the state"),
+    gives_up=("the positions: of each shard as many seconds are read again as the file says", "the state"),
     needs=("a job without state that begins at AT_TIMESTAMP, with the time of the file", "one that tolerates replay"),
 )
 

@@ -71,13 +71,13 @@ _EDIT: Final = Way(
     target=_NAME,
     title="edit the savepoint, in a copy",
     keeps=("the state of all operators", "the job as it is: SQL too, with or without uids", "the old savepoint"),
-    gives_up=("nothing, where every place is proven",),
+    gives_up=("nothing, where every position is proven",),
     needs=(
         "the job is stopped with a savepoint in the canonical format",
         "an empty folder under a write root",
         "for the first start the initializer `committedOffsets(NONE)`, in SQL the mode `group-offsets` with "
-        "`auto.offset.reset` none, so that a position that retention took stops the job: other initializers reset it, "
-        "but for connectors with FLINK-39888, where the job's own `auto.offset.reset` wins",
+        "`auto.offset.reset` none, so that a position that retention has deleted stops the job: other initializers "
+        "reset it, but for connectors with FLINK-39888, where the job's own `auto.offset.reset` wins",
     ),
     stop=STOP,
     start=START_FROM_COPY,

@@ -96,7 +96,7 @@ class SavepointWithoutSourcesTarget(OutputTarget):
         """Yield that the positions must be written somewhere else by the same plan."""
         if {target_type(target.kind).role for target in targets}.isdisjoint({TargetRole.START, TargetRole.POSITIONS}):
             yield unfit(
-                "a place for the positions beside a savepoint that keeps none",
+                "a file for the positions beside a savepoint that keeps none",
                 "no other target",
                 fix="Add --target consumer-group:GROUP, or --target starting-offsets.",
             )

@@ -124,7 +124,7 @@ def why_not(search: Search, number: int, cut: ShardCut | None) -> str:
             )
         case Reason.EMPTY_LOGS:
             return _quiet(search, number)
-    return f"Too few records that occur once could be paired within the budget to prove a place.{of}"
+    return f"Too few records that occur once could be paired within the budget to prove a position.{of}"
 
 
 def _quiet(search: Search, number: int) -> str:
@@ -137,7 +137,7 @@ def _quiet(search: Search, number: int) -> str:
         "read whole"
     )
     if begun is None or not search.copies.own_times:
-        return f"{message}, or decide its place."
+        return f"{message}, or decide its position."
     # A copy arrives after its record, so that none of an unread record lies below this time.
     return f"{message}, or decide {at_time(begun)}, which misses no unread record and may read some twice."
 
@@ -171,8 +171,8 @@ def _reason(search: Search, cut: ShardCut, place: AnyPosition, highest: AnyPosit
         )
     if cut.exactness is Exactness.BOUNDED:
         return (
-            f"Of {olds}, read and unread records are not parted by one place, or their numbers do not add up: it lies "
-            f"between {place} and {highest}, and from {place} on none is missed and up to {twice} are read twice."
+            f"Of {olds}, read and unread records are not parted by one position, or their numbers do not add up: it "
+            f"lies between {place} and {highest}, and from {place} on none is missed and up to {twice} are read twice."
         )
     return f"At {place} no unread record of {olds} is skipped and no read one repeated, counted on the records."
 

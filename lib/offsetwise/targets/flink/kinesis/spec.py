@@ -159,7 +159,7 @@ def begin_of(one: PlannedPosition) -> ShardPlace | None:
 def _why(one: PlannedPosition) -> str:
     match one.new_offset:
         case ShardPlace(place=Place.AFTER):
-            return "it has no place inside an aggregate"
+            return "it has no position inside an aggregate"
         case ShardPlace(place=Place.AT):
             return "it is after a record, never at one"
         case ShardPlace():

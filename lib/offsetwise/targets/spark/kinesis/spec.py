@@ -45,7 +45,7 @@ def against_shards(plan: Plan) -> Iterator[Problem]:
             yield from place_not_held(planned_position.new_topic_partition, planned_position.new_offset, _HOLDER, why)
         elif place.sub is not None and not aggregates:
             again = at(place.sequence or 0)
-            why = f"the qubole connector keeps no place inside an aggregate; {again} reads all of it again"
+            why = f"the qubole connector keeps no position inside an aggregate; {again} reads all of it again"
             yield from place_not_held(planned_position.new_topic_partition, place, _HOLDER, why)
         elif place == SHARD_END != planned_position.old_offset and not elsewhere:
             yield from place_not_held(
@@ -58,7 +58,7 @@ def against_shards(plan: Plan) -> Iterator[Problem]:
         added = [shard_id(position.partition) for position in plan.positions if position.old_offset is None]
         if elsewhere and any(each.endswith(f"/{required.last_planned_batch}") for each in ends_of(plan).values()):
             yield pending_batch_differs.problem(
-                f"Batch {required.last_planned_batch} is pending, and its end has no known place on another stream.",
+                f"Batch {required.last_planned_batch} is pending, and its end has no known position on another stream.",
                 fix=_COMMIT_FIRST,
             )
         elif added:
