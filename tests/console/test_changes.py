@@ -19,8 +19,8 @@ def test_the_largest_change_stands_first_and_those_that_stay_are_counted() -> No
     assert str(found) == "2 change, 1 stays, 1 not known yet"
     assert [row.partition for row in found.largest] == [2, 1]
     lines = in_markdown(found).splitlines()[2:]
-    assert "1,050 → **210** | −840 |" in lines[0]
-    assert "1,050 → **950** | −100 |" in lines[1]
+    assert "1,050 → **210** | -840 |" in lines[0]
+    assert "1,050 → **950** | -100 |" in lines[1]
     assert "✓ exact" in lines[1]
 
 
@@ -35,7 +35,7 @@ def test_compare_shows_the_numbers_before_any_card(open_page: OpenPage) -> None:
     page = open_page(ValueReader(), COMPARE)
     kinds = [each.type for each in page.main]
     table = next(each for each in page.markdown if "| partition |" in each.value)
-    assert "1,050 → **950** | −100 |" in table.value
+    assert "1,050 → **950** | -100 |" in table.value
     assert kinds.index("metric") > list(page.main).index(table)
     assert "change" in words(page)
 

@@ -34,7 +34,7 @@ _NOBODY: Final = "nobody"
 PARTS: Final = (Role.AUTHOR, Role.REVIEWER, Role.VIEWER)
 SET_UP: Final = (
     "Register this console at your identity provider, and write `[auth]` into `.streamlit/secrets.toml`.",
-    "Make the console's key: `offsetwise keygen --console --as NAME --out console.key`.",
+    "Make the console's key with `offsetwise keygen --console`: `--as NAME` names it, `--out console.key` is its file.",
     "Say who is author and who is reviewer in an access file, and name the key there as `decisions.key`.",
     "Start it with `offsetwise console --access access.yaml`; docs/sign-in.md shows every file.",
 )

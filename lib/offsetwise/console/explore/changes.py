@@ -60,7 +60,7 @@ def in_markdown(changes: Changes) -> str:
     lines = [f"| {terms.said('partition')} | old → new {shift[0]}| known |", f"|:---|:---{shift[1]}|:---|"]
     for row in changes.largest:
         verdict = verdicts.EXACTNESS[row.exactness]
-        difference = f"| {signed(verdicts.shift(row)).replace('-', '−')} " if numeric else ""
+        difference = f"| {signed(verdicts.shift(row))} " if numeric else ""
         lines.append(
             f"| **{markdown(str(row.topic_partition))}** | {markdown(brief(row.old_offset))} → "
             f"{new_in_bold(row.old_offset, row.new_offset)} {difference}| :{verdict.tone.colour}[{verdict}] |"

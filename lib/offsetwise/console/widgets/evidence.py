@@ -245,8 +245,8 @@ def copied_records() -> Columns[Copied]:
     """Return the columns of a table of such records."""
     return (
         Column("of", lambda row: row[0], 40),
-        Column("old position", lambda row: str(row[2].old), 190),
-        Column("new position", lambda row: str(row[2].new), 190),
+        Column("old position", lambda row: row[2].old, 110),
+        Column("new position", lambda row: row[2].new, 110),
         Column("identity", lambda row: row[2].identity[:8], 84),
         Column("for the job", lambda row: str(row[1]), 100),
     )

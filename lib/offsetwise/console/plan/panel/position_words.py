@@ -10,11 +10,16 @@ from offsetwise import wording
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import markdown, new_in_bold
 from offsetwise.model import Plan, PlannedPosition, Start
+from offsetwise.position import OpaquePosition
 from offsetwise.wording import number, verdicts
 from offsetwise.wording.verdicts import Tone, Verdict
 
 _LARGEST: Final = 3
 """Positions that a line names."""
+_LINES: Final = 12
+"""Positions that have a line each."""
+_ELLIPSIS: Final = "…"
+_UNBROKEN: Final = f"{_ELLIPSIS}\N{WORD JOINER}"
 
 
 def moves(one: PlannedPosition) -> bool:
@@ -41,12 +46,18 @@ def in_one_line(digest: str, _plan: Plan) -> str:  # noqa: ARG001 - the key
 
 @cached(8)
 def largest_changes(digest: str, _plan: Plan) -> str:  # noqa: ARG001 - the key
-    """Return which positions of a plan change most, from the old to the new one; nothing where none does. Markdown."""
-    return " · ".join(_largest([position for position in _plan.positions if moves(position)]))
+    """Return which positions of a plan change most, from the old to the new one; nothing where none does. Markdown.
+
+    Positions that are no numbers have a line each: on a phone, the table has no room for the old and the new one.
+    """
+    moved = [position for position in _plan.positions if moves(position)]
+    if any(isinstance(position.new_offset, OpaquePosition) for position in moved):
+        return "  \n".join(_largest(moved, _LINES))
+    return " · ".join(_largest(moved))
 
 
-def _largest(moved: Sequence[PlannedPosition]) -> list[str]:
-    return [_from_old_to_new(position) for position in nsmallest(_LARGEST, moved, key=_largest_first)]
+def _largest(moved: Sequence[PlannedPosition], most: int = _LARGEST) -> list[str]:
+    return [_from_old_to_new(position) for position in nsmallest(most, moved, key=_largest_first)]
 
 
 def _largest_first(one: PlannedPosition) -> tuple[int, str, int]:
@@ -56,6 +67,8 @@ def _largest_first(one: PlannedPosition) -> tuple[int, str, int]:
 def _from_old_to_new(one: PlannedPosition) -> str:
     verdict = mark(one)
     numbers = f"{markdown(wording.brief(one.old_offset))} → {new_in_bold(one.old_offset, one.new_offset)}"
+    # A shortened number is one word, and its halves on two lines are read as two numbers.
+    numbers = numbers.replace(_ELLIPSIS, _UNBROKEN)
     return f"**{markdown(str(one.topic_partition))}** {numbers} :{verdict.tone.colour}[{verdict}]"
 
 
