@@ -1,4 +1,4 @@
-"""On a phone the right edge of a table cuts no number, and no line of a command ends between the hyphens of an option."""
+"""On a phone the edge of a table cuts no number, and no line ends between the hyphens of an option."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ def inked(table: Locator, rows: int) -> list[int]:
 
 
 @pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
-@pytest.mark.parametrize(("path", "rows"), [("lag", 8), ("compare", 8), (f"compare?{LINKS['kinesis']}", 3)])
+@pytest.mark.parametrize(
+    ("path", "rows"), [("lag", 8), ("compare", 8), ("draft", 8), (f"compare?{LINKS['kinesis']}", 3)]
+)
 def test_the_edge_of_a_table_cuts_no_number(
     browser: Browser, bundled: str, path: str, rows: int, size: ViewportSize
 ) -> None:

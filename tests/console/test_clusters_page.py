@@ -275,8 +275,9 @@ def test_one_cluster_down_leaves_the_other_whole_and_says_what_to_do(open_page: 
     page.button(key="read-both").click().run()
     settled(page)
     assert not page.exception
-    assert "The cluster does not answer" in page.error[0].value
-    assert "**What to do:** Start the broker" in words(page)
+    (error,) = page.error
+    assert "The cluster does not answer" in error.value
+    assert "**What to do:** Start the broker" in error.value, "one box says what is the matter and what to do"
     assert "**The new cluster was not read.**" in words(page)
     rows = topic_rows(page)
     assert rows["configuration"].tolist() == ["? other cluster not read"] * 2

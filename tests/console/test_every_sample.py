@@ -285,3 +285,38 @@ def test_clusters_and_fleet_say_what_their_verdicts_are_about(offered: Offered) 
     )
     assert shown["Warned"] == str(warned)
     assert bool(warned) == (" warnings: the column problems names them" in text(page))
+
+
+ISO_8601 = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}")
+EVERY_PAGE = ("explore/checkpoint", "explore/clusters", "explore/compare", "explore/lag", "operate/fleet", "plan/draft")
+
+
+@ALL
+def test_every_time_on_a_page_is_written_in_one_way(offered: Offered, subject: Subject) -> None:
+    for path in EVERY_PAGE:
+        page = page_of(path, offered, subject)
+        cells = [str(cell) for table in page.dataframe for cell in table.value.astype(str).to_numpy().ravel()]
+        # What the mirror and the stream say themselves stands in their own words.
+        shown = [text for text in (*words(page).splitlines(), *cells) if ISO_8601.search(text)]
+        assert shown == [], path
+
+
+@ALL
+def test_what_access_takes_is_said_once(offered: Offered, subject: Subject) -> None:
+    said = words(page_of("explore/clusters", offered, subject, part="Access"))
+    assert said.count("were recorded and do not run") == 1
+    assert said.count("What reading this migration takes") == 1
+
+
+@ALL
+def test_checks_that_are_met_are_folded_and_the_others_stand_open(offered: Offered, subject: Subject) -> None:
+    frozen = frozen_of(offered, subject)
+    results = checks(drafted(frozen, ways_of(frozen)[0]), None)
+    met = [each.name for each in results if each.outcome is Outcome.PASSED]
+    page = page_of("plan/draft", offered, subject, play="author")
+    (folded,) = [each for each in page.expander if each.label.endswith(" met")]
+    assert not folded.proto.expanded
+    inside = "\n".join(each.value for each in folded.markdown)
+    assert met
+    assert all(f"**{name}**" in inside for name in met)
+    assert all(f"**{each.name}**" not in inside for each in results if each.outcome is not Outcome.PASSED)

@@ -145,6 +145,13 @@ def test_a_failed_checkpoint_is_a_row_with_its_remedy(open_page: OpenPage) -> No
     assert "**What to do:** Give another path." in said(page)
 
 
+def test_why_a_checkpoint_is_unreadable_is_said_once_and_in_words(open_page: OpenPage) -> None:
+    page = open_page(FleetReader(assemble([failed("/data/table")], {})), PAGE)
+    assert said(page).count("found a Delta table") == 1
+    assert "It gave nothing" not in said(page)
+    assert "NotACheckpointError" not in said(page)
+
+
 def test_a_state_that_could_not_be_read_is_unknown_and_no_state_is_none(open_page: OpenPage) -> None:
     unread = Problem(code="CHECKPOINT_DAMAGED", message="state/ cannot be read: refused.", fix="")
     page = open_page(FleetReader(assemble([checkpoint("/d/a"), checkpoint("/d/b", problems=(unread,))], {})), PAGE)

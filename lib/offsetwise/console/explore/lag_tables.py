@@ -14,6 +14,7 @@ from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import cell, markdown, plain
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.console.widgets.table import Column, Columns
+from offsetwise.console.widgets.times import Time
 from offsetwise.lag.amounts import Furthest, Total, behind_ms, drift, in_time, lag, totals
 from offsetwise.lag.archive import StoredSample, StoredTotals
 from offsetwise.lag.rates import Rate
@@ -44,7 +45,7 @@ def _in_records(points: Sequence[StoredTotals]) -> bool:
 
 
 TOTALS: Final[Columns[StoredTotals]] = (
-    Column("time (UTC)", lambda point: table.Time(point.head.taken_at_ms)),
+    Column("time (UTC)", lambda point: Time(point.head.taken_at_ms)),
     Column("behind, old (ms)", lambda point: _late(point, Cluster.OLD), when=_in_time),
     Column("behind, new (ms)", lambda point: _late(point, Cluster.NEW), when=_in_time),
     Column("lag old", lambda point: _left(point.totals.old), when=_in_records),
@@ -121,7 +122,7 @@ def history(group: int | None) -> Columns[StoredSample]:
         return lambda sample: next((value(row, sample.sample) for row in sample.sample.partitions), None)
 
     return (
-        Column("time (UTC)", lambda sample: table.Time(sample.sample.taken_at_ms)),
+        Column("time (UTC)", lambda sample: Time(sample.sample.taken_at_ms)),
         Column("position", of(lambda row, _: row.position), heading="old position"),
         Column("old end", of(lambda row, _: row.old.hw), when=_counted),
         Column("lag old", of(lambda row, sample: lag(row, Cluster.OLD, sample.isolation_level)), when=_counted),

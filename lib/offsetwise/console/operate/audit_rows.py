@@ -13,6 +13,7 @@ import streamlit as st
 from offsetwise.console.widgets import downloads, selectors, table
 from offsetwise.console.widgets.escaping import cut, markdown
 from offsetwise.console.widgets.table import Column, Columns
+from offsetwise.console.widgets.times import Time
 from offsetwise.review.allowing import Verb
 from offsetwise.review.people import Person
 from offsetwise.review.view import AUDIT_ROWS, PlansView
@@ -244,7 +245,7 @@ Linked = tuple[AuditRow, Verdict]
 """A row, and whether it is as it was written."""
 COLUMNS: Final[Columns[Linked]] = (
     Column("row", lambda of: of[0].seq, 56, pinned=True),
-    Column("when (UTC)", lambda of: table.Time(of[0].record.at_ms), 186),
+    Column("when (UTC)", lambda of: Time(of[0].record.at_ms), 186),
     Column("subject", lambda of: of[0].record.subject or "", 104),
     Column("issuer", lambda of: of[0].record.issuer or "", 150),
     Column("what", lambda of: of[0].record.action, 96),

@@ -18,6 +18,7 @@ from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.console.widgets.selectors import several
 from offsetwise.console.widgets.table import Column, Columns
+from offsetwise.console.widgets.times import Time
 from offsetwise.engines.rows import FailedCheckpoint
 from offsetwise.errors import (
     CheckpointError,
@@ -253,7 +254,7 @@ def columns(labels: Mapping[str, str], now_ms: int, rows: Rows) -> Columns[Fleet
         Column("partitions", lambda row: row.partitions, 80),
         Column("state", lambda row: row.state_bytes, 78, "What the files of its state stores take.", printed=size),
         Column("copies", copies, 78, "How many checkpoints here carry the same query id.", lambda _: Tone.CAREFUL),
-        Column("newest batch (UTC)", lambda row: table.Time(row.planned_at_ms), 190),
+        Column("newest batch (UTC)", lambda row: Time(row.planned_at_ms), 190),
         Column("query id", lambda row: (row.checkpoint and row.checkpoint.job_id) or "?", 280),
         Column("engine", lambda row: row.checkpoint.engine if row.checkpoint else "?", 70),
     )

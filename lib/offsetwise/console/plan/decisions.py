@@ -30,7 +30,7 @@ _PROOF_PX: Final = 430
 _OFF: Final = "only somebody with the role author decides where a partition starts."
 _OF_TOPIC: Final = (Start.EARLIEST, Start.LATEST)
 _PARTITIONS: Final[Columns[tuple[PartitionComparison, PlannedPosition | None]]] = (
-    Column("topic", lambda of: of[0].topic, 96, pinned=True),
+    Column("topic", lambda of: of[0].topic, 84, pinned=True),
     table.partition(lambda of: of[0].partition, pinned=True),
     Column("old offset", lambda of: of[0].old_offset, help="The next record to read on the old cluster."),
     Column(

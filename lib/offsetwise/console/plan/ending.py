@@ -11,6 +11,7 @@ from offsetwise.console.widgets import blocks, table
 from offsetwise.console.widgets.clock import until
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.console.widgets.table import Column, Columns
+from offsetwise.console.widgets.times import Time
 from offsetwise.model import OpenPartition, Plan, PlannedTransaction, Settlement, epoch_ms
 from offsetwise.wording import many
 from offsetwise.wording.irrevocable import irrevocable
@@ -32,7 +33,7 @@ _COLUMNS: Final[Columns[PlannedTransaction]] = (
     Column("partitions", lambda transaction: "; ".join(map(_told, transaction.partitions))),
     Column(
         "until",
-        lambda transaction: "–" if transaction.deadline is None else table.Time(epoch_ms(transaction.deadline)),
+        lambda transaction: "–" if transaction.deadline is None else Time(epoch_ms(transaction.deadline)),
         help="Its time-out.",
     ),
     Column("producer id", lambda transaction: transaction.producer_id),

@@ -13,6 +13,7 @@ from offsetwise.console.widgets import layout, table, terms
 from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.console.widgets.shards import SHARDS, Shards
 from offsetwise.console.widgets.table import Column, Columns
+from offsetwise.console.widgets.times import Time
 from offsetwise.findings import register
 from offsetwise.model import (
     Checkpoint,
@@ -223,7 +224,7 @@ def neighbours(first: Neighbour | None, word: str) -> Columns[Neighbour]:
         Column("new offset", lambda record: record.new_offset, 80),
         Column("for the job", lambda record: f"{record.side}, {word}" if record is first else str(record.side), 88),
         Column("identity", lambda record: record.identity[:8], 76),
-        Column("time (UTC)", lambda record: table.Time(record.timestamp_ms), 172),
+        Column("time (UTC)", lambda record: Time(record.timestamp_ms), 172),
     )
 
 

@@ -21,28 +21,12 @@ from offsetwise.console.widgets import palette, selectors, terms, whole
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import cell, plain
 from offsetwise.console.widgets.palette import Palette
+from offsetwise.console.widgets.times import Time
 from offsetwise.model import AnyPosition
 from offsetwise.position import OpaquePosition
 from offsetwise.wording.verdicts import Tone, Verdict
 
 Row = TypeVar("Row")
-
-
-@dataclass(frozen=True, slots=True)
-class Time:
-    """A time in a cell: on screen as in the sentences of the page, in files as ISO 8601."""
-
-    at_ms: int | None
-
-    def __str__(self) -> str:
-        return wording.moment(self.at_ms)
-
-    @property
-    def shown(self) -> str:
-        """Return it without its zone, which the heading of the column names."""
-        return wording.clock(self.at_ms, milliseconds=True).removesuffix(" UTC")
-
-
 Cell: TypeAlias = AnyPosition | str | Verdict | Time | None
 _ROW_PX: Final = 35
 _BAR_PX: Final = 10

@@ -21,6 +21,7 @@ from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.console.widgets.shards import in_shards, several
 from offsetwise.console.widgets.table import Column, Columns
+from offsetwise.console.widgets.times import Time
 from offsetwise.wording import duration, many, number
 from offsetwise.wording.verdicts import Tone, Verdict
 
@@ -290,7 +291,7 @@ _BATCHES: Final[Columns[BatchFact]] = (
     Column("state", lambda fact: _COMMITTED if fact.batch.committed else _PLANNED, 110),
     Column("records", lambda fact: fact.read.records if fact.read.at_all else None),
     Column("end offset", lambda fact: fact.end),
-    Column("planned at (UTC)", lambda fact: table.Time(fact.batch.timestamp_ms), 196),
+    Column("planned at (UTC)", lambda fact: Time(fact.batch.timestamp_ms), 196),
     Column("since the one before", lambda fact: "–" if fact.since is None else wording.duration(fact.interval_ms), 140),
     Column("watermark", lambda fact: watermark(fact.batch.watermark_ms)),
     Column("note", note, 260, when=lambda facts: any(map(note, facts))),

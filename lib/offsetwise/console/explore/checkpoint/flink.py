@@ -17,6 +17,7 @@ from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, layout, table
 from offsetwise.console.widgets.blocks import Card, counted
 from offsetwise.console.widgets.table import Column, Columns
+from offsetwise.console.widgets.times import Time
 from offsetwise.engines.engine import CheckpointReading
 from offsetwise.engines.flink.details import Operator, OperatorState, Saved, flink_details
 from offsetwise.model import Checkpoint, RetainedCheckpoint, SourcePosition
@@ -49,7 +50,7 @@ _STATES: Final[Columns[tuple[Operator, OperatorState]]] = (
 )
 _RETAINED: Final[Columns[RetainedCheckpoint]] = (
     Column("checkpoint", lambda checkpoint: checkpoint.id),
-    Column("file dated (UTC)", lambda checkpoint: table.Time(checkpoint.written_ms)),
+    Column("file dated (UTC)", lambda checkpoint: Time(checkpoint.written_ms)),
     Column("folder", lambda checkpoint: checkpoint.uri),
 )
 _APART: Final[Columns[tuple[SourcePosition, int]]] = (

@@ -15,6 +15,7 @@ from offsetwise.console.widgets import blocks, evidence, selectors, table
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.console.widgets.table import Column, Columns
+from offsetwise.console.widgets.times import Time
 from offsetwise.model import GroupOffset, Link, MirrorTopic, TopicPartition
 from offsetwise.wording import clock, duration, many
 
@@ -33,7 +34,7 @@ MIRROR_TOPICS: Final[Columns[tuple[str, MirrorTopic]]] = (
     Column("holds", lambda row: row[1].kind),
     Column("records", lambda row: row[1].records),
     Column("undecodable", lambda row: row[1].undecodable),
-    Column("newest record (UTC)", lambda row: table.Time(row[1].newest_ms)),
+    Column("newest record (UTC)", lambda row: Time(row[1].newest_ms)),
     Column("problem", lambda row: row[1].error or ""),
 )
 

@@ -18,6 +18,7 @@ from offsetwise.console.widgets import blocks, evidence, table, terms
 from offsetwise.console.widgets.blocks import Offer, asked
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.table import Column, Columns
+from offsetwise.console.widgets.times import Time
 from offsetwise.lag.moments import Moment
 from offsetwise.model import Cluster, TopicPartition
 from offsetwise.position import offset_or_none
@@ -151,9 +152,9 @@ def _starts(held: HeldCluster) -> Starts:
     }
 
 
-def _reached(deadline: RetentionDeadline) -> str | table.Time:
+def _reached(deadline: RetentionDeadline) -> str | Time:
     if deadline.at_ms is not None:
-        return table.Time(deadline.at_ms)
+        return Time(deadline.at_ms)
     return {"no limit": "never", "log start": "reached already"}.get(deadline.method.value, "?")
 
 
@@ -163,7 +164,7 @@ DEADLINES: Final[Columns[RetentionDeadline]] = (
     table.partition(lambda retention_deadline: retention_deadline.standing.partition.partition),
     Column("offset", lambda retention_deadline: retention_deadline.standing.offset),
     Column("reached from (UTC)", _reached, 180),
-    Column("record time (UTC)", lambda retention_deadline: table.Time(retention_deadline.standing.record_ms), 180),
+    Column("record time (UTC)", lambda retention_deadline: Time(retention_deadline.standing.record_ms), 180),
     Column("method", lambda retention_deadline: retention_deadline.method.value, 90),
     Column("why", lambda retention_deadline: retention_deadline.why, 700),
 )
