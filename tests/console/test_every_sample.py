@@ -16,7 +16,7 @@ from offsetwise.console import answers, board
 from offsetwise.console.answers import Question
 from offsetwise.console.explore.checkpoint import batches, charts, steps
 from offsetwise.console.plan import positions, strategy
-from offsetwise.console.plan.checklist import checks
+from offsetwise.console.plan.checklist import checks, in_words
 from offsetwise.console.plan.panel.position_words import in_one_line, moves
 from offsetwise.console.plan.work import Frozen
 from offsetwise.console.reader import Offered, Reader
@@ -312,11 +312,12 @@ def test_what_access_takes_is_said_once(offered: Offered, subject: Subject) -> N
 def test_checks_that_are_met_are_folded_and_the_others_stand_open(offered: Offered, subject: Subject) -> None:
     frozen = frozen_of(offered, subject)
     results = checks(drafted(frozen, ways_of(frozen)[0]), None)
-    met = [each.name for each in results if each.outcome is Outcome.PASSED]
+    met = [each for each in results if each.outcome is Outcome.PASSED]
     page = page_of("plan/draft", offered, subject, play="author")
     (folded,) = [each for each in page.expander if each.label.endswith(" met")]
     assert not folded.proto.expanded
-    inside = "\n".join(each.value for each in folded.markdown)
+    (inside,) = [each.value for each in folded.markdown]
     assert met
-    assert all(f"**{name}**" in inside for name in met)
-    assert all(f"**{each.name}**" not in inside for each in results if each.outcome is not Outcome.PASSED)
+    assert all(in_words([each]) in inside for each in met)
+    assert all("[✓ met]" in line for line in inside.splitlines())
+    assert words(page).count("[✓ met]") == len(inside.splitlines()), "none stands open"
