@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from io import BytesIO
 
 import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Locator, Page, ViewportSize, expect
 
+from offsetwise import workflow
+from offsetwise.bundled import Bundled
+from offsetwise.wording import brief
 from tests.browser.conftest import settle
+from tests.browser.test_confirmations import BAR
 from tests.browser.test_heights import OF_ONE_JOB
+from tests.browser.test_journey import address
 from tools.screenshots import BUNDLED, LINKS, pages
+
+__all__ = ["address"]
 
 SIZES = {"phone": ViewportSize(width=390, height=844), "desk": ViewportSize(width=1440, height=900)}
 ADDRESSES = {
@@ -18,6 +26,7 @@ ADDRESSES = {
     **{sample: [f"{path}?{LINKS[sample]}" for path in OF_ONE_JOB] for sample in BUNDLED[1:]},
 }
 ROW_PX, EDGE_PX, FRAME_PX = 35, 9, 2
+WORD_JOINER = "\N{WORD JOINER}"
 BROKEN = """() => [...document.querySelectorAll('[data-testid="stMain"] code')].flatMap(code => {
     const lines = [''], pieces = document.createTreeWalker(code, NodeFilter.SHOW_TEXT), range = document.createRange()
     let bottom = null
@@ -65,6 +74,29 @@ def test_the_edge_of_a_table_cuts_no_number(
     page.mouse.move(0, 0)
     assert inked(table, rows) == []
     page.close()
+
+
+def test_both_positions_of_every_shard_stand_on_the_review_of_a_phone(browser: Browser, address: str) -> None:
+    rows = workflow.sample_comparison("orders-query", Bundled.KINESIS).partitions
+    page = browser.new_context(viewport=SIZES["phone"]).new_page()
+    page.goto(f"{address}/draft?{LINKS['kinesis']}&play=author")
+    bar = page.locator(BAR)
+    for name in ("Submit for review", "Open on Review as Rita"):
+        button = bar.get_by_role("button", name=re.compile(f"{name}$"))
+        expect(button).to_be_enabled()
+        button.click()
+    expect(page.get_by_role("heading", name="Review", level=1)).to_be_visible()
+    settle(page)
+    for row in rows:
+        said = page.get_by_text(re.compile(rf"{row.topic_partition} .* → ")).first
+        expect(said).to_be_visible()
+        text = said.inner_text().replace(WORD_JOINER, "")
+        assert f"{row.topic_partition} {brief(row.old_offset)} → {brief(row.new_offset)}" in text
+        box = said.bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= SIZES["phone"]["width"]
+    page.context.close()
 
 
 @pytest.mark.parametrize("sample", BUNDLED)

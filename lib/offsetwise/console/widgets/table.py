@@ -198,7 +198,7 @@ def prepared(columns: Columns[Row], rows: Sequence[Row], colours: Palette | None
         styled=styled,
         columns={column.name: _layout(column, made[column.name], values) for column, values in shown.items()},
         rows=len(made),
-        numbers=frozenset(name for name in made if _integer(made[name]) or made[name].map(_has_digits).any()),
+        numbers=frozenset(str(name) for name in made if _integer(made[name]) or made[name].map(_has_digits).any()),
     )
 
 

@@ -19,7 +19,9 @@ _WIDER_BOX_PX: Final = 36
 """The same of more than 100 rows; there are never more than a page of them."""
 _MANY_ROWS: Final = 100
 _TEXT_PX: Final = 200
-"""A wider column is a text, which says by an ellipsis that it is cut."""
+"""A wider column is a text."""
+_LEAST_PX: Final = 60
+"""Of a text, a narrower piece says nothing."""
 
 
 def columns(layout: Mapping[str, Any], numbers: Set[str], *, boxed: int = 0) -> None:
@@ -45,11 +47,13 @@ def columns(layout: Mapping[str, Any], numbers: Set[str], *, boxed: int = 0) -> 
 def edges(layout: Mapping[str, Any], numbers: Set[str], *, boxed: int = 0) -> tuple[tuple[int, int], ...]:
     """Return between which widths of a table its right edge would cut each number, from left to right, in pixels.
 
+    Of a text, that its edge leaves a sliver.
+
     Columns that stay at the left have none: what is cut of them no narrower table would hold. Nothing is known behind
     a column whose width the browser chooses.
 
     >>> edges({"topic": {"width": 96, "pinned": True}, "old": {"width": 60}, "new": {"width": 60}}, {"new"}, boxed=8)
-    ((190, 250),)
+    ((130, 190), (190, 250))
     """
     box = 0 if not boxed else _BOX_PX if boxed <= _MANY_ROWS else _WIDER_BOX_PX
     at, limits = _FRAME_PX + box, []
@@ -57,7 +61,8 @@ def edges(layout: Mapping[str, Any], numbers: Set[str], *, boxed: int = 0) -> tu
         width = column.get("width")
         if not isinstance(width, int):
             break
-        if name in numbers and not column.get("pinned") and width <= _TEXT_PX and at > _FRAME_PX:
-            limits.append((at, at + width))
+        if not column.get("pinned") and at > _FRAME_PX:
+            whole = name in numbers and width <= _TEXT_PX
+            limits.append((at, at + (width if whole else min(width, _LEAST_PX))))
         at += width
     return tuple(limits)
