@@ -5,6 +5,7 @@ What a browser cuts of `1,295` reads `1,29`, and is another number. The columns 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Set
 from typing import Any, Final
 
@@ -35,7 +36,7 @@ def columns(layout: Mapping[str, Any], numbers: Set[str], *, boxed: int = 0) -> 
     limits = edges(layout, numbers, boxed=boxed)
     if not limits:
         return
-    name = f"{MARK}-{'-'.join(str(start) for start, _ in limits)}-{limits[-1][1]}"
+    name = f"{MARK}-{hashlib.sha256(repr(limits).encode()).hexdigest()[:12]}"
     table = f'[data-testid="stElementContainer"]:has(.{name}) + [data-testid="stElementContainer"]'
     rules = "".join(
         f"@container (width > {start}px) and (width < {end}px) {{ {table} {{ max-width: {start}px }} }}"
@@ -45,12 +46,10 @@ def columns(layout: Mapping[str, Any], numbers: Set[str], *, boxed: int = 0) -> 
 
 
 def edges(layout: Mapping[str, Any], numbers: Set[str], *, boxed: int = 0) -> tuple[tuple[int, int], ...]:
-    """Return between which widths of a table its right edge would cut each number, from left to right, in pixels.
+    """Return between which widths of a table its right edge cuts a number, or leaves a sliver of a text, in pixels.
 
-    Of a text, that its edge leaves a sliver.
-
-    Columns that stay at the left have none: what is cut of them no narrower table would hold. Nothing is known behind
-    a column whose width the browser chooses.
+    From left to right. Columns that stay at the left have none: what is cut of them no narrower table would hold.
+    Nothing is known behind a column whose width the browser chooses.
 
     >>> edges({"topic": {"width": 96, "pinned": True}, "old": {"width": 60}, "new": {"width": 60}}, {"new"}, boxed=8)
     ((130, 190), (190, 250))
