@@ -180,7 +180,7 @@ class TestApply:
         told = ran.out + ran.err
         for position in desk.staged.plan.positions:
             name = str(position.new_topic_partition)
-            assert f"{name}, log start: reviewed at most {position.new_offset}, the place, now 99999." in told
+            assert f"{name}, log start: reviewed at most {position.new_offset}, the position, now 99999." in told
         assert document(as_json)["error"] == "StalePlanError"
         assert desk.world() == before
 

@@ -186,7 +186,7 @@ def test_a_job_that_reads_committed_records_is_held_to_the_last_stable_offset(tm
     staged.world.change_logs(Cluster.NEW, lso=1)
 
     assert {outcome for outcome, _ in not_passed(staged)} == {Outcome.FAILED}
-    assert all(told.endswith("the place, now 1.") for _, told in not_passed(staged))
+    assert all(told.endswith("the position, now 1.") for _, told in not_passed(staged))
 
 
 def test_neighbours_that_do_not_enclose_the_place_prove_nothing(tmp_path: Path) -> None:

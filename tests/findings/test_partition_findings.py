@@ -84,7 +84,7 @@ FIRES: dict[str, tuple[Case, str, str]] = {
     "place below the new log start": (
         case(row(new=LogRange(log_start=951, lso=1100, hw=1100))),
         "BELOW_LOG_START",
-        "The place, 950, lies below the new log's start (951): up to 1 record may be gone there",
+        "The position, 950, lies below the new log's start (951): up to 1 record may be gone there",
     ),
     "only the old number below the new log start": (
         case(
@@ -225,7 +225,7 @@ FIRES: dict[str, tuple[Case, str, str]] = {
     "raw number copied into the new group": (
         case(new_commit=commit(1050)),
         "TARGET_AHEAD",
-        "is 1,050, the old number as it is: 100 offsets past the place 950",
+        "is 1,050, the old number as it is: 100 offsets past the position 950",
     ),
     "the mirror's syncs show records to come": (
         case(row(new=LogRange(log_start=0, lso=1070, hw=1070)), syncs=syncs((600, 500), (1100, 1000))),

@@ -73,7 +73,7 @@ def test_retention_up_to_the_place_is_no_drift() -> None:
             {"new": snapshot(Cluster.NEW, rows({"partition": 5}))},
             (DriftKind.PARTITION_MISSING, "there", "not there"),
         ),
-        ({"new": new_with(log_start=951)}, (DriftKind.LOG_START_PASSED, "at most 950, the place", "951")),
+        ({"new": new_with(log_start=951)}, (DriftKind.LOG_START_PASSED, "at most 950, the position", "951")),
         ({"new": new_with(hw=1000, lso=1000)}, (DriftKind.LOG_END_BELOW, "1100", "1000")),
         ({"found": checkpoint(engine="flink")}, (DriftKind.CHECKPOINT_REPLACED, "spark", "flink")),
         ({"found": checkpoint(job_id="x")}, (DriftKind.CHECKPOINT_REPLACED, "0d1c", "x")),
@@ -172,7 +172,7 @@ def test_the_end_of_a_pending_batch_must_be_in_the_log_too() -> None:
 
     assert now(plan=read_up_to, new=new_with(lso=955, hw=955)) == []
     assert now(plan=replace(plan, positions=(beyond,)), new=new_with(lso=954, hw=954)) == [
-        (DriftKind.LOG_END_BELOW, "at least 955, the place", "954")
+        (DriftKind.LOG_END_BELOW, "at least 955, the position", "954")
     ]
 
 
@@ -205,4 +205,4 @@ def test_a_drift_names_its_partition() -> None:
     (found,) = drift(drafted(), snapshot(Cluster.OLD), new_with(log_start=951), checkpoint())
 
     assert (found.topic, found.partition) == ("orders", 0)
-    assert found.told == "orders-0, log start: reviewed at most 950, the place, now 951."
+    assert found.told == "orders-0, log start: reviewed at most 950, the position, now 951."

@@ -345,7 +345,7 @@ def test_what_apply_would_refuse_is_refused_when_it_is_drafted_and_another_targe
         ({"raw": RawReuse(verdict=RawVerdict.OUT_OF_RANGE)}, "unknown", "follows auto.offset.reset"),
         ({"raw": RawReuse(verdict=RawVerdict.LOSS, skip=100)}, "silent skip", "The job is restored without an error"),
         ({"raw": RawReuse(verdict=RawVerdict.REPLAY, replay=5)}, "replay", "reads again 5 records"),
-        ({"raw": RawReuse(verdict=RawVerdict.SAME)}, "nothing", "same place"),
+        ({"raw": RawReuse(verdict=RawVerdict.SAME)}, "nothing", "same position"),
         ({"raw": RawReuse(verdict=RawVerdict.UNKNOWN)}, "unknown", "was not read"),
     ],
 )

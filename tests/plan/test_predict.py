@@ -15,7 +15,7 @@ from tests.with_cases import with_cases
 @with_cases(
     ("changes", "effect", "told"),
     [
-        ({}, "nothing", "same place"),
+        ({}, "nothing", "same position"),
         ({"raw": RawReuse(verdict=RawVerdict.LOSS, skip=100, replay=0)}, "silent skip", "never reads 100 records"),
         ({"raw": RawReuse(verdict=RawVerdict.LOSS)}, "silent skip", "never reads at least 0 records"),
         ({"raw": RawReuse(verdict=RawVerdict.REPLAY, skip=0, replay=3)}, "replay", "reads again 3 records"),

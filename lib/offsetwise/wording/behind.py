@@ -15,7 +15,7 @@ def behind(of: Behind | None) -> str:
     >>> behind(Behind(left=Left.RECORDS, ms=90_000)), behind(Behind(left=Left.RECORDS, ms=0, records=1))
     ('1 min 30 s', '0 s, 1 record')
     >>> behind(Behind(left=Left.NOTHING, ms=0, last_ms=1_795_335_840_000)), behind(Behind(left=Left.ENDED))
-    ('0 s, no record since 2026-11-22T08:24:00Z', 'ended')
+    ('0 s, no record since 2026-11-22 08:24:00 UTC', 'ended')
     >>> behind(Behind(left=Left.UNKNOWN)), behind(None)
     ('?', '?')
     """

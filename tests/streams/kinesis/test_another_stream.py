@@ -170,7 +170,7 @@ def test_what_cannot_be_told_has_no_place_and_a_reason(copy: Copy) -> None:
 
 @with_cases(
     ("position", "told"),
-    [("LATEST", "LATEST saves no place"), ("AT_TIMESTAMP", "AT_TIMESTAMP saves no place")],
+    [("LATEST", "LATEST saves no position"), ("AT_TIMESTAMP", "AT_TIMESTAMP saves no position")],
 )
 def test_a_lease_that_saves_no_place_has_none_on_another_stream(position: str, told: str, copy: Copy) -> None:
     copy.make(2, read_first(copy.records))
