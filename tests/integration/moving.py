@@ -130,7 +130,9 @@ class Job:
             self.counts.update({row["key"]: (row["count"], row["sum"]) for row in rows})
 
         with self._configured():
-            stream = self.spark.readStream if self.source_name is None else self.spark.readStream.name(self.source_name)
+            stream: Any = self.spark.readStream
+            if self.source_name is not None:
+                stream = stream.name(self.source_name)
             query = (
                 stream.format("kafka")
                 .options(**{"kafka.bootstrap.servers": bootstrap, "subscribe": topic, "startingOffsets": starting})

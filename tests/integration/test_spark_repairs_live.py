@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -174,12 +175,22 @@ def _metadata_lost(job: Job) -> int:
     return 40
 
 
+def _unfinished_repartition(job: Job) -> int:
+    """Ask for another number of partitions of state that cannot be repartitioned: its batch is left behind."""
+    manager = job.spark._jsparkSession.streamingCheckpointManager()
+    with pytest.raises(Py4JJavaError):
+        manager.repartition(str(job.folder), 7, True)
+    assert (job.folder / "offsets" / "4").exists()
+    return 40
+
+
 DAMAGES: dict[str, tuple[str, Callable[[Job], int], bool]] = {
     "pending": ("drop-pending-batch", _pending, False),
     "pending-half-written": ("drop-pending-batch", _pending_and_half_written, True),
     "commit": ("remove-damaged-commit", _damaged_commit, True),
     "two-commits": ("remove-damaged-commit", _two_damaged_commits, True),
     "commit-before-pending": ("remove-damaged-commit", _damaged_commit_before_a_pending_batch, True),
+    "repartition": ("drop-pending-batch", _unfinished_repartition, True),
     "gap": ("drop-batch-after-gap", _gap, True),
     "topic": ("restore-topic", _topic_gone, True),
     "two-topics": ("restore-topic", _two_topics_gone, True),

@@ -41,6 +41,7 @@ _WORDS: Final = (
         re.compile(r"CANNOT_READ_(MISSING_)?(DELTA_FILE|SNAPSHOT)\w*NOT_EXISTS|FileNotFoundException|does not exist"),
         "state files are missing",
     ),
+    (re.compile(r"NoSuchElementException: None\.get"), "an offset log v2 lacks what Spark reads state by"),
     (re.compile(r'NumberFormatException: For input string: "\d+_'), "its state has format 2"),
     (re.compile(r"CANNOT_READ_|EOFException|Stream is corrupted|ZipException|MALFORMED"), "state files are damaged"),
 )
@@ -111,8 +112,10 @@ def check_state(checkpoint: Checkpoint) -> tuple[str, int]:
 
 
 def _listed(spark: SparkSession, path: str, uri: str, progress: Progress) -> list[Row]:
-    metadata = spark.read.format("state-metadata").load(path)
     try:
+        # State is read through a coordinator, which since Spark 4.1 only a session that was asked for queries starts.
+        _ = spark.streams.active
+        metadata = spark.read.format("state-metadata").load(path)
         stores = interruptible(spark, metadata.collect, _told(progress, 0, 1, "list the state stores"))
     except (PySparkException, Py4JError) as error:
         raise SparkError(

@@ -85,8 +85,7 @@ def resolve_positions(
     is_whole = all(problem.code != checkpoint_damaged.code for problem in problems)
     runs_again = startable and usable and planned is not None and is_whole
     problems += [*checksums, *unfinished_repartition(restart, files)]
-    sentences = {problem.code for problem in problems}
-    may_commit = runs_again and sentences.isdisjoint(_NOT_RUN)
+    may_commit = runs_again and _NOT_RUN.isdisjoint(problem.code for problem in problems)
     problems += [_new_partition(at, end, may_commit=may_commit) for at, end in begun]
     if may_commit and restart.reruns is not None:
         problems.append(_pending(restart.reruns, tuple(sources), unchecked=fails_check(restart, files)))

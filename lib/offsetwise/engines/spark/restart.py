@@ -35,10 +35,15 @@ class Restart:
     previous: int | None
     """The offset file before the last one, which Spark reads too."""
     problems: tuple[Problem, ...]
-    uncommitted: range = range(0)
-    """Ids right before the newest planned one that are planned and not committed: their commits are lost."""
     missing: range = range(0)
     """Ids right before the newest planned one whose files are lost, so that Spark does not start; see `lost_before`."""
+
+    @property
+    def uncommitted(self) -> range:
+        """Ids right before the newest planned one that are planned and not committed: their commits are lost."""
+        first = 0 if self.last_committed is None else self.last_committed + 1
+        last = self.last_planned if self.reruns is not None and self.previous == self.reruns - 1 else None
+        return range(0) if last is None else range(first, last)
 
     @property
     def known(self) -> bool:
@@ -60,7 +65,6 @@ def decide_restart(planned: Sequence[int], committed: Sequence[int]) -> Restart:
     problems = [*_holes(planned, committed, missing), *_uncommitted(planned, committed)]
     reruns = starts_after = None
     from_initial = False
-    uncommitted = range(0)
     if last is None:
         from_initial = done is None
         if done is not None:
@@ -76,8 +80,6 @@ def decide_restart(planned: Sequence[int], committed: Sequence[int]) -> Restart:
         if last != 0:
             starts_after, problem = _start_of_rerun(last, previous, done, committed)
             problems.extend([problem] if problem else [])
-            if previous == last - 1 and previous != done:
-                uncommitted = range(0 if done is None else done + 1, last)
     return Restart(
         last_planned=last,
         last_committed=done,
@@ -86,7 +88,6 @@ def decide_restart(planned: Sequence[int], committed: Sequence[int]) -> Restart:
         from_initial=from_initial,
         previous=previous,
         problems=tuple(problems),
-        uncommitted=uncommitted,
         missing=missing,
     )
 

@@ -29,7 +29,8 @@ def unfinished_repartition(restart: Restart, files: Mapping[int, OffsetFile]) ->
 def fails_check(restart: Restart, files: Mapping[int, OffsetFile]) -> bool:
     """Return whether Spark 4.2.0 fails with `None.get` where it looks for an unfinished repartition.
 
-    It reads the number from the pending batch and the one before. Batch 0 of a log of version 2 records none.
+    It reads the number from the pending batch and the one before. In a log of version 2, batches of a query's first run
+    record none.
     """
     batch = files.get(restart.reruns) if restart.reruns else None
     return batch is not None and batch.version == NAMED_LOG and None in _recorded(restart, files)
@@ -37,7 +38,8 @@ def fails_check(restart: Restart, files: Mapping[int, OffsetFile]) -> bool:
 
 def log_version(restart: Restart, files: Mapping[int, OffsetFile]) -> Iterator[Problem]:
     """Find which releases cannot go on with the offset log, by the newest files, which every start reads."""
-    newest = [batch for batch in (restart.last_planned, restart.previous) if batch in files]
+    read = (restart.last_planned, restart.previous)
+    newest = [batch for batch in read if batch is not None and batch in files]
     named = next((batch for batch in newest if files[batch].version == NAMED_LOG), None)
     if named is not None:
         yield from offset_log_v2(named)
@@ -48,6 +50,9 @@ def log_version(restart: Restart, files: Mapping[int, OffsetFile]) -> Iterator[P
 def _recorded(restart: Restart, files: Mapping[int, OffsetFile]) -> tuple[str | None, str | None]:
     """Return the shuffle partitions of the batch before the pending one, and of that."""
     pair = (restart.starts_after, restart.reruns)
-    configurations = (dict(files[batch].configuration) if batch in files else {} for batch in pair)
-    before, after = (configuration.get(PARTITIONS) for configuration in configurations)
-    return before, after
+    before, after = (None if batch is None else files.get(batch) for batch in pair)
+    return _partitions(before), _partitions(after)
+
+
+def _partitions(file: OffsetFile | None) -> str | None:
+    return None if file is None else dict(file.configuration).get(PARTITIONS)
