@@ -42,7 +42,10 @@ _WORDS: Final = (
         "state files are missing",
     ),
     (re.compile(r"NoSuchElementException: None\.get"), "an offset log v2 lacks what Spark reads state by"),
-    (re.compile(r'NumberFormatException: For input string: "\d+_'), "its state has format 2"),
+    (
+        re.compile(r'NumberFormatException: For input string: "\d+_|metadata\. Expected v1, but found v2'),
+        "its state has format 2",
+    ),
     (re.compile(r"CANNOT_READ_|EOFException|Stream is corrupted|ZipException|MALFORMED"), "state files are damaged"),
 )
 
