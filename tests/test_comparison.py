@@ -141,7 +141,7 @@ def first(given: Scene) -> Query:
 def test_a_checkpoints_positions_carry_both_ends_of_a_pending_batch() -> None:
     position = first(scene())
 
-    assert (position.offset, position.batch, position.planned, position.planned_batch) == (1050, 6, 1100, 7)
+    assert (position.offset, position.of.batch, position.planned, position.of.planned_batch) == (1050, 6, 1100, 7)
     assert (position.old, position.new) == (
         LogRange(log_start=100, lso=1180, hw=1200),
         LogRange(log_start=0, lso=1100, hw=1100),

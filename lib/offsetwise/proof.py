@@ -218,12 +218,12 @@ def standings_read(scene: Scene, positions: Iterable[Query], read: Proof) -> Ite
     """Hold every position against both clusters, with what the records told of it."""
     queries = [position for position in positions if position.states_offset]
     for position, standing in zip(queries, standings_of(scene, queries), strict=True):
-        result = replace(standing, same=_stands_alike(position, standing.partition, read))
+        result = standing._replace(same=_stands_alike(position, standing.partition, read))
         found = read.found.get((standing.partition, offset_of(standing.offset))) if read.found else None
         if found is not None and found.answer.cut is not None and found.answer.timed:
             at_raw = found.answer.cut.at_raw
             before = [neighbour.timestamp_ms for neighbour in at_raw if (neighbour.new_offset or 0) < standing.offset]
-            result = replace(result, time_on_old=found.answer.time_before, time_on_new=before[-1] if before else None)
+            result = result._replace(time_on_old=found.answer.time_before, time_on_new=before[-1] if before else None)
         yield result
 
 
@@ -320,7 +320,7 @@ def _in_empty_log(scene: Scene, position: Query, offset: int, answer: Answer) ->
         old=position.old,
         new=position.new,
         isolation=position.isolation,
-        batch_ms=position.batch_ms if offset == position.offset else position.planned_batch_ms,
+        batch_ms=position.of.batch_ms if offset == position.offset else position.of.planned_batch_ms,
         clock_skew_ms=scene.migration.content.clock_skew_s * 1000,
     )
 
@@ -329,7 +329,7 @@ def _replaced(scene: Scene, position: Query, offset: int, answer: Answer) -> str
     """Explain why the old log is not the one that the job read up to an offset; nothing where no time shows that."""
     of_start = offset == position.offset
     saved_ms, skew_s = (
-        position.saved_ms if of_start else position.planned_batch_ms,
+        position.of.saved_ms if of_start else position.of.planned_batch_ms,
         scene.migration.content.clock_skew_s,
     )
     time = read_too_early(
@@ -337,7 +337,7 @@ def _replaced(scene: Scene, position: Query, offset: int, answer: Answer) -> str
     )
     if time is None or saved_ms is None:
         return ""
-    batch = position.batch if of_start else position.planned_batch
+    batch = position.of.batch if of_start else position.of.planned_batch
     said = f"batch {batch}, planned" if batch is not None else "the checkpoint, written"
     return (
         f"The record before {offset:,} of {position.topic_partition} on the old cluster is of {utc(time)}, and {said} "

@@ -36,7 +36,7 @@ from offsetwise.plan.exports import planned_offsets
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.request import StartChoice, Unset
 from offsetwise.plan.target import target_type
-from offsetwise.translation.resolve import Match, Query, resolve
+from offsetwise.translation.resolve import Match, Query, QuerySource, resolve
 from tests.commands import Ran, call
 from tests.plan.scene import COPY, ETL, comparison, drafted, grouped, migration, override, rows, snapshot
 from tests.with_cases import with_cases
@@ -191,16 +191,13 @@ def test_a_file_that_contradicts_itself_about_what_is_left_is_refused(twin: str)
 @with_cases("of_group", [True, False])
 def test_a_comparison_names_an_offset_only_where_it_is_known(reset: OffsetReset | None, of_group: bool) -> None:
     position = Query(
-        source="etl",
+        of=QuerySource(source="etl", isolation=migration().isolation_level, of_group=of_group, auto_offset_reset=reset),
         topic="orders",
         partition=1,
         new_topic="orders",
         offset=None,
         old=LogRange(log_start=0, lso=9, hw=9),
         new=NEW,
-        isolation=migration().isolation_level,
-        of_group=of_group,
-        auto_offset_reset=reset,
     )
 
     row = resolve(Match(query=position))

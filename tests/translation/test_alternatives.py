@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 from offsetwise.model import Ahead, Exactness, IsolationLevel, LogRange, Method, PartitionComparison
 from offsetwise.position import offset_of
 from offsetwise.translation.alternatives import alternatives
-from offsetwise.translation.resolve import Match, Query, resolve
+from offsetwise.translation.resolve import Match, Query, QuerySource, resolve
 from offsetwise.translation.worker import Answer
 from tests.findings.cases import row
 from tests.translation.test_content import cut
@@ -24,14 +24,13 @@ OTHERS = "xyz"
 def compared(position: int, old: str, new: str) -> PartitionComparison:
     """Resolve a position on logs with one record per character."""
     at = Query(
-        source="0",
+        of=QuerySource(source="0", isolation=IsolationLevel.READ_UNCOMMITTED),
         topic="orders",
         partition=0,
         new_topic="orders",
         offset=position,
         old=LogRange(log_start=0, lso=len(old), hw=len(old)),
         new=LogRange(log_start=0, lso=len(new), hw=len(new)),
-        isolation=IsolationLevel.READ_UNCOMMITTED,
     )
     return resolve(Match(query=at, answer=Answer(cut=cut(position, old, new))))
 

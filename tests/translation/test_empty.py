@@ -7,7 +7,7 @@ from itertools import product
 from offsetwise.model import Exactness, IsolationLevel, LogRange, RawVerdict
 from offsetwise.translation.identify import Records
 from offsetwise.translation.old_log import in_empty_log
-from offsetwise.translation.resolve import Match, Query, resolve
+from offsetwise.translation.resolve import Match, Query, QuerySource, resolve
 from offsetwise.translation.search import Span
 from offsetwise.translation.windows import Reason
 from offsetwise.translation.worker import Answer, RecordQuestion, Task, answer
@@ -200,14 +200,13 @@ def test_the_row_says_why_and_what_the_number_as_it_is_would_do(
 ) -> None:
     ours, theirs = (Span(start=start, end=end) for start, end in (old, new))
     position = Query(
-        source="0",
+        of=QuerySource(source="0", isolation=IsolationLevel.READ_UNCOMMITTED),
         topic="orders",
         partition=0,
         new_topic="orders",
         offset=old[1],
         old=log(ours),
         new=log(theirs),
-        isolation=IsolationLevel.READ_UNCOMMITTED,
     )
 
     row = resolve(Match(query=position, answer=answered(old[1], ours, theirs, times)))

@@ -14,7 +14,7 @@ import pytest
 from offsetwise.model import Exactness, IsolationLevel, Link, LogRange, Outcome, PartitionComparison, RawVerdict
 from offsetwise.plan.gate import mirrored
 from offsetwise.position import offset_of
-from offsetwise.translation.resolve import Match, Query, resolve
+from offsetwise.translation.resolve import Match, Query, QuerySource, resolve
 from offsetwise.translation.search import ROUNDS, SearchPhase, SearchTarget, Span, Windows
 from offsetwise.translation.windows import Cut
 from offsetwise.translation.worker import Answer
@@ -56,14 +56,13 @@ def row_of(case: Mirrored, answer: Answer) -> PartitionComparison:
     """Return the row of the comparison that an answer leads to."""
     end = case.old_start + len(case.old)
     position = Query(
-        source="s",
+        of=QuerySource(source="s", isolation=IsolationLevel.READ_UNCOMMITTED),
         topic="t",
         partition=0,
         new_topic="t",
         offset=case.position,
         old=LogRange(log_start=case.old_start, lso=end, hw=end),
         new=LogRange(log_start=0, lso=len(case.new), hw=len(case.new)),
-        isolation=IsolationLevel.READ_UNCOMMITTED,
     )
     return resolve(Match(query=position, answer=answer))
 

@@ -130,7 +130,7 @@ def test_without_a_time_of_the_batch_nothing_is_told() -> None:
 @with_cases("preserved", [False, True], ids=["found by records", "kept by the link"])
 def test_no_answer_is_proven_of_a_log_that_was_replaced(preserved: bool) -> None:
     match = Match(
-        query=replace(POSITION, isolation=IsolationLevel.READ_UNCOMMITTED),
+        query=replace(POSITION, of=replace(POSITION.of, isolation=IsolationLevel.READ_UNCOMMITTED)),
         answer=Answer(cut=replace(CUT, raw_skip=0)),
         preserved=preserved,
         probed="Probed.",

@@ -18,22 +18,20 @@ from offsetwise.model import (
 )
 from offsetwise.pipeline.content import FoundPosition
 from offsetwise.proof import _guesses as guesses
-from offsetwise.translation.resolve import Match, Query, resolve
+from offsetwise.translation.resolve import Match, Query, QuerySource, resolve
 from offsetwise.translation.windows import Cut, Reason
 from offsetwise.translation.worker import Answer
 from tests.golden import GOLDEN
 from tests.with_cases import with_cases
 
 POSITION = Query(
-    source="0",
+    of=QuerySource(source="0", isolation=IsolationLevel.READ_UNCOMMITTED, batch=6),
     topic="orders",
     partition=0,
     new_topic="orders",
     offset=1050,
     old=LogRange(log_start=100, lso=1190, hw=1200),
     new=LogRange(log_start=0, lso=1090, hw=1100),
-    isolation=IsolationLevel.READ_UNCOMMITTED,
-    batch=6,
 )
 CUT = Cut(
     exactness=Exactness.EXACT,
@@ -241,7 +239,9 @@ class TestWithoutAPosition:
 
 class TestLag:
     def test_ends_where_the_job_may_read(self) -> None:
-        row = by_content(CUT, position=replace(POSITION, isolation=IsolationLevel.READ_COMMITTED))
+        row = by_content(
+            CUT, position=replace(POSITION, of=replace(POSITION.of, isolation=IsolationLevel.READ_COMMITTED))
+        )
 
         assert (row.lag_old, row.lag_new) == (140, 140)
 
@@ -264,7 +264,7 @@ class TestTheRestart:
         assert by_content(CUT).restart == (RestartPoint(batch=6, old=1050, new=950),)
 
     def test_of_a_pending_batch_uses_both_its_ends(self) -> None:
-        position = replace(POSITION, planned=1100, planned_batch=7)
+        position = replace(POSITION, of=replace(POSITION.of, planned_batch=7), planned=1100)
         seen = Neighbour(old_offset=1099, new_offset=999, timestamp_ms=1, identity="ab", side=Side.READ)
         cut = replace(CUT, offset=1000, lo=1000, hi=1000, neighbours=(seen,))
         ending = Match(query=ended(position), answer=Answer(cut=cut), salt="5a")
@@ -277,7 +277,7 @@ class TestTheRestart:
         assert (row.end_evidence.neighbours, row.end_evidence.salt) == ((seen,), "5a")
 
     def test_of_a_pending_batch_may_know_one_end_only(self) -> None:
-        position = replace(POSITION, planned=1100, planned_batch=7)
+        position = replace(POSITION, of=replace(POSITION.of, planned_batch=7), planned=1100)
 
         ending = Match(query=ended(position), answer=Answer(cut=UNKNOWN))
         row = resolve(Match(query=position, answer=Answer(cut=CUT), planned=ending))
@@ -302,7 +302,9 @@ def test_what_a_start_that_is_chosen_later_does_unedited_is_known_only_of_empty_
     new: LogRange, exactness: Exactness, verdict: RawVerdict
 ) -> None:
     empty = LogRange(log_start=500, lso=500, hw=500)
-    position = replace(POSITION, offset=500, old=empty, new=new, batch=None, starts_at="latest")
+    position = replace(
+        POSITION, offset=500, of=replace(POSITION.of, batch=None), old=empty, new=new, starts_at="latest"
+    )
     cut = replace(CUT, exactness=exactness, offset=0, lo=0, hi=0, raw_skip=None, raw_replay=None)
 
     row = resolve(Match(query=position, answer=Answer(cut=cut)))

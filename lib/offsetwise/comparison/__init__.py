@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from offsetwise.comparison.partitions import PartitionIndex, Twins
 from offsetwise.comparison.subjects import ReadSubject, read_before
 from offsetwise.config import Migration
 from offsetwise.findings import Case, MigrationCase, TopicCase, describe, judge, judge_migration
@@ -22,11 +23,12 @@ from offsetwise.model import (
     GroupState,
     IsolationLevel,
     LogRange,
+    MarkedPosition,
     PartitionComparison,
-    PartitionState,
     RawVerdict,
     Severity,
     Snapshot,
+    SourcePosition,
     Summary,
     TopicPartition,
     TopicState,
@@ -37,7 +39,7 @@ from offsetwise.position import offset_of, offset_or_none
 from offsetwise.translation.belongs import PositionStanding
 from offsetwise.translation.mirror import Flow, SyncIndex, find_flow, mirror_candidates
 from offsetwise.translation.old_log import only_place
-from offsetwise.translation.resolve import Match, Query, resolve
+from offsetwise.translation.resolve import Match, Query, QuerySource, resolve
 from offsetwise.translation.search import SearchTarget, Span
 
 WRONG = frozenset({RawVerdict.LOSS, RawVerdict.REPLAY, RawVerdict.CONFUSION, RawVerdict.OUT_OF_RANGE})
@@ -56,7 +58,7 @@ class Scene:
     flow: Flow
     syncs: SyncIndex
     topics: Mapping[Cluster, Mapping[str, TopicState]]
-    partitions: Mapping[Cluster, Mapping[TopicPartition, PartitionState]]
+    partitions: Mapping[Cluster, PartitionIndex]
     commits: Mapping[Cluster, Mapping[TopicPartition, GroupOffset]]
     """Of the compared group."""
     translate: Translate | None
@@ -91,7 +93,7 @@ class Scene:
             flow=flow,
             syncs=beside.syncs if beside else SyncIndex.of(flow.syncs),
             topics={side: {t.name: t for t in snapshot.topics} for side, snapshot in snapshots.items()},
-            partitions={side: snapshot.partitions() for side, snapshot in snapshots.items()},
+            partitions={side: PartitionIndex(snapshot.topics) for side, snapshot in snapshots.items()},
             commits={side: _commits(snapshot.group(subject.group)) for side, snapshot in snapshots.items()},
             translate=spec.translate,
             oldest=spec_of(migration.target.stream).oldest,
@@ -104,11 +106,12 @@ class Scene:
 
     def log(self, cluster: Cluster, topic: str, partition: int) -> LogRange | None:
         """Return what a log holds; None where the cluster has no such partition."""
-        state = self.partitions[cluster].get(TopicPartition(topic, partition))
-        if state is None:
-            unread = self.topics[cluster].get(topic)
-            return LogRange(log_start=None, lso=None, hw=None) if unread is not None and unread.error else None
-        return state.log
+        return self.partitions[cluster].log(topic, partition)
+
+    def twins(self, topic: str) -> Twins:
+        """Return what both clusters hold of a topic of the old one."""
+        old, new = (self.partitions[side] for side in (Cluster.OLD, Cluster.NEW))
+        return Twins(topic, self.migration.new_topic(topic), old, new)
 
     def group(self, cluster: Cluster) -> GroupState | None:
         """Return the compared group on one cluster."""
@@ -171,11 +174,12 @@ def standings_of(scene: Scene, positions: Iterable[Query]) -> Iterator[PositionS
     """Hold every position against what both clusters have under its own topic's name."""
     for position in positions:
         if position.states_offset and position.offset is not None:
+            renamed = position.new_topic != position.topic
             yield PositionStanding(
                 partition=position.topic_partition,
                 offset=position.offset,
                 old=position.old,
-                new=scene.log(Cluster.NEW, position.topic, position.partition),
+                new=scene.log(Cluster.NEW, position.topic, position.partition) if renamed else position.new,
             )
 
 
@@ -230,41 +234,62 @@ def _stated(scene: Scene) -> Iterator[Query]:
         batch = checkpoint.details.last_committed_batch if back is None else back
         planned = checkpoint.planned_ms(batch)
         for source in checkpoint.sources:
-            for source_position in scene.subject.positions(source):
-                certain = checkpoint.details.processed(source_position.offset)
-                yield replace(
-                    _position(scene, source.id, source_position.topic, source_position.partition),
-                    offset=source_position.offset,
-                    processed=None if certain == source_position.offset else certain,
-                    batch=batch,
-                    planned=source_position.planned_offset,
-                    planned_batch=checkpoint.details.reruns_batch,
-                    batch_ms=planned,
-                    planned_batch_ms=checkpoint.planned_ms(checkpoint.details.reruns_batch),
-                    saved_ms=planned or checkpoint.details.written_ms,
-                )
+            of = replace(
+                _source(scene, source.id),
+                batch=batch,
+                planned_batch=checkpoint.details.reruns_batch,
+                batch_ms=planned,
+                planned_batch_ms=checkpoint.planned_ms(checkpoint.details.reruns_batch),
+                saved_ms=planned or checkpoint.details.written_ms,
+            )
+            yield from _positions(scene, of, scene.subject.positions(source), checkpoint.details.processed)
             for marked in scene.subject.undecided(source):
-                position = _position(scene, source.id, marked.topic, marked.partition)
+                position = _position(_source(scene, source.id), scene.twins(marked.topic), marked)
                 yield replace(position, offset=only_place(position.old), starts_at=marked.starts_at)
     elif group is not None:
-        for committed in group.offsets:
-            yield replace(_position(scene, group.name, committed.topic, committed.partition), offset=committed.offset)
+        yield from _positions(scene, _source(scene, group.name), group.offsets)
+
+
+def _positions(
+    scene: Scene,
+    of: QuerySource,
+    positions: Iterable[SourcePosition | GroupOffset],
+    processed: Callable[[AnyPosition], AnyPosition | None] | None = None,
+) -> Iterator[Query]:
+    """Join positions with what both clusters hold of their partitions."""
+    topic, twins = None, None
+    for at in positions:
+        if twins is None or at.topic != topic:
+            topic, twins = at.topic, scene.twins(at.topic)
+        certain = at.offset if processed is None else processed(at.offset)
+        old, new = twins.logs(at.partition)
+        yield Query(
+            of=of,
+            topic=topic,
+            partition=at.partition,
+            new_topic=twins.new_topic,
+            offset=at.offset,
+            old=old,
+            new=new,
+            planned=at.planned_offset if isinstance(at, SourcePosition) else None,
+            processed=None if certain == at.offset else certain,
+        )
 
 
 def _with_missing(scene: Scene, stated: Sequence[Query]) -> Iterator[Query]:
     """Add the partitions of the same topics that the job has no position for, behind each topic's own."""
     by_topic: dict[tuple[str, str], list[Query]] = {}
     for position in stated:
-        by_topic.setdefault((position.source, position.topic), []).append(position)
+        by_topic.setdefault((position.of.source, position.topic), []).append(position)
     marked = _marked(scene)
     for (source, topic), positions in by_topic.items():
         yield from positions
         have = {position.partition for position in positions} | marked[source, topic]
-        states = (scene.topics[Cluster.OLD].get(topic), scene.topics[Cluster.NEW].get(positions[0].new_topic))
-        there = {p.partition for state in states if state is not None for p in state.partitions}
-        shards = () if states[0] is None else states[0].shards
-        for partition in sorted(there - have - read_before(shards, have)):
-            yield _position(scene, source, topic, partition)
+        state, twins = scene.topics[Cluster.OLD].get(topic), scene.twins(topic)
+        shards = () if state is None else state.shards
+        for partition in sorted(twins.partitions - have - read_before(shards, have)):
+            at = TopicPartition(topic, partition)
+            yield _position(_source(scene, source), twins, at)
 
 
 def _marked(scene: Scene) -> defaultdict[tuple[str, str], set[int]]:
@@ -277,21 +302,21 @@ def _marked(scene: Scene) -> defaultdict[tuple[str, str], set[int]]:
     return results
 
 
-def _position(scene: Scene, source: str, topic: str, partition: int) -> Query:
-    new_topic = scene.migration.new_topic(topic)
-    return Query(
+def _source(scene: Scene, source: str) -> QuerySource:
+    return QuerySource(
         source=source,
-        topic=topic,
-        partition=partition,
-        new_topic=new_topic,
-        offset=None,
-        old=scene.log(Cluster.OLD, topic, partition),
-        new=scene.log(Cluster.NEW, new_topic, partition),
         isolation=scene.migration.isolation_level,
         oldest=scene.oldest,
         of_group=scene.subject.group is not None,
         of_file=scene.subject.of_file,
         auto_offset_reset=scene.subject.traits.auto_offset_reset,
+    )
+
+
+def _position(of: QuerySource, twins: Twins, at: TopicPartition | MarkedPosition) -> Query:
+    old, new = twins.logs(at.partition)
+    return Query(
+        of=of, topic=at.topic, partition=at.partition, new_topic=twins.new_topic, offset=None, old=old, new=new
     )
 
 
@@ -315,8 +340,8 @@ def _judged(scene: Scene, match: Match, belongs_to: BelongsTo) -> tuple[Partitio
             row=row,
             old_topic=scene.topics[Cluster.OLD].get(position.topic),
             new_topic=scene.topics[Cluster.NEW].get(position.new_topic),
-            of_group=position.of_group,
-            of_file=position.of_file,
+            of_group=position.of.of_group,
+            of_file=position.of.of_file,
             job=scene.subject.traits,
             isolation=position.isolation,
             link=scene.migration.link,

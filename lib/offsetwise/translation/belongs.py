@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from offsetwise.model import AnyPosition, BelongsTo, Cluster, LogRange, TopicPartition
 
@@ -14,9 +14,11 @@ CLOCKS_APART_MS = 5 * 60_000
 keeps up is as old as its batch: seconds of difference must not tell its cluster."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PositionStanding:
-    """One position beside what both clusters hold under its topic's names. None: no such partition."""
+class PositionStanding(NamedTuple):
+    """One position beside what both clusters hold under its topic's names. None: no such partition.
+
+    A tuple, since a job may have a million of them.
+    """
 
     partition: TopicPartition
     offset: AnyPosition
@@ -44,19 +46,23 @@ def belongs_to(
         planned_at_ms: When the last batch was planned, by the driver's clock; None where it is not known.
         names: What the clusters are called.
     """
-    standings = tuple(standings)
-    if not standings:
+    against = {cluster: _Against(cluster, planned_at_ms) for cluster in Cluster}
+    count, same = 0, True
+    for standing in standings:
+        count, same = count + 1, same and standing.same
+        for reasons in against.values():
+            reasons.add(standing)
+    if not count:
         return BelongsTo(cluster=None, reason="There is no position to tell it from.")
-    against = {cluster: _against(standings, cluster, planned_at_ms) for cluster in Cluster}
-    possible = [cluster for cluster, reasons in against.items() if not reasons]
+    possible = [cluster for cluster, reasons in against.items() if not reasons.count]
     old, new = names[Cluster.OLD], names[Cluster.NEW]
     if len(possible) == 1:
         other = Cluster.NEW if possible[0] is Cluster.OLD else Cluster.OLD
         return BelongsTo(
             cluster=possible[0],
-            reason=f"The positions fit {names[possible[0]]!r} and not {names[other]!r}: {_some(against[other])}.",
+            reason=f"The positions fit {names[possible[0]]!r} and not {names[other]!r}: {against[other]}.",
         )
-    if possible and all(standing.same for standing in standings):
+    if possible and same:
         return BelongsTo(
             cluster=Cluster.OLD,
             reason=f"The same records stand at these numbers in the logs of {old!r} and of {new!r}: it makes no "
@@ -66,34 +72,51 @@ def belongs_to(
         return BelongsTo(cluster=None, reason=f"Every position lies inside the logs of {old!r} and of {new!r}.")
     return BelongsTo(
         cluster=None,
-        reason=f"The positions fit neither {old!r} ({_some(against[Cluster.OLD])}) nor {new!r} "
-        f"({_some(against[Cluster.NEW])}).",
+        reason=f"The positions fit neither {old!r} ({against[Cluster.OLD]}) nor {new!r} ({against[Cluster.NEW]}).",
     )
 
 
-def _against(standings: tuple[PositionStanding, ...], cluster: Cluster, planned_at_ms: int | None) -> list[str]:
-    """Describe what speaks against a cluster, nothing if it may be the one."""
-    beyond: list[str] = []
-    young: list[str] = []
-    timed = 0
-    for standing in standings:
-        is_old = cluster is Cluster.OLD
+class _Against:
+    """What speaks against a cluster: the first sentences, and how many there would be of all positions."""
+
+    __slots__ = ("_beyond", "_cluster", "_of_beyond", "_of_young", "_planned_at_ms", "_timed", "_young")
+
+    def __init__(self, cluster: Cluster, planned_at_ms: int | None) -> None:
+        self._cluster = cluster
+        self._planned_at_ms = planned_at_ms
+        self._beyond: list[str] = []
+        self._young: list[str] = []
+        self._of_beyond = self._of_young = self._timed = 0
+
+    def add(self, standing: PositionStanding) -> None:
+        """Note what one position says."""
+        is_old = self._cluster is Cluster.OLD
         log, time = (standing.old, standing.time_on_old) if is_old else (standing.new, standing.time_on_new)
-        if log is None:
-            beyond.append(f"it has no {standing.partition}")
-        elif log.hw is not None and standing.offset > log.hw:
-            beyond.append(f"{standing.partition} is at {standing.offset:,}, its log ends at {log.hw:,}")
-        if time is None or planned_at_ms is None:
-            continue
-        timed += 1
-        if time > planned_at_ms + CLOCKS_APART_MS:
-            young.append(
-                f"the record before {standing.offset:,} of {standing.partition} is more than "
-                f"{CLOCKS_APART_MS // 60_000} minutes younger than the batch that read it"
-            )
-    return beyond + young if len(young) == timed else beyond
+        if log is None or (log.hw is not None and standing.offset > log.hw):
+            self._of_beyond += 1
+            if self._of_beyond <= SHOWN:
+                self._beyond.append(
+                    f"it has no {standing.partition}"
+                    if log is None
+                    else f"{standing.partition} is at {standing.offset:,}, its log ends at {log.hw:,}"
+                )
+        if time is None or self._planned_at_ms is None:
+            return
+        self._timed += 1
+        if time > self._planned_at_ms + CLOCKS_APART_MS:
+            self._of_young += 1
+            if self._of_young <= SHOWN:
+                self._young.append(
+                    f"the record before {standing.offset:,} of {standing.partition} is more than "
+                    f"{CLOCKS_APART_MS // 60_000} minutes younger than the batch that read it"
+                )
 
+    @property
+    def count(self) -> int:
+        """How many sentences there are, nothing if it may be the one."""
+        return self._of_beyond + (self._of_young if self._of_young == self._timed else 0)
 
-def _some(reasons: list[str]) -> str:
-    more = len(reasons) - SHOWN
-    return "; ".join(reasons[:SHOWN]) + (f"; and {more:,} more" if more > 0 else "")
+    def __str__(self) -> str:
+        more = self.count - SHOWN
+        sentences = (self._beyond + self._young if self._of_young == self._timed else self._beyond)[:SHOWN]
+        return "; ".join(sentences) + (f"; and {more:,} more" if more > 0 else "")

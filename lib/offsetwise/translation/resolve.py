@@ -29,10 +29,34 @@ from offsetwise.translation.worker import Answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QuerySource:
+    """What is the same of every position of one source: a job may have a million of them."""
+
+    source: str
+    isolation: IsolationLevel
+    batch: int | None = None
+    """The batch that ended at the offsets, where a checkpoint says so."""
+    planned_batch: int | None = None
+    batch_ms: int | None = None
+    """When that batch was planned, epoch ms."""
+    planned_batch_ms: int | None = None
+    saved_ms: int | None = None
+    """When the job had read up to its offsets at the latest, epoch ms; None where nothing says so."""
+    oldest: AnyPosition | None = None
+    """What begins at the oldest record, where that is another position than the start of the log."""
+    of_group: bool = False
+    """Whether a consumer group keeps it: where one begins without a commit is its client's setting."""
+    of_file: bool = False
+    """Whether it is one of a positions file, whose job likewise begins elsewhere by its client's setting."""
+    auto_offset_reset: OffsetReset | None = None
+    """That setting, where it is stated."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Query(OfTwins):
     """Where one partition stands, and what both clusters hold. A log range of None: there is no such partition."""
 
-    source: str
+    of: QuerySource
     topic: str
     partition: int
     new_topic: str
@@ -40,31 +64,24 @@ class Query(OfTwins):
     """None for a partition that the job has no position for."""
     old: LogRange | None
     new: LogRange | None
-    isolation: IsolationLevel
     starts_at: str | None = None
     """What the checkpoint says instead of an offset, as `MarkedPosition` does. An `offset` beside it is the one place
     in a log without records, whatever is chosen when the job starts."""
-    batch: int | None = None
-    """The batch that ended at `offset`, where a checkpoint says so."""
     planned: AnyPosition | None = None
-    planned_batch: int | None = None
-    batch_ms: int | None = None
-    """When that batch was planned, epoch ms."""
-    planned_batch_ms: int | None = None
-    saved_ms: int | None = None
-    """When the job had read up to `offset` at the latest, epoch ms; None where nothing says so."""
-    oldest: AnyPosition | None = None
-    """What begins at the oldest record, where that is another position than the start of the log."""
     processed: AnyPosition | None = None
     """What is processed for certain, where the engine writes `offset` for several positions; None where it does not."""
-    of_group: bool = False
-    """Whether a consumer group keeps it: where one begins without a commit is its client's setting."""
-    of_file: bool = False
-    """Whether it is one of a positions file, whose job likewise begins elsewhere by its client's setting."""
-    auto_offset_reset: OffsetReset | None = None
-    """That setting, where it is stated."""
     exact: AnyPosition | None = None
     """The position as its record showed it; None where none was read."""
+
+    @property
+    def source(self) -> str:
+        """Which source of the job has it."""
+        return self.of.source
+
+    @property
+    def isolation(self) -> IsolationLevel:
+        """What the job's consumer reads."""
+        return self.of.isolation
 
     @property
     def states_offset(self) -> bool:
@@ -131,12 +148,12 @@ def resolve(match: Match) -> PartitionComparison:
     )
     if offset is None:
         return row
-    begin = RestartPoint(batch=position.batch, old=offset, new=row.new_offset)
+    begin = RestartPoint(batch=position.of.batch, old=offset, new=row.new_offset)
     if position.planned is None:
         return replace(row, restart=(begin,))
     end = None if match.planned is None else resolve(match.planned)
     point = RestartPoint(
-        batch=position.planned_batch, old=position.planned, new=None if end is None else end.new_offset
+        batch=position.of.planned_batch, old=position.planned, new=None if end is None else end.new_offset
     )
     return replace(row, restart=(begin, point), end_evidence=None if end is None else end.evidence)
 
@@ -176,9 +193,9 @@ def _start(position: Query, old: LogRange, new: LogRange) -> PartitionComparison
 
 
 def _without_position(row: PartitionComparison, position: Query) -> PartitionComparison:
-    if position.of_group or position.of_file:
+    if position.of.of_group or position.of.of_file:
         return _without_commit(row, position)
-    start = row.new.log_start if row.new.log_start is None else position.oldest or row.new.log_start
+    start = row.new.log_start if row.new.log_start is None else position.of.oldest or row.new.log_start
     return replace(
         row,
         new_offset=start,
@@ -193,7 +210,7 @@ def _without_position(row: PartitionComparison, position: Query) -> PartitionCom
 
 
 def _without_commit(row: PartitionComparison, position: Query) -> PartitionComparison:
-    reset = position.auto_offset_reset
+    reset = position.of.auto_offset_reset
     start = {OffsetReset.EARLIEST: row.new.log_start, OffsetReset.LATEST: row.new.end(position.isolation)}.get(
         reset or OffsetReset.NONE
     )
@@ -201,7 +218,7 @@ def _without_commit(row: PartitionComparison, position: Query) -> PartitionCompa
         None: "nobody has stated",
         OffsetReset.NONE: f"the migration file states as {OffsetReset.NONE}: the client fails",
     }.get(reset, f"the migration file states as {reset}")
-    nothing = "The group has committed nothing" if position.of_group else "The job has no position in its file"
+    nothing = "The group has committed nothing" if position.of.of_group else "The job has no position in its file"
     where = "where auto.offset.reset says, which"
     return replace(
         row,

@@ -16,6 +16,7 @@ from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.engines.registry import engine_of
 from offsetwise.errors import CheckpointError, ClusterError, ConfigError, OffsetwiseError, SameClusterError
 from offsetwise.findings.reading import blocking_problems, remedies
+from offsetwise.garbage import collected_seldom
 from offsetwise.model import BelongsTo, Checkpoint, Cluster, Snapshot, SourcePosition, Subject
 from offsetwise.plan.moving import require_rewinding
 from offsetwise.ports.stream import spec_of
@@ -274,6 +275,7 @@ def _seen(
     return seen
 
 
+@collected_seldom()
 def _with_queries(scene: Scene) -> Scene:
     _check_group(scene)
     queries, stated = positions_of(scene), scene.subject.stated

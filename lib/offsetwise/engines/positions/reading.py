@@ -99,13 +99,16 @@ def _sources(shape: Shape, rows: Iterable[Row]) -> tuple[CheckpointSource, ...]:
     """
     positions: dict[str, list[SourcePosition]] = {}
     seen: dict[tuple[str, str], set[int]] = {}
+    of_group, known, last = list[SourcePosition](), set[int](), ("", "")
     for group, topic, partition, offset in rows:
-        known = seen.setdefault((group, topic), set())
+        if (group, topic) != last:
+            last = group, topic
+            of_group, known = positions.setdefault(group, []), seen.setdefault(last, set())
         if partition in known:
-            before = next(at.offset for at in positions[group] if (at.topic, at.partition) == (topic, partition))
+            before = next(at.offset for at in of_group if (at.topic, at.partition) == (topic, partition))
             raise ValueError(f"expected each partition once, found {topic}-{partition} at {before} and at {offset}")
         known.add(partition)
-        positions.setdefault(group, []).append(SourcePosition(topic=topic, partition=partition, offset=offset))
+        of_group.append(SourcePosition(topic=topic, partition=partition, offset=offset))
     if not positions:
         raise ValueError("expected at least one position, found none")
     return tuple(

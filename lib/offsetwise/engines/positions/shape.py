@@ -51,11 +51,17 @@ class Shape:
     """The command by which the system takes a file of that name, and of these groups; None as above."""
 
 
-def number(text: str, what: str, most: int = MAX_OFFSET) -> int:
+def number(text: str, what: str, most: int = MAX_OFFSET, *of: object) -> int:
     """Parse a whole number in its only spelling.
 
     >>> number("1050", "an offset")
     1050
+
+    Args:
+        text: The number.
+        what: What it is, for the sentence of an error, with a place for each of `of`.
+        most: The largest one.
+        of: What it is of. A file may have a million numbers, so no sentence is put together of those that are right.
 
     Raises:
         ValueError: It is negative, too large, or no whole number.
@@ -64,7 +70,8 @@ def number(text: str, what: str, most: int = MAX_OFFSET) -> int:
         value = int(text)
         if value <= most:
             return value
-    raise ValueError(f"expected {what}, a whole number from 0 to {most}, found {text[:_SHOWN]!r}")
+    named = what.format(*of) if of else what
+    raise ValueError(f"expected {named}, a whole number from 0 to {most}, found {text[:_SHOWN]!r}")
 
 
 def whole(value: object, what: str, most: int = MAX_OFFSET) -> int:

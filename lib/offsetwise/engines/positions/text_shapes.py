@@ -21,6 +21,7 @@ from typing import Final
 
 from offsetwise.engines.positions.json_shapes import refuse_word
 from offsetwise.engines.positions.shape import (
+    MAX_OFFSET,
     MAX_PARTITION,
     Row,
     Shape,
@@ -65,10 +66,10 @@ def _columns(data: bytes, word: str) -> Iterator[Row]:
             group = of_group[0] if of_group else ""
             if of_group and group not in groups:
                 groups[group] = group_name(group)
-            at = number(partition, f"a partition of {topic}", MAX_PARTITION)
-            row = Row(group, topics[topic], at, number(offset, f"the offset of {topic}-{partition}"))
+            at = number(partition, "a partition of {}", MAX_PARTITION, topic)
+            value = number(offset, "the offset of {}-{}", MAX_OFFSET, topic, partition)
             if word in ("", group):
-                yield row
+                yield Row(group, topics[topic], at, value)
     except (ValueError, csv.Error) as error:
         raise ValueError(f"line {reading.line_num:,}: {error}") from error
     if word and word not in groups:

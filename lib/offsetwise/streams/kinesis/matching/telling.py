@@ -218,12 +218,12 @@ def _calls(search: Search) -> str:
 def _position(scene: Scene, first: Query, search: Search, number: int) -> Query:
     return replace(
         first,
+        of=replace(first.of, planned_batch=None),
         partition=number,
         offset=search.streams.place_in(number),
         old=LogRange(log_start=TRIM_HORIZON, lso=LATEST, hw=LATEST),
         new=scene.log(Cluster.NEW, first.new_topic, number),
         planned=None,
-        planned_batch=None,
     )
 
 
