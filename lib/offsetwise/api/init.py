@@ -11,10 +11,12 @@ from typing import Final
 
 from offsetwise import files, new_files, regular_files
 from offsetwise.client_properties import GivenCluster, given_cluster
+from offsetwise.client_properties.connectors import SCHEMES, ConnectorAddress
 from offsetwise.config import ClusterConfig, JobTraits, Migration, load_migration, schema_text
 from offsetwise.errors import ConfigError, FileError, OffsetwiseError, UsageError
 from offsetwise.progress import Progress, unheard
 from offsetwise.strict_yaml import MAX_BYTES
+from offsetwise.survey.connectors import parse_connect
 from offsetwise.survey.found import Survey, Trouble
 from offsetwise.survey.reading import survey
 from offsetwise.survey.text import migration_text
@@ -30,6 +32,7 @@ def init(
     old: str | None = None,
     new: str | None = None,
     checkpoints: Sequence[str] = (),
+    connect: Sequence[str] = (),
     update: bool = False,
     confirm: Callable[[str], bool] = lambda _: True,
     progress: Progress = unheard,
@@ -41,6 +44,8 @@ def init(
         old: The old cluster: HOST:PORT, or a file of client properties, of the Java client or of librdkafka.
         new: The new cluster.
         checkpoints: The folders to look for checkpoints in: paths or URIs.
+        connect: Workers of Kafka Connect to ask for connectors: `http://HOST:PORT`, several with a comma between them,
+            and how to sign on behind `?`.
         update: Keep every line of the file, and add what it lacks. What is not given is taken from it.
         confirm: Asked before a file is changed, with the difference; False leaves it as it is.
         progress: Told each step.
@@ -59,8 +64,9 @@ def init(
         _require_absent(path)
     source, target = (None, None) if said is None else (said.source, said.target)
     sides = (_given(old, source, prefix="OLD", option="--old"), _given(new, target, prefix="NEW", option="--new"))
-    roots = _roots(checkpoints, said)
-    found = replace(survey(*sides, roots, progress), file=str(path))
+    workers = _workers(connect, said)
+    roots = _roots(checkpoints, said, needed=not workers)
+    found = replace(survey(*sides, roots, progress, connect=workers), file=str(path))
     if before is None or said is None:
         return _new(path, found)
     return _updated(path, before, said, found, confirm)
@@ -97,10 +103,25 @@ def _given(given: str | None, said: ClusterConfig | None, *, prefix: str, option
     return GivenCluster(properties=said.properties, folder=said.folder)
 
 
-def _roots(checkpoints: Sequence[str], said: Migration | None) -> tuple[str, ...]:
-    if not checkpoints and said is None:
-        raise _not_given("--checkpoints", "the folders that hold checkpoints")
-    return tuple(checkpoints) or (said.checkpoint_roots if said is not None else ())
+def _roots(checkpoints: Sequence[str], said: Migration | None, *, needed: bool) -> tuple[str, ...]:
+    if checkpoints:
+        return tuple(checkpoints)
+    if said is None:
+        if needed:
+            raise _not_given("--checkpoints", "the folders that hold checkpoints, or --connect")
+        return ()
+    of_files = {config.checkpoint.uri for config in said.positions}
+    return tuple(
+        root for root in said.checkpoint_roots if root not in of_files and root.partition("://")[0] not in SCHEMES
+    )
+
+
+def _workers(connect: Sequence[str], said: Migration | None) -> tuple[ConnectorAddress, ...]:
+    """Return the workers to ask for connectors: those given, else those that the file names."""
+    given = [parse_connect(text) for text in connect]
+    if not given and said is not None:
+        given = [replace(config.address, connector="") for config in said.connect]
+    return tuple({address.root: address for address in given}.values())
 
 
 def _not_given(option: str, what: str) -> UsageError:
@@ -174,12 +195,13 @@ def _updated(path: Path, before: bytes, said: Migration, found: Survey, confirm:
 
 def _keeps(before: Migration, after: Migration) -> bool:
     """Return whether everything that a file said is said still, and its lists have only grown at their ends."""
-    grown = {"checkpoints", "checkpoint_roots", "groups", "topics"}
+    grown = {"checkpoints", "checkpoint_roots", "connect", "groups", "topics"}
     return (
         before.model_dump(exclude=grown) == after.model_dump(exclude=grown)
         and before.topics.model_dump(exclude={"map"}) == after.topics.model_dump(exclude={"map"})
         and before.topics.map.items() <= after.topics.map.items()
-        and after.checkpoints[: len(before.checkpoints)] == before.checkpoints
+        and [config for config in after.checkpoints if config in before.checkpoints] == [*before.checkpoints]
+        and after.connect[: len(before.connect)] == before.connect
         and after.groups[: len(before.groups)] == before.groups
         and set(before.checkpoint_roots) <= set(after.checkpoint_roots)
     )

@@ -21,6 +21,10 @@ NewCluster = Annotated[str | None, typer.Option(metavar="ADDRESS|FILE", help="Th
 Folders = Annotated[
     list[str] | None, typer.Option(metavar="URI", help="A folder to look for checkpoints in; may be repeated.")
 ]
+Connect = Annotated[
+    list[str] | None,
+    typer.Option(metavar="URL", help="Workers of Kafka Connect to ask for connectors; may be repeated."),
+]
 Out = Annotated[Path | None, typer.Option(help="The migration file to write. It must not exist.")]
 Update = Annotated[
     bool, typer.Option("--update", help="Keep what the file says, and add what it lacks. Shows the difference.")
@@ -33,6 +37,7 @@ def init(
     old: OldCluster = None,
     new: NewCluster = None,
     checkpoints: Folders = None,
+    connect: Connect = None,
     out: Out = None,
     update: Update = False,
     yes: WithoutQuestion = False,
@@ -47,7 +52,9 @@ def init(
     if not update:
         old = _asked(old, "--old", "The old cluster (HOST:PORT, or a file of client properties)", asks)
         new = _asked(new, "--new", "The new cluster (HOST:PORT, or a file of client properties)", asks)
-        checkpoints = checkpoints or [_asked(None, "--checkpoints", "A folder that holds checkpoints", asks)]
+        checkpoints = checkpoints or (
+            [] if connect else [_asked(None, "--checkpoints", "A folder that holds checkpoints", asks)]
+        )
 
     def confirm(diff: str) -> bool:
         if not as_json:
@@ -56,7 +63,14 @@ def init(
 
     with progress() as told:
         survey = offsetwise.init(
-            *(out,), old=old, new=new, checkpoints=checkpoints or (), update=update, confirm=confirm, progress=told
+            *(out,),
+            old=old,
+            new=new,
+            checkpoints=checkpoints or (),
+            connect=connect or (),
+            update=update,
+            confirm=confirm,
+            progress=told,
         )
     if as_json:
         typer.echo(documents.dump(survey), nl=False)
@@ -99,6 +113,7 @@ def _lines(made: Survey) -> Iterator[str]:
     jobs = [checkpoint for checkpoint in made.checkpoints if checkpoint.left_out is None]
     names = ", ".join(marked(job.name) for job in jobs[:10]) + (", …" if len(jobs) > 10 else "")
     yield f"checkpoints  {len(jobs):,}{f': {names}' if names else ''}"
+    yield from _connectors(made)
     groups = [group for group in made.groups if group.left_out is None]
     names = ", ".join(marked(group.name) for group in groups[:10]) + (", …" if len(groups) > 10 else "")
     yield f"groups       {len(groups):,}{f': {names}' if names else ''}"
@@ -115,13 +130,38 @@ def _lines(made: Survey) -> Iterator[str]:
         yield f"set          {variable}"
 
 
+def _connectors(made: Survey) -> Iterator[str]:
+    from offsetwise.lookalikes import marked
+
+    if not made.connectors:
+        return
+    sinks = [connector for connector in made.connectors if connector.left_out is None]
+    names = ", ".join(marked(connector.name) for connector in sinks[:10]) + (", …" if len(sinks) > 10 else "")
+    yield f"connectors   {len(sinks):,}{f': {names}' if names else ''}"
+    for connector in made.connectors:
+        if connector.left_out is not None:
+            yield f"  left out   {marked(connector.name)}: {connector.left_out}"
+        for problem in connector.problems:
+            yield f"  blocked    {marked(connector.name)}: {problem}"
+
+
 def _next(made: Survey, out: Path) -> str:
+    from offsetwise.model import Cluster
+
     if not made.written:
         return f"{out} was not changed: " + (
             "--yes writes what is shown." if made.diff else "it has all that was found."
         )
     job = next(
         (f"--checkpoint {_quoted(checkpoint.name)}" for checkpoint in made.checkpoints if checkpoint.left_out is None),
+        None,
+    )
+    job = job or next(
+        (
+            f"--checkpoint {_quoted(connector.name)}"
+            for connector in made.connectors
+            if connector.left_out is None and connector.cluster is Cluster.OLD
+        ),
         None,
     )
     job = job or next((f"--group {_quoted(group.name)}" for group in made.groups if group.left_out is None), None)

@@ -25,6 +25,9 @@ _URL: Final = re.compile(rf"(https?)://({_HOST})(/[A-Za-z0-9._~/-]*)?")
 _URI: Final = re.compile(
     rf"connect\+(https?)://({_HOST}(?:,{_HOST})*)((?:/[A-Za-z0-9._~-]+)*)/connectors/([^/?#]+)(?:\?([^#]*))?"
 )
+_WORKERS: Final = re.compile(
+    rf"(?:connect\+)?(https?)://({_HOST}(?:,{_HOST})*)((?:/[A-Za-z0-9._~-]+)*?)(?:/connectors)?/?(?:\?([^#]*))?"
+)
 CONNECTOR: Final = r"^[^/\x00-\x1f\x7f]{1,180}$"
 """The name of a connector that a plan can name as a source."""
 _OPTIONS: Final = ("user", "password", "ca", "certificate", "key", "key_password", "folder")
@@ -38,6 +41,7 @@ class ConnectorAddress:
     workers: tuple[str, ...]
     """Their addresses, each with the path that stands before `/connectors`; of one scheme and path."""
     connector: str
+    """Its name; empty of the workers alone."""
     sign_on: SignOn = field(default_factory=SignOn, repr=False)
 
     @classmethod
@@ -49,24 +53,37 @@ class ConnectorAddress:
             ConfigError: As above.
         """
         match = _URI.fullmatch(uri)
-        query = parse_qsl(match[5] or "", keep_blank_values=True) if match else []
-        options = dict(query)
-        if match is None or len(options) != len(query) or not options.keys() <= {*_OPTIONS}:
+        sign_on = None if match is None else _sign_on(match[5] or "")
+        if match is None or sign_on is None:
             raise ValueError("expected connect+http://HOST:PORT,HOST:PORT/connectors/NAME")
-        for name in options.keys() & {"password", "key_password"}:
-            only_reference(f"connect.{name}", options[name])
         name = unquote(match[4])
         if not re.match(CONNECTOR, name):
             raise ValueError("expected the name of a connector without slashes and control characters")
         workers = tuple(f"{match[1]}://{host}{match[3]}" for host in match[2].split(","))
-        return cls(workers=workers, connector=name, sign_on=SignOn(**options))
+        return cls(workers=workers, connector=name, sign_on=sign_on)
+
+    @classmethod
+    def parse_workers(cls, text: str) -> Self:
+        """Read the addresses of workers, `http://HOST:PORT,HOST:PORT`, with how to sign on behind `?`.
+
+        Raises:
+            ValueError: As of `parse`.
+            ConfigError: As above.
+        """
+        match = _WORKERS.fullmatch(text)
+        sign_on = None if match is None else _sign_on(match[4] or "")
+        if match is None or sign_on is None:
+            raise ValueError("expected http://HOST:PORT,HOST:PORT or https of workers of Kafka Connect")
+        workers = tuple(f"{match[1]}://{host}{match[3]}" for host in match[2].split(","))
+        return cls(workers=workers, connector="", sign_on=sign_on)
 
     @property
     def uri(self) -> str:
         """What documents call it: without how to sign on."""
         scheme, _, path = _parts(self.workers[0])
         hosts = ",".join(_parts(worker)[1] for worker in self.workers)
-        return f"connect+{scheme}://{hosts}{path}/connectors/{quote(self.connector, safe='')}"
+        workers = f"connect+{scheme}://{hosts}{path}"
+        return f"{workers}/connectors/{quote(self.connector, safe='')}" if self.connector else workers
 
     @property
     def root(self) -> str:
@@ -75,6 +92,21 @@ class ConnectorAddress:
             name: value for name in _OPTIONS if (value := getattr(self.sign_on, name)) is not None
         }
         return f"{self.uri}?{urlencode(values)}" if values else self.uri
+
+
+def _sign_on(query: str) -> SignOn | None:
+    """Return how to sign on, by what stands behind `?`; None where another option does.
+
+    Raises:
+        ConfigError: A secret is written out.
+    """
+    pairs = parse_qsl(query, keep_blank_values=True)
+    options = dict(pairs)
+    if len(options) != len(pairs) or not options.keys() <= {*_OPTIONS}:
+        return None
+    for name in options.keys() & {"password", "key_password"}:
+        only_reference(f"connect.{name}", options[name])
+    return SignOn(**options)
 
 
 def one_cluster(workers: tuple[str, ...]) -> bool:

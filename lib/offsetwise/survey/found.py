@@ -93,6 +93,37 @@ class SurveyedGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SurveyedConnector:
+    """One connector of Kafka Connect."""
+
+    name: str
+    """What it is called in the file."""
+    connector: str
+    """As Kafka Connect calls it."""
+    urls: tuple[str, ...]
+    """Of the workers."""
+    kind: str
+    """`sink` or `source`."""
+    state: str
+    """In Kafka Connect's words, when the workers were asked."""
+    topics: str
+    """Of a sink, or their pattern, as its configuration states them."""
+    evidence: str
+    """What shows which cluster it reads."""
+    sign_on: tuple[tuple[str, str], ...] = ()
+    """How to sign on there, by the keys of the migration file; secrets are references."""
+    cluster: Cluster | None = None
+    group: str | None = None
+    """The consumer group that holds the offsets of a sink; None where nobody asked."""
+    partitions: int = 0
+    """How many offsets it has; none where they are not known."""
+    problems: tuple[str, ...] = ()
+    """What blocks a move of it, as `inspect` says."""
+    left_out: str | None = None
+    """Why it cannot be moved, so that it is a comment in the file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Unknown:
     """What nobody but a person can say."""
 
@@ -122,6 +153,7 @@ class Survey:
     roots: tuple[str, ...]
     checkpoints: tuple[SurveyedCheckpoint, ...]
     groups: tuple[SurveyedGroup, ...]
+    connectors: tuple[SurveyedConnector, ...]
     other_groups: int
     """Groups of the old cluster that have committed nothing in a mirrored topic."""
     variables: tuple[str, ...]

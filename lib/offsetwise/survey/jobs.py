@@ -14,7 +14,7 @@ from offsetwise.engines.registry import engine_of, engines
 from offsetwise.errors import OffsetwiseError
 from offsetwise.findings import describe
 from offsetwise.model import AnyPosition, Checkpoint, Cluster, LogRange, Severity, Snapshot, TopicPartition
-from offsetwise.survey.found import SurveyedCheckpoint, SurveyedGroup
+from offsetwise.survey.found import SurveyedCheckpoint, SurveyedConnector, SurveyedGroup
 from offsetwise.translation.belongs import PositionStanding, belongs_to
 from offsetwise.wording import many
 
@@ -130,6 +130,31 @@ def told_groups(
         else group
         for group in groups
     ), tuple(checkpoints)
+
+
+def without_connectors(
+    groups: Sequence[SurveyedGroup], connectors: Iterable[SurveyedConnector]
+) -> tuple[SurveyedGroup, ...]:
+    """Return the groups, of which those that hold the offsets of a sink connector are no jobs of their own."""
+    owners = {
+        connector.group or f"connect-{connector.connector}": connector.name
+        for connector in connectors
+        if connector.kind == "sink" and connector.cluster is Cluster.OLD
+    }
+    return tuple(
+        replace(group, left_out=f"it holds the offsets of the connector {owners[group.name]}")
+        if group.name in owners and group.left_out is None
+        else group
+        for group in groups
+    )
+
+
+def with_names(
+    connectors: Iterable[SurveyedConnector], checkpoints: Iterable[SurveyedCheckpoint]
+) -> tuple[SurveyedConnector, ...]:
+    """Return the connectors with a name of its own for each; one of the new cluster may be called as one of the old."""
+    names = {checkpoint.name for checkpoint in checkpoints}
+    return tuple(replace(connector, name=unused(connector.name[:190], names)) for connector in connectors)
 
 
 def unused(name: str, names: set[str]) -> str:

@@ -12,14 +12,32 @@ from typing import Final
 
 from offsetwise import client_properties
 from offsetwise.client_properties import BY_HAND, GivenCluster
+from offsetwise.client_properties.connectors import ConnectorAddress
 from offsetwise.config import is_uri
 from offsetwise.engines.discovery import MAX_CHECKPOINTS, find_checkpoints
 from offsetwise.errors import ClusterError, ConfigError, NotAFolderError, OffsetwiseError
 from offsetwise.model import Cluster, Snapshot, time_of
 from offsetwise.progress import Progress, unheard
 from offsetwise.streams.reader import reader_of
-from offsetwise.survey.found import Survey, SurveyedCheckpoint, SurveyedCluster, SurveyedLink, Trouble
-from offsetwise.survey.jobs import Logs, Positions, read_job, surveyed_groups, told_groups, unused
+from offsetwise.survey.connectors import surveyed_connectors
+from offsetwise.survey.found import (
+    Survey,
+    SurveyedCheckpoint,
+    SurveyedCluster,
+    SurveyedConnector,
+    SurveyedLink,
+    Trouble,
+)
+from offsetwise.survey.jobs import (
+    Logs,
+    Positions,
+    read_job,
+    surveyed_groups,
+    told_groups,
+    unused,
+    with_names,
+    without_connectors,
+)
 from offsetwise.survey.link import config_of, link_of
 from offsetwise.survey.naming import Naming, naming, user_topics
 from offsetwise.survey.unknown import unknown
@@ -33,7 +51,14 @@ SHOWN: Final = 20
 """Problems of one cluster."""
 
 
-def survey(old: GivenCluster, new: GivenCluster, roots: Sequence[str], progress: Progress = unheard) -> Survey:
+def survey(
+    old: GivenCluster,
+    new: GivenCluster,
+    roots: Sequence[str],
+    progress: Progress = unheard,
+    *,
+    connect: Sequence[ConnectorAddress] = (),
+) -> Survey:
     """Find out what a migration file says, from both clusters and the checkpoints below some roots.
 
     Args:
@@ -41,6 +66,7 @@ def survey(old: GivenCluster, new: GivenCluster, roots: Sequence[str], progress:
         new: How to reach the new one.
         roots: The folders to look for checkpoints in.
         progress: Told each step.
+        connect: The workers of Kafka Connect to ask for connectors.
 
     Raises:
         ConfigError: Properties that no client could use, or the same address twice. Nothing was contacted.
@@ -54,7 +80,17 @@ def survey(old: GivenCluster, new: GivenCluster, roots: Sequence[str], progress:
         snapshots = {side: _snapshot(side, given[side], problems, progress) for side in Cluster}
         names = naming(snapshots[Cluster.OLD], snapshots[Cluster.NEW])
         link = link_of(given, snapshots, names, problems)
-    return surveyed(given, snapshots, names, link=link, roots=roots, problems=problems, progress=progress)
+    connectors = surveyed_connectors(connect, given, snapshots, problems, progress)
+    return surveyed(
+        given,
+        snapshots,
+        names,
+        link=link,
+        roots=roots,
+        connectors=connectors,
+        problems=problems,
+        progress=progress,
+    )
 
 
 def surveyed(
@@ -64,6 +100,7 @@ def surveyed(
     *,
     link: SurveyedLink,
     roots: Sequence[str],
+    connectors: Sequence[SurveyedConnector] = (),
     problems: Sequence[Trouble] = (),
     progress: Progress = unheard,
 ) -> Survey:
@@ -75,6 +112,7 @@ def surveyed(
         names: What the topics are called on both.
         link: How records come over.
         roots: The folders to look for checkpoints in.
+        connectors: Those that the workers have.
         problems: What went wrong before.
         progress: Told each step.
     """
@@ -87,6 +125,7 @@ def surveyed(
     results = list(_checkpoints(roots, _logs(snapshots), troubles, progress))
     groups, others = surveyed_groups(old, dict(names.pairs))
     groups, checkpoints = told_groups(groups, results, old)
+    connectors = with_names(connectors, checkpoints)
     variables = sorted({name for cluster in given.values() for name in _variables(cluster)})
     made = Survey(
         taken_at=time_of(datetime.now(UTC)),
@@ -96,7 +135,8 @@ def surveyed(
         topics=names.topics,
         roots=roots,
         checkpoints=checkpoints,
-        groups=groups,
+        groups=without_connectors(groups, connectors),
+        connectors=connectors,
         other_groups=others,
         variables=tuple(name for name in variables if not os.environ.get(name)),
         missing=(),

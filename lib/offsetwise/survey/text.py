@@ -15,15 +15,24 @@ import yaml
 from offsetwise.config import is_uri
 from offsetwise.engines.registry import engine_of
 from offsetwise.lookalikes import invisible
-from offsetwise.model import Link
+from offsetwise.model import Cluster, Link
 from offsetwise.strict_yaml import MAX_BYTES
-from offsetwise.survey.found import Survey, SurveyedCheckpoint, SurveyedCluster, SurveyedGroup, SurveyedLink
+from offsetwise.survey.found import (
+    Survey,
+    SurveyedCheckpoint,
+    SurveyedCluster,
+    SurveyedConnector,
+    SurveyedGroup,
+    SurveyedLink,
+)
 from offsetwise.survey.unknown import OF_A_JOB, OF_THE_MIGRATION
 from offsetwise.wording import many, sentence
 
 WIDTH: Final = 118
 SHOWN: Final = 10
 """Names in a comment."""
+FILES: Final = ("ca", "certificate", "key")
+"""Of how to sign on: what are paths."""
 LEFT_OUT: Final = 100
 """Comments about what is left out of a list."""
 Item = tuple[str, ...]
@@ -54,11 +63,12 @@ def migration_text(survey: Survey, folder: Path, name: str, *, schema: str | Non
     fitting, _ = _fitting(checkpoints, room)
     lines = [
         *head,
-        *_section("checkpoint_roots", [root_item(root, folder) for root in survey.roots]),
+        *(_section("checkpoint_roots", [root_item(root, folder) for root in survey.roots]) if survey.roots else ()),
         *_explained(survey),
         *_section("checkpoints", fitting),
         *_left_out((f"{checkpoint.name} ({checkpoint.uri})", checkpoint.left_out) for checkpoint in survey.checkpoints),
         "",
+        *_connect(survey, folder),
         *_comment(_of_groups(survey)),
         *_section("groups", fitting_groups),
         *_left_out((group.name, group.left_out) for group in survey.groups),
@@ -116,6 +126,21 @@ def checkpoint_item(found: SurveyedCheckpoint, folder: Path) -> Item:
         *(["  # belongs_to: old"] if found.belongs_to is None else []),
         "  job:" if job else "  # job:",
         *(f"    {line}" if job else f"  #   {line.removeprefix('# ')}" for line in (*job, *asked)),
+    )
+
+
+def connector_item(found: SurveyedConnector, folder: Path) -> Item:
+    """Return the lines of one connector."""
+    offsets = f", {many(found.partitions, 'offset')}" if found.partitions else ""
+    reads = f" It reads {_plain(found.topics)[:200]}." if found.topics else ""
+    message = f"{found.kind.capitalize()} connector, {found.state}{offsets}: {found.evidence}.{reads}"
+    return (
+        *_comment(" ".join((message, *found.problems)), WIDTH - 2),
+        f"- name: {scalar(found.name)}",
+        f"  connector: {scalar(found.connector)}",
+        f"  urls: [{', '.join(found.urls)}]",
+        *(["  cluster: new"] if found.cluster is Cluster.NEW else []),
+        *(f"  {name}: {scalar(located(value, folder) if name in FILES else value)}" for name, value in found.sign_on),
     )
 
 
@@ -203,6 +228,18 @@ def _explained(survey: Survey) -> Iterator[str]:
     for key, (_, write, applies) in OF_A_JOB.items():
         if any(map(applies, jobs)):
             yield from _comment(f"job.{key}: {write}.")
+
+
+def _connect(survey: Survey, folder: Path) -> Iterator[str]:
+    """Yield the lines of connectors; none where nobody asked for any."""
+    connectors = survey.connectors
+    if not connectors:
+        return
+    items = [connector_item(connector, folder) for connector in connectors if connector.left_out is None]
+    yield from _comment(f"{many(len(items), 'sink connector')} of Kafka Connect; docs/connect.md says how they move.")
+    yield from _section("connect", items)
+    yield from _left_out((f"{connector.kind} {connector.name}", connector.left_out) for connector in connectors)
+    yield ""
 
 
 def _of_groups(survey: Survey) -> str:

@@ -12,10 +12,11 @@ from typing import Any, Final
 import yaml
 
 from offsetwise.client_properties import servers
+from offsetwise.client_properties.connectors import SCHEMES
 from offsetwise.config import Migration, is_uri
 from offsetwise.survey.found import Survey
 from offsetwise.survey.jobs import unused
-from offsetwise.survey.text import Item, checkpoint_item, group_item, located, map_item, root_item
+from offsetwise.survey.text import Item, checkpoint_item, connector_item, group_item, located, map_item, root_item
 
 INDENT: Final = 2
 
@@ -52,6 +53,7 @@ def additions(text: str, migration: Migration, survey: Survey, folder: Path) -> 
             [root_item(root, folder) for root in survey.roots if listed and _loaded(root, folder) not in roots],
         ),
         (("checkpoints",), checkpoints),
+        (("connect",), _connectors(migration, survey, folder, names)),
         (
             ("groups",),
             [group_item(group) for group in survey.groups if group.left_out is None and group.name not in groups],
@@ -59,6 +61,17 @@ def additions(text: str, migration: Migration, survey: Survey, folder: Path) -> 
     )
     fresh = ((keys, tuple(each for each in items if _key(each) not in kept)) for keys, items in results)
     return tuple(Addition(keys=keys, items=items) for keys, items in fresh if items)
+
+
+def _connectors(migration: Migration, survey: Survey, folder: Path, names: set[str]) -> list[Item]:
+    """Return the connectors that the file does not name at any of their workers."""
+    known = {(worker, config.address.connector) for config in migration.connect for worker in config.address.workers}
+    names |= {config.name for config in migration.connect}
+    return [
+        connector_item(replace(connector, name=unused(connector.name, names)), folder)
+        for connector in survey.connectors
+        if connector.left_out is None and not any((worker, connector.connector) in known for worker in connector.urls)
+    ]
 
 
 def differences(migration: Migration, survey: Survey, folder: Path) -> Iterator[str]:
@@ -77,7 +90,10 @@ def differences(migration: Migration, survey: Survey, folder: Path) -> Iterator[
         if old in migration.topics.map and migration.topics.map[old] != new:
             yield f"topics.map calls {old} {migration.topics.map[old]} on the new cluster; found {new}."
     usable = {_loaded(checkpoint.uri, folder): checkpoint.left_out for checkpoint in survey.checkpoints}
+    of_files = {config.name for config in migration.positions}
     for config in migration.checkpoints:
+        if config.name in of_files or config.uri.partition("://")[0] in SCHEMES:
+            continue  # no folder holds it
         if config.uri not in usable:
             yield f"checkpoint {config.name} was not found below the roots that were looked into."
         elif usable[config.uri] is not None:
@@ -104,7 +120,7 @@ def _is_comment(line: str) -> bool:
 
 def _key(item: Item) -> str:
     """Return what an item says that no other one does: its URI, else its only line, without the comment."""
-    line = next((line for line in item if line.startswith("  uri: ")), item[-1])
+    line = next((line for line in item if line.startswith(("  uri: ", "  connector: "))), item[-1])
     return line.partition(" #")[0].strip()
 
 

@@ -129,10 +129,16 @@ class Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"null")
         if cluster.users and self.headers.get("Authorization") not in cluster.users:
             return self.answer(401, {"error_code": 401, "message": "User cannot access the resource."})
-        if (bad := cluster.bad.get((self.command, "/" if self.path == "/" else f"{slash}{below}"))) is not None:
+        if (
+            bad := cluster.bad.get(
+                (self.command, "/" if self.path == "/" else f"{slash}{below}" if slash or name else "list")
+            )
+        ) is not None:
             return bad(self)
         if self.path == "/":
             return self.answer(200, {"version": "4.1.1", "commit": "c", "kafka_cluster_id": cluster.kafka})
+        if self.path.partition("?")[0] == "/connectors":
+            return self._list()
         connector = cluster.connectors.get(unquote(name))
         if connector is None:
             return self.answer(404, {"error_code": 404, "message": f"Connector {name} not found"})
@@ -140,17 +146,26 @@ class Handler(BaseHTTPRequestHandler):
             return self._change(connector, body)
         return self._read(unquote(name), connector, below)
 
+    def _list(self) -> None:
+        """Answer as `listConnectors` does with both of `expand`."""
+        connectors = self.server.cluster.connectors
+        told = {
+            name: {"info": self._told(name, each, ""), "status": self._told(name, each, "status")}
+            for name, each in connectors.items()
+        }
+        self.answer(200, told if "expand=info&expand=status" in self.path else [*connectors])
+
     def _read(self, name: str, connector: Connector, below: str) -> None:
+        self.answer(200, self._told(name, connector, below))
+
+    def _told(self, name: str, connector: Connector, below: str) -> object:
         states = [{"id": task, "state": connector.state, "worker_id": "w"} for task in range(connector.tasks)]
         told = {"state": connector.state, "worker_id": "w"}
-        self.answer(
-            200,
-            {
-                "": {"name": name, "config": connector.config, "tasks": [], "type": connector.kind},
-                "status": {"name": name, "connector": told, "tasks": states, "type": connector.kind},
-                "offsets": {"offsets": connector.listed()},
-            }[below],
-        )
+        return {
+            "": {"name": name, "config": connector.config, "tasks": [], "type": connector.kind},
+            "status": {"name": name, "connector": told, "tasks": states, "type": connector.kind},
+            "offsets": {"offsets": connector.listed()},
+        }[below]
 
     def _change(self, connector: Connector, body: Any) -> None:
         cluster = self.server.cluster

@@ -90,7 +90,16 @@ class Workers:
             MissingError: There is no such connector.
             StorageError: No worker answers, or the answer cannot be used.
         """
-        return read_json(self.address.uri, below, self._first(below))
+        return read_json(self.address.uri, below, self._first(f"{self.path}{below}"))
+
+    def listed(self) -> Any:
+        """Read what the workers say of all their connectors, by name.
+
+        Raises:
+            StorageError: No worker answers, or the answer cannot be used.
+        """
+        path = "/connectors?expand=info&expand=status"
+        return read_json(self.address.uri, "", self._first(path))
 
     def require_connector(self) -> None:
         """Go on only where every worker that answers has the connector.
@@ -111,14 +120,14 @@ class Workers:
             reason = f"{has[0]} has the connector, and {lacks[0]} has not"
             raise unusable(self.address.uri, f"workers of one Connect cluster, found several: {reason}")
 
-    def _first(self, below: str) -> HttpReply:
+    def _first(self, path: str) -> HttpReply:
         reasons = []
         for worker in self.answering:
             try:
-                return ask(worker, "GET", f"{self.path}{below}", self.access)
+                return ask(worker, "GET", path, self.access)
             except UnansweredError as error:
                 reasons.append(f"{worker}: {error.reason}")
-        raise unusable(self.address.uri, f"an answer to GET {self.path}{below}, found none: {'; '.join(reasons)[:600]}")
+        raise unusable(self.address.uri, f"an answer to GET {path}, found none: {'; '.join(reasons)[:600]}")
 
 
 def read_json(uri: str, what: str, answer: HttpReply) -> Any:

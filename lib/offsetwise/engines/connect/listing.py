@@ -1,0 +1,62 @@
+"""Which connectors the workers of a Connect cluster have. Format: `ConnectorsResource.listConnectors`, expanded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from offsetwise.client_properties.connectors import ConnectorAddress
+from offsetwise.engines.connect.reading import brokers_of, config_of, status_of, unknown_answer
+from offsetwise.engines.connect.workers import Workers
+from offsetwise.errors import OffsetwiseError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedConnector:
+    """One connector, as the list of its workers has it."""
+
+    address: ConnectorAddress
+    is_sink: bool
+    state: str
+    """In Kafka Connect's words."""
+    tasks: int
+    topics: str
+    """The topics of a sink, or their pattern, as its configuration states them."""
+    brokers: str | None
+    """Those that it states for its clients itself; None where it reads the workers' cluster."""
+    error: str = ""
+    """Why it cannot be moved as it is configured, as a sentence; empty where nothing shows that."""
+
+
+def listed_connectors(workers: Workers) -> tuple[ListedConnector, ...]:
+    """Return the connectors of a Connect cluster, sorted by name.
+
+    Raises:
+        StorageError: No worker answers, or the answer cannot be used.
+    """
+    body = workers.listed()
+    if not isinstance(body, dict):
+        raise unknown_answer(workers.address, "the connectors by name, with info and status,")
+    return tuple(_connector(workers.address, str(name), body[name]) for name in sorted(body))
+
+
+def _connector(workers: ConnectorAddress, name: str, body: Any) -> ListedConnector:
+    address = replace(workers, connector=name)
+    members: Mapping[str, Any] = body if isinstance(body, dict) else {}
+    config = config_of(address, members.get("info"))
+    state, tasks, is_sink = status_of(address, members.get("status"))
+    brokers, error = None, ""
+    try:
+        brokers = brokers_of(address, config)
+    except OffsetwiseError as found:
+        error = found.problem
+    return ListedConnector(
+        address=address,
+        is_sink=is_sink,
+        state=state,
+        tasks=len(tasks),
+        topics=config.get("topics") or config.get("topics.regex") or "",
+        brokers=brokers,
+        error=error,
+    )
