@@ -41,7 +41,8 @@ from offsetwise.model import (
     TopicState,
 )
 from offsetwise.translation.mirror import mm2_answer
-from offsetwise.translation.resolve import Match, Query
+from offsetwise.translation.query import Query
+from offsetwise.translation.resolve import Match
 from offsetwise.translation.search import Span
 from offsetwise.translation.windows import Cut, Reason
 from offsetwise.translation.worker import Answer

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from offsetwise.errors import PlanError
+
+HIGHEST_OFFSET: Final = 2**63 - 1
+"""Of Kafka, whose offsets are signed numbers of 64 bits."""
 
 
 class Position(Protocol):

@@ -32,7 +32,8 @@ from offsetwise.translation.belongs import PositionStanding
 from offsetwise.translation.explain import ReadingWay
 from offsetwise.translation.mirror import mm2_answer
 from offsetwise.translation.old_log import in_empty_log, read_too_early
-from offsetwise.translation.resolve import Match, Query
+from offsetwise.translation.query import Query
+from offsetwise.translation.resolve import Match
 from offsetwise.translation.search import Span, affordable
 from offsetwise.translation.worker import Answer
 from offsetwise.wording import utc

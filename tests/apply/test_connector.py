@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from offsetwise import files, workflow
 from offsetwise.apply.back import rollback
 from offsetwise.apply.receipts import read_receipt
 from offsetwise.apply.run import dry_run
 from offsetwise.apply.verification import verify
+from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.errors import (
     ApplyError,
     GroupActiveError,
@@ -21,8 +23,9 @@ from offsetwise.errors import (
     RunningQueryError,
     StalePlanError,
 )
-from offsetwise.model import Cluster, StepState, Turnout
-from offsetwise.plan.strategies import judge_strategies
+from offsetwise.model import Cluster, Comparison, Plan, StepState, Turnout
+from offsetwise.plan.request import DraftRequest
+from offsetwise.plan.strategies import judge_strategies, targets_of
 from offsetwise.plan.target import target_type
 from tests.apply.connectors import AFTER, BEFORE, TARGET, WRITTEN, Stage, clusters, stage
 from tests.engines.connect.service import Handler, hangs_up, says, serving
@@ -293,3 +296,50 @@ def test_a_plan_is_not_drafted_for_a_connector_that_runs(staged: Stage) -> None:
 
     with pytest.raises(PlanError, match="found moved RUNNING, whose offsets are not known"):
         target_type(TARGET.kind).before_of(staged.migration, TARGET, ())
+
+
+def _compared(staged: Stage) -> Comparison:
+    """Return the comparison of the connector's first partition."""
+    read = read_checkpoint(staged.migration.connect[0].address.uri)
+    kept = replace(read.sources[0], positions=read.sources[0].positions[:1])
+    rows = tuple(replace(row, source=kept.id) for row in scene.rows({}))
+    compared = scene.comparison(*rows, checkpoint=replace(read, sources=(kept,)))
+    snapshots = scene.snapshot(Cluster.OLD, rows), scene.snapshot(Cluster.NEW, rows)
+    return replace(compared, read_from=snapshots)
+
+
+@with_cases("stopped", [True, False])
+def test_what_was_read_with_a_comparison_is_what_a_later_draft_says(staged: Stage, stopped: bool) -> None:
+    staged.sink.state = "STOPPED" if stopped else "RUNNING"
+    compared = _compared(staged)
+    (before,) = [way for way in judge_strategies(compared, scene.migration()) if way.kind.name == "connector"]
+    assert not before.drafts, "nobody has read a connector yet"
+
+    compared = workflow.with_services(staged.migration, compared)
+    staged.sink.state, staged.sink.offsets = "STOPPED", {}
+
+    (way,) = [way for way in judge_strategies(compared, scene.migration()) if way.kind.name == "connector"]
+    assert way.drafts
+    assert targets_of(way.kind, compared, compared.snapshots[1]) == (TARGET,)
+    request = DraftRequest(targets=(TARGET,), author="ann")
+
+    def draft() -> Plan:
+        return workflow.draft(scene.migration(), None, request, drafted_at=scene.AT, comparison=compared)
+
+    if stopped:
+        (target,) = draft().requirements.targets
+        assert {key: value for key, value in target.before.items() if isinstance(value, int)} == {
+            "orders-0": 3,
+            "kept-0": 9,
+        }, "as it was read, not as it is now"
+        return
+    with pytest.raises(PlanError, match="found moved RUNNING, whose offsets are not known") as refused:
+        draft()
+    assert refused.value.fix.endswith("Compare again, so that it is read anew.")
+
+
+def test_what_was_read_of_connectors_is_no_part_of_a_comparisons_file(staged: Stage) -> None:
+    compared = workflow.with_services(staged.migration, _compared(staged))
+    assert [read.name for read in compared.services] == ["moved"]
+
+    assert "services" not in files.dump(compared)

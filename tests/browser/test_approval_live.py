@@ -22,8 +22,10 @@ from tests.browser.signing import sign_in, write_secrets
 from tests.browser.test_confirmations import BAR
 from tests.browser.test_live_lab import press
 from tests.commands import Ran, run
+from tests.integration.connect_workers import PASSWORD, USER, Workers, workers
 from tests.integration.groups import commit, committed
 from tests.integration.topics import copies, create, produce, trim
+from tools.screenshots import THEMES
 
 PEOPLE: dict[str, dict[str, Any]] = {
     "ada": {"name": "Ada Author", "email": "ada@example.org"},
@@ -36,6 +38,8 @@ CONSOLE = "console of the tests"
 MIGRATION = "agreed"
 AGREED, STALE = "agreed-orders", "agreed-late"
 """Each is a topic, and the group that reads it."""
+SINK, SINK_THERE = "agreed-sink", "agreed-sink-there"
+"""A topic and the connector that reads it on the old cluster, and the connector for it on the new one."""
 RECORDS, GONE, PLACE, EARLIER = 300, 100, 250, 5
 """Records of the old topic, how many of them the new one lacks, the next to read, and what was committed before."""
 PATIENCE_MS = 600_000
@@ -51,6 +55,8 @@ class Office:
     address: str
     folder: Path
     lab: Lab
+    workers: Workers
+    """Of Kafka Connect, on the new cluster."""
 
     def apply(self, line: str) -> Ran:
         """Run a command as the console says it, where the downloads are."""
@@ -69,24 +75,31 @@ Arrive = Callable[[str, str], Page]
 
 @pytest.fixture(scope="module")
 def office(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
-    """The lab, two groups whose members are gone, and the console that its operator started over them."""
+    """The lab, two groups whose members are gone, a connector that is stopped, and the console over them."""
     folder = tmp_path_factory.mktemp("office")
-    create(lab.old_bootstrap, AGREED, STALE)
-    create(lab.new_bootstrap, AGREED, STALE)
-    produce(lab.old_bootstrap, dict.fromkeys((AGREED, STALE), copies(0, RECORDS)))
-    produce(lab.new_bootstrap, dict.fromkeys((AGREED, STALE), copies(GONE, RECORDS)))
+    topics = AGREED, STALE, SINK
+    create(lab.old_bootstrap, *topics)
+    create(lab.new_bootstrap, *topics)
+    produce(lab.old_bootstrap, dict.fromkeys(topics, copies(0, RECORDS)))
+    produce(lab.new_bootstrap, dict.fromkeys(topics, copies(GONE, RECORDS)))
     for name in (AGREED, STALE):
         commit(lab.old_bootstrap, name, {name: PLACE})
         commit(lab.new_bootstrap, name, {name: EARLIER})
-    with provider(PEOPLE) as running:
-        set_up(folder, lab, running.issuer)
+    with (
+        provider(PEOPLE) as running,
+        workers(folder, lab.old_bootstrap, lab.new_bootstrap) as (old_workers, new_workers),
+    ):
+        for at, name, offset in ((old_workers, SINK, PLACE), (new_workers, SINK_THERE, EARLIER)):
+            at.create(name, SINK, state="STOPPED")
+            at.write(name, SINK, offset)
+        set_up(folder, lab, running.issuer, old_workers.url, new_workers.url)
         options = ("--migration", "migration.yaml", "--access", "access.yaml", "--store", "sqlite:///plans.sqlite")
         command = ("-c", CLI, "console", *options, "--port", "{port}")
         with console(*command, log=folder / "log", cwd=folder) as address:
-            yield Office(address, folder, lab)
+            yield Office(address, folder, lab, new_workers)
 
 
-def set_up(folder: Path, lab: Lab, issuer: str) -> None:
+def set_up(folder: Path, lab: Lab, issuer: str, old_workers: str, new_workers: str) -> None:
     """Write what an operator writes, as docs/sign-in.md and docs/threat-model.md say."""
     assert run("keygen", "--console", "--out", "console.key", "--as", CONSOLE, cwd=folder).code == 0
     write_secrets(folder, issuer)
@@ -110,9 +123,14 @@ def set_up(folder: Path, lab: Lab, issuer: str) -> None:
         "link": "other",
         "writers": "mirror-only",
         "groups": [AGREED, STALE],
+        "connect": [
+            {"name": SINK, "url": old_workers},
+            {"name": SINK_THERE, "url": new_workers, "cluster": "new", "user": USER, "password": "file:./password"},
+        ],
         "approval": {"trusted_keys": [trusted]},
         "spark": {"master": "local[2]"},
     }
+    (folder / "password").write_text(PASSWORD)
     (folder / "migration.yaml").write_text(yaml.safe_dump(migration), encoding="utf-8")
 
 
@@ -134,15 +152,17 @@ def arrive(browser: Browser, office: Office) -> Iterator[Arrive]:
         yield come
 
 
-def drafted(author: Page, group: str) -> str:
-    """Compare a group live, draft a plan for it and submit that; give the plan's number."""
-    of = f"migration={MIGRATION}&of=group+{group}"
+def drafted(author: Page, name: str, *, kind: str = "group", picture: str | None = None) -> str:
+    """Compare a group or a connector live, draft a plan for it and submit that; give the plan's number."""
+    of = f"migration={MIGRATION}&of={kind}+{name}"
     author.goto(f"/compare?{of}")
     settle(author)
     press(author, "Compare now")
-    expect(author.get_by_role("heading", name=f"Evidence · {group}-0")).to_be_visible(timeout=PATIENCE_MS)
+    expect(author.get_by_role("heading", name=f"Evidence · {name}-0")).to_be_visible(timeout=PATIENCE_MS)
     author.goto(f"/draft?{of}")
     settle(author)
+    if picture is not None:
+        in_both_themes(author, picture)
     press(author, "Submit for review")
     expect(author.get_by_text("waits for a decision about exactly")).to_be_visible()
     number = re.search("Plan ([0-9]+) ·", author.locator(BAR).inner_text())
@@ -151,6 +171,16 @@ def drafted(author: Page, group: str) -> str:
     expect(author.get_by_role("heading", name="Review", level=1)).to_be_visible()
     settle(author)
     return number[1]
+
+
+def in_both_themes(page: Page, name: str) -> None:
+    """Keep a picture of a page in light and in dark."""
+    for theme in THEMES:
+        page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+        settle(page)
+        keep(page, f"{name}-{theme}")
+    page.emulate_media(color_scheme="light")
+    settle(page)
 
 
 def control(page: Page, name: str) -> Any:
@@ -243,3 +273,35 @@ def test_a_plan_that_became_stale_is_refused_with_what_changed(office: Office, a
     assert refused.code == 3, refused.err + refused.out
     assert "log start" in refused.out + refused.err
     assert office.committed(STALE) == EARLIER
+
+
+def test_a_connector_moves_from_the_screens_and_the_reviewer_sees_what_the_new_one_has(
+    office: Office, arrive: Arrive
+) -> None:
+    plan = drafted(arrive("ada", "/"), SINK, kind="checkpoint", picture="draft-connector")
+    reviewer = arrive("rita", f"/review?plan={plan}")
+    now = reviewer.locator("p").filter(has_text=f"Now at connector {SINK_THERE}")
+    expect(now).to_contain_text(f"{SINK}-0: {EARLIER}")
+    expect(now).to_contain_text(f"/connectors/{SINK_THERE}")
+    in_both_themes(reviewer, "review-connector")
+    press(reviewer, "Look whether anything changed")
+    expect(reviewer.get_by_text("Nothing that it requires had changed")).to_be_visible(timeout=PATIENCE_MS)
+    press(reviewer, "Approve")
+    expect(reviewer.get_by_text("Approved: version")).to_be_visible()
+    reviewer.get_by_role("button", name=re.compile("Export$")).click()
+    settle(reviewer)
+    in_both_themes(reviewer, "export-connector")
+    with reviewer.expect_download() as taken:
+        reviewer.get_by_role("button", name=re.compile("Download plan-")).click()
+    taken.value.save_as(office.folder / "connector.zip")
+    with zipfile.ZipFile(office.folder / "connector.zip") as kit:
+        kit.extractall(office.folder)
+
+    trial, execute, verify = commands(reviewer)
+    assert office.apply(trial).code == 0
+    assert office.workers.offsets(SINK_THERE) == {0: EARLIER}, "a trial writes nothing"
+    applied = office.apply(execute)
+    assert applied.code == 0, applied.err + applied.out
+    assert office.workers.offsets(SINK_THERE) == {0: PLACE - GONE}
+    verified = office.apply(verify)
+    assert verified.code == 0, verified.err + verified.out

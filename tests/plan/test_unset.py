@@ -36,7 +36,8 @@ from offsetwise.plan.exports import planned_offsets
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.request import StartChoice, Unset
 from offsetwise.plan.target import target_type
-from offsetwise.translation.resolve import Match, Query, QuerySource, resolve
+from offsetwise.translation.query import Query, QuerySource
+from offsetwise.translation.resolve import Match, resolve
 from tests.commands import Ran, call
 from tests.plan.scene import COPY, ETL, comparison, drafted, grouped, migration, override, rows, snapshot
 from tests.with_cases import with_cases

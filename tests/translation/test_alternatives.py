@@ -12,7 +12,8 @@ from hypothesis import strategies as some
 from offsetwise.model import Ahead, Exactness, IsolationLevel, LogRange, Method, PartitionComparison
 from offsetwise.position import offset_of
 from offsetwise.translation.alternatives import alternatives
-from offsetwise.translation.resolve import Match, Query, QuerySource, resolve
+from offsetwise.translation.query import Query, QuerySource
+from offsetwise.translation.resolve import Match, resolve
 from offsetwise.translation.worker import Answer
 from tests.findings.cases import row
 from tests.translation.test_content import cut

@@ -7,7 +7,8 @@ from itertools import product
 from offsetwise.model import Exactness, IsolationLevel, LogRange, RawVerdict
 from offsetwise.translation.identify import Records
 from offsetwise.translation.old_log import in_empty_log
-from offsetwise.translation.resolve import Match, Query, QuerySource, resolve
+from offsetwise.translation.query import Query, QuerySource
+from offsetwise.translation.resolve import Match, resolve
 from offsetwise.translation.search import Span
 from offsetwise.translation.windows import Reason
 from offsetwise.translation.worker import Answer, RecordQuestion, Task, answer

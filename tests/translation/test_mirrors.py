@@ -14,7 +14,8 @@ import pytest
 from offsetwise.model import Exactness, IsolationLevel, Link, LogRange, Outcome, PartitionComparison, RawVerdict
 from offsetwise.plan.gate import mirrored
 from offsetwise.position import offset_of
-from offsetwise.translation.resolve import Match, Query, QuerySource, resolve
+from offsetwise.translation.query import Query, QuerySource
+from offsetwise.translation.resolve import Match, resolve
 from offsetwise.translation.search import ROUNDS, SearchPhase, SearchTarget, Span, Windows
 from offsetwise.translation.windows import Cut
 from offsetwise.translation.worker import Answer

@@ -18,7 +18,8 @@ from offsetwise.model import (
 )
 from offsetwise.pipeline.content import FoundPosition
 from offsetwise.proof import _guesses as guesses
-from offsetwise.translation.resolve import Match, Query, QuerySource, resolve
+from offsetwise.translation.query import Query, QuerySource
+from offsetwise.translation.resolve import Match, resolve
 from offsetwise.translation.windows import Cut, Reason
 from offsetwise.translation.worker import Answer
 from tests.golden import GOLDEN

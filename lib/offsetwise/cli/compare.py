@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,7 +22,6 @@ from offsetwise.model import Cluster
 if TYPE_CHECKING:
     from offsetwise import Compared, Comparison, Job, Migration
 
-_MOST_BYTES: Final = 64 * 1024 * 1024
 Uris = Annotated[
     list[str],
     typer.Argument(metavar="URI...", help="Checkpoint or savepoint folders, or globs; lease tables, or dumps."),
@@ -187,11 +186,13 @@ def _require_one_way(
 @contextmanager
 def _job_of_file(of: Migration, positions: str | None, shape: str | None) -> Iterator[list[Job]]:
     """Yield the job whose positions are in a file, which is there while they are compared; none without a file."""
+    from offsetwise.engines.checkpoint import MOST_BYTES
+
     with TemporaryDirectory(prefix="offsetwise-") as folder:
         if positions == "-":
             file = Path(folder, "stdin")
             # One byte more than is read of a file, which is refused then.
-            file.write_bytes(sys.stdin.buffer.read(_MOST_BYTES + 1))
+            file.write_bytes(sys.stdin.buffer.read(MOST_BYTES + 1))
             positions = str(file)
         yield [] if positions is None else [of.positions(positions, shape=shape)]
 

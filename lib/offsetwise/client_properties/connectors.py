@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Self
+from typing import Any, Final, Self
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from offsetwise.client_properties.references import only_reference
@@ -101,7 +101,7 @@ def _sign_on(query: str) -> SignOn | None:
         ConfigError: A secret is written out.
     """
     pairs = parse_qsl(query, keep_blank_values=True)
-    options = dict(pairs)
+    options: dict[str, Any] = dict(pairs)
     if len(options) != len(pairs) or not options.keys() <= {*_OPTIONS}:
         return None
     for name in options.keys() & {"password", "key_password"}:

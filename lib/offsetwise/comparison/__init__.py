@@ -39,7 +39,8 @@ from offsetwise.position import offset_of, offset_or_none
 from offsetwise.translation.belongs import PositionStanding
 from offsetwise.translation.mirror import Flow, SyncIndex, find_flow, mirror_candidates
 from offsetwise.translation.old_log import only_place
-from offsetwise.translation.resolve import Match, Query, QuerySource, resolve
+from offsetwise.translation.query import Query, QuerySource
+from offsetwise.translation.resolve import Match, resolve
 from offsetwise.translation.search import SearchTarget, Span
 
 WRONG = frozenset({RawVerdict.LOSS, RawVerdict.REPLAY, RawVerdict.CONFUSION, RawVerdict.OUT_OF_RANGE})

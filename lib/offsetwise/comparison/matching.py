@@ -12,7 +12,8 @@ from offsetwise.model import AnyPosition, BelongsTo, TopicState
 from offsetwise.ports.windows import WantedRecords, Window
 from offsetwise.progress import Progress
 from offsetwise.registry import STREAMS
-from offsetwise.translation.resolve import Match, Query
+from offsetwise.translation.query import Query
+from offsetwise.translation.resolve import Match
 
 SALT_BYTES: Final = 16
 

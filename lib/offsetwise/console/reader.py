@@ -93,6 +93,7 @@ class Reader:
             return workflow.sample_comparison(subject.name, self._samples[migration])
         with self._spark.in_use():
             comparison = workflow.compare(self._migrations[migration], subject, progress=progress)
+        comparison = workflow.with_services(self._migrations[migration], comparison)
         return self._observations.keep(migration, subject, comparison)
 
     def comparisons(self, migration: str, progress: Progress) -> Iterator[tuple[Subject, Comparison | OffsetwiseError]]:
@@ -104,7 +105,8 @@ class Reader:
                 if isinstance(comparison.outcome, OffsetwiseError):
                     yield subject, comparison.outcome
                 else:
-                    yield subject, self._observations.keep(migration, subject, comparison.outcome)
+                    outcome = workflow.with_services(jobs, comparison.outcome)
+                    yield subject, self._observations.keep(migration, subject, outcome)
 
     def reconciliation(self, migration: str, topic: str, progress: Progress) -> Reconciliation:
         """Count a topic on the live clusters; of the sample, give what was recorded with it."""
@@ -318,7 +320,7 @@ class Observations:
 
     def keep(self, migration: str, subject: Subject, comparison: Comparison) -> Comparison:
         """Keep a comparison in the place of the earlier one, and return it without its snapshots."""
-        alone = replace(comparison, read_from=None)
+        alone = replace(comparison, read_from=None, services=())
         with self._lock:
             self._kept[migration, subject] = (alone, comparison)
             self._kept.move_to_end((migration, subject))

@@ -24,10 +24,12 @@ from offsetwise.errors import (
 )
 from offsetwise.model import Checkpoint
 from offsetwise.storage.dynamodb import Table, tables_at
-from offsetwise.storage.folders import Entry, FolderReader, Tree, open_tree
+from offsetwise.storage.folders import MAX_FILE_BYTES, Entry, FolderReader, Tree, open_tree
 from offsetwise.storage.single_file import read_file, without_part
 
 SHOWN: Final = 5
+MOST_BYTES: Final = MAX_FILE_BYTES
+"""Of a file that holds positions."""
 
 
 def read_checkpoint(
@@ -169,6 +171,8 @@ def _of_file(uri: str, roots: Sequence[str] | None) -> CheckpointEngine | None:
     with suppress(StorageError):
         data = read_file(file, roots=roots)
     matches = [engine for engine in readers if engine.recognises_file(part, data)]
+    if part and not matches:  # its reader says which parts such a file has
+        matches = [engine for engine in readers if engine.recognises_file("", data)]
     if len(matches) > 1:
         both = " and ".join(engine.what for engine in matches)
         raise NotACheckpointError(

@@ -22,7 +22,7 @@ _REFUSED: Final = (401, 403)
 _MISSING: Final = 404
 _SHOWN: Final = 200
 _MAX_ADDRESS: Final = 2_000
-_EFFECT: Final = "Where the job began is not known."
+NO_START: Final = "Where the job began is not known."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +123,8 @@ class RestService:
             reply = ask(self.url, "GET", path, self.access)
         except UnansweredError as error:
             raise StorageError(
-                f"{self.url}: expected an answer of {self.engine} to GET {path}, found none: {error.reason}. {_EFFECT}",
+                f"{self.url}: expected an answer of {self.engine} to GET {path}, found none: {error.reason}. "
+                f"{NO_START}",
                 fix="Check host and port, and that the job runs; then give the same command again.",
             ) from error
         return self._read(path, reply)
@@ -144,7 +145,7 @@ class RestService:
             return self.get(path)
         except MissingError as error:
             raise MissingError(
-                f"{self.url}: expected {what}, found none with that id (HTTP 404). {_EFFECT}", fix=fix
+                f"{self.url}: expected {what}, found none with that id (HTTP 404). {NO_START}", fix=fix
             ) from error
 
     def unlike(self, path: str, expected: str) -> StorageError:
@@ -155,7 +156,7 @@ class RestService:
             expected: What the engine says there.
         """
         return StorageError(
-            f"{self.url}: expected {expected} as {self.engine} answers GET {path}, found another answer. {_EFFECT}",
+            f"{self.url}: expected {expected} as {self.engine} answers GET {path}, found another answer. {NO_START}",
             fix=f"Check that the address is that of the REST API of {self.engine}.",
         )
 
@@ -167,24 +168,24 @@ class RestService:
                 reason = str(error)[:_SHOWN]
                 raise StorageError(
                     f"{self.url}: expected JSON of {self.engine} to GET {path}, found another answer: {reason}. "
-                    f"{_EFFECT}",
+                    f"{NO_START}",
                     fix=f"Check that the address is that of the REST API of {self.engine}.",
                 ) from error
         status = f"HTTP {reply.status}"
         if reply.status in _REDIRECTS:
             raise StorageError(
                 f"{self.url}: expected an answer of {self.engine} to GET {path}, found a redirect ({status}), which is "
-                f"not followed. {_EFFECT}",
+                f"not followed. {NO_START}",
                 fix="Give the address that it leads to, if you trust it.",
             )
         if reply.status in _REFUSED:
             raise StorageError(
-                f"{self.url}: expected that {self.engine} lets us read {path}, found {status}. {_EFFECT}",
+                f"{self.url}: expected that {self.engine} lets us read {path}, found {status}. {NO_START}",
                 fix="State how to sign on there under `jobs` in the migration file: url, and user with password, "
                 "headers, or certificate with key.",
             )
         error_type = MissingError if reply.status == _MISSING else StorageError
         raise error_type(
-            f"{self.url}: expected an answer of {self.engine} to GET {path}, found {status}. {_EFFECT}",
+            f"{self.url}: expected an answer of {self.engine} to GET {path}, found {status}. {NO_START}",
             fix="Check the address and the id of the job; where both are right, see the log of the service.",
         )

@@ -63,6 +63,7 @@ from offsetwise.model.comparison import (
     PartProof,
     RawReuse,
     RestartPoint,
+    ServiceRead,
     Summary,
     Translation,
 )
@@ -255,6 +256,7 @@ __all__ = [
     "RetainedCheckpoint",
     "SampledCluster",
     "SeenTransaction",
+    "ServiceRead",
     "Settlement",
     "Severity",
     "ShardPosition",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from offsetwise.model.behind import Behind, PartBehind, QuotaUse
@@ -260,6 +260,22 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceRead:
+    """What a service that a plan can write to had when the comparison was made."""
+
+    target: str
+    """The target's registered name."""
+    name: str
+    """What the migration file calls it."""
+    before: Mapping[str, str | int | None] | None
+    """As `TargetBefore` has it; None where nothing may be written to it as it is."""
+    problem: str = ""
+    """Why not, as sentences; empty where it may be."""
+    fix: str = ""
+    """What to do about that."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison(OfSubject):
     """Every position of a checkpoint, or of a consumer group, beside both clusters.
 
@@ -285,6 +301,9 @@ class Comparison(OfSubject):
     read_from: tuple[Snapshot, Snapshot] | None = field(default=None, compare=False, repr=False)
     """The old and the new cluster as they were read for it; None where its file alone was read. No part of its file,
     as the next one."""
+    services: tuple[ServiceRead, ...] = field(default=(), compare=False, repr=False)
+    """The services of the new cluster that a plan for it can write to, as they were read for it; none where nobody
+    asked. No part of its file either."""
     from_files: bool = field(default=False, compare=False)
     """Whether all of it was read from files, which whoever wrote them could change."""
 

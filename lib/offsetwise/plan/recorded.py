@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from hashlib import sha256
 from typing import Final
 
-from offsetwise.model import Plan, ReceiptStep, WrittenFile
+from offsetwise.model import Plan, ReceiptStep, TopicPartition, WrittenFile
 from offsetwise.regular_files import stays_below
 
 URI: Final = re.compile(r"[a-z][a-z0-9]*://")
@@ -135,3 +135,33 @@ def _kept(step: ReceiptStep, keep: str, *, in_place: bool) -> Iterator[str]:
 
 def _names(paths: Iterable[str]) -> str:
     return ", ".join(sorted(path[:100] for path in paths)) or "nothing"
+
+
+def offsets_apart(
+    step: ReceiptStep, planned: Mapping[TopicPartition, int], before: Mapping[TopicPartition, int | None]
+) -> Iterator[str]:
+    """Yield where the offsets of a step are not those of its plan.
+
+    Args:
+        step: What was written.
+        planned: What the plan says.
+        before: What was reviewed as there before; partitions without are not in it.
+    """
+    seen: set[TopicPartition] = set()
+    for offset in step.offsets:
+        key = offset.topic_partition
+        if key in seen:
+            yield f"it has {key} twice"
+        seen.add(key)
+        if offset.offset != planned.get(key):
+            yield f"it has {key} at {offset.offset:,}, and the plan says {planned.get(key, 'nothing')}"
+        if offset.before != before.get(key):
+            was, reviewed = (_committed(value) for value in (offset.before, before.get(key)))
+            yield f"it says that {was} was committed for {key} before, and {reviewed} was reviewed"
+    if planned.keys() - seen:
+        lacking = min(planned.keys() - seen)
+        yield f"it lacks {lacking}, which the plan moves to {planned[lacking]}"
+
+
+def _committed(offset: int | None) -> str:
+    return "nothing" if offset is None else f"{offset:,}"

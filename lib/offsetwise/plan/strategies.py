@@ -109,7 +109,7 @@ def judge_strategies(
         reasons, objections = ([worded(problem, terms) for problem in some] for some in (against, problems))
         strategies.append(
             Strategy(
-                kind=way.worded(terms),
+                kind=_named(way, comparison).worded(terms),
                 why_not=tuple(dict.fromkeys(reason.message for reason in reasons)),
                 commands=_commands(way, comparison, subject, migration_file, job),
                 objections=tuple(objections),
@@ -117,6 +117,12 @@ def judge_strategies(
             )
         )
     return tuple(strategies)
+
+
+def _named(way: Way, comparison: Comparison) -> Way:
+    """Return a way that writes to a service as one that is drafted, where such services were read with a comparison."""
+    named = any(read.target == way.target for read in comparison.services)
+    return replace(way, elsewhere="") if named else way
 
 
 def terms_for(way: Way, migration: Migration) -> Mapping[str, str]:

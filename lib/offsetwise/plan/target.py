@@ -138,6 +138,10 @@ class TargetType(ABC):
         """
         return ()
 
+    def services(self, migration: Migration) -> Sequence[str]:
+        """Return the names of the services that a migration file says how to reach, of targets that are some."""
+        return ()
+
     def example(self, comparison: Comparison, job: JobTraits) -> str:
         """Return the name for a command that a person completes; a word in capitals where none is known.
 

@@ -66,7 +66,8 @@ class Way:
     migration_file: str | None = None
     """The migration file that it is drafted with, where it is another one than the comparison's."""
     elsewhere: str = ""
-    """Why it is not drafted from a comparison of the last position; empty where it is."""
+    """Why it is not drafted from a comparison of the last position; empty where it is, as of one that a service which
+    it writes to was read with."""
     against: Callable[[Comparison, JobTraits], Iterable[Problem]] = _nothing
     """What speaks against this way alone."""
     questions: Callable[[Comparison, JobTraits], Iterable[str]] = _unasked

@@ -19,10 +19,9 @@ from offsetwise.model import (
     TopicPartition,
     Translation,
 )
-from offsetwise.position import of_one_stream
+from offsetwise.position import HIGHEST_OFFSET, of_one_stream
 from offsetwise.registry import STREAMS
 
-HIGHEST_OFFSET: Final = 2**63 - 1
 _OFFSET: Final = re.compile(r"[0-9]{1,19}")
 
 

@@ -23,7 +23,8 @@ def without_part(uri: str) -> tuple[str, str]:
 def roots_of_file(file: str, roots: Sequence[str] | None) -> Sequence[str] | None:
     """Return the roots that a file is read in: of a root that is the file itself the folder above, else as they are."""
     if roots is not None and file in {without_part(root)[0] for root in roots}:
-        return (file.rpartition("/")[0],)
+        folder, slash, _ = file.rpartition("/")
+        return (folder or slash or ".",)
     return roots
 
 

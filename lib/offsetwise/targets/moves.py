@@ -10,9 +10,8 @@ from offsetwise.apply.writing import NumberChange
 from offsetwise.errors import ApplyError
 from offsetwise.model import Plan, PlannedPosition, TopicPartition
 from offsetwise.plan.exports import starting_form
-from offsetwise.position import OfTwins, offset_of, offset_or_none
+from offsetwise.position import HIGHEST_OFFSET, OfTwins, offset_of, offset_or_none
 
-_HIGHEST: Final = 2**63 - 1
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._\-]{1,249}")
 
 
@@ -55,7 +54,7 @@ def by_place(moves: tuple[Move, ...], subject: str) -> dict[TopicPartition, Move
     results: dict[TopicPartition, Move] = {}
     renamed: dict[str, str] = {}
     for move in moves:
-        if not 0 <= move.new <= _HIGHEST:
+        if not 0 <= move.new <= HIGHEST_OFFSET:
             raise refused(subject, f"a position to write for {move.topic_partition}, the plan has {move.new}")
         if not _TOPIC.fullmatch(move.new_topic):
             raise refused(subject, f"a topic name to write, the plan has {move.new_topic[:60]!r}")

@@ -34,7 +34,8 @@ from offsetwise.ports.stream import are_two, spec_of
 from offsetwise.proof import Proof, match_of
 from offsetwise.streams.reader import read_cluster
 from offsetwise.translation.belongs import belongs_to
-from offsetwise.translation.resolve import Query, resolve
+from offsetwise.translation.query import Query
+from offsetwise.translation.resolve import resolve
 from offsetwise.workflow.behind import ask_old, with_behind, with_problems
 
 

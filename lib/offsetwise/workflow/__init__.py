@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from offsetwise.workflow.comparing_all import JobComparison, all_jobs, compare_all
     from offsetwise.workflow.counting import reconcile
     from offsetwise.workflow.cutting_over import cutover
-    from offsetwise.workflow.planning import draft, drift
+    from offsetwise.workflow.planning import draft, drift, with_services
     from offsetwise.workflow.recorded import (
         load_migrations,
         sample,
@@ -60,6 +60,7 @@ __all__ = [
     "snapshot",
     "state_rows",
     "with_sample_snapshots",
+    "with_services",
 ]
 
 _HOMES = {
@@ -93,6 +94,7 @@ _HOMES = {
     "snapshot": "comparing",
     "state_rows": "checkpoints",
     "with_sample_snapshots": "recorded",
+    "with_services": "planning",
 }
 
 if not TYPE_CHECKING:  # where mypy saw it, every name would do

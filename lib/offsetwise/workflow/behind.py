@@ -11,7 +11,7 @@ from offsetwise.model import Behind, Left, PartBehind, PartitionComparison, Quot
 from offsetwise.position import in_partitions
 from offsetwise.streams.abilities import Place, ReadAt
 from offsetwise.streams.reader import reads_at_positions
-from offsetwise.translation.resolve import Query
+from offsetwise.translation.query import Query
 
 
 def ask_old(scene: Scene, positions: Sequence[Query]) -> ReadAt:

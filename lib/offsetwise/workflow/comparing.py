@@ -17,7 +17,8 @@ from offsetwise.progress import Progress, unheard
 from offsetwise.proof import Proof, match_of, prove, standings_read
 from offsetwise.streams.abilities import ReadAt
 from offsetwise.streams.reader import read_cluster
-from offsetwise.translation.resolve import Match, Query
+from offsetwise.translation.query import Query
+from offsetwise.translation.resolve import Match
 from offsetwise.workflow.behind import ask_old, exactly, with_behind, with_problems
 from offsetwise.workflow.matching import match_records
 from offsetwise.workflow.scenes import WantedJob, belongs_of, stage

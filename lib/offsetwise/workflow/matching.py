@@ -9,7 +9,7 @@ from offsetwise.comparison import Scene
 from offsetwise.comparison.matching import SALT_BYTES, Matched, Matching, Result, Task, matching_of
 from offsetwise.pipeline.start import STEP, install_pyspark, start_spark
 from offsetwise.progress import Progress
-from offsetwise.translation.resolve import Query
+from offsetwise.translation.query import Query
 
 
 def match_records(scene: Scene, positions: Sequence[Query], progress: Progress) -> Matched:

@@ -16,9 +16,11 @@ from offsetwise.model import (
     Cluster,
     Comparison,
     Plan,
+    ServiceRead,
     Start,
     Subject,
     TableBefore,
+    Target,
     TargetBefore,
     TopicPartition,
     epoch_ms,
@@ -32,7 +34,7 @@ from offsetwise.plan.request import DraftRequest, StartChoice, check_request, ta
 from offsetwise.plan.settings import settings_of
 from offsetwise.plan.sinks.settled import draft_settling
 from offsetwise.plan.sinks.settling import ends_of, moved
-from offsetwise.plan.target import TargetRole, groups_of, target_type
+from offsetwise.plan.target import TargetRole, groups_of, target_type, target_types
 from offsetwise.ports.stream import spec_of
 from offsetwise.position import offset_or_none
 from offsetwise.progress import Progress, unheard
@@ -166,6 +168,8 @@ def _drafted(
         if request.sink is None and request.checkpoint is not None and open_transactions(comparison.checkpoint):
             with suppress(OffsetwiseError):  # the start gate says that nobody was asked, and how to ask
                 request = replace(request, sink=sink_of(migration, request, comparison, progress=progress))
+    else:
+        request = replace(request, before=(*request.before, *_read_before(comparison, request)))
     plan = draft_plan(comparison, migration, request, drafted_at=drafted_at, settling=settling)
     return replace(plan, from_files=True) if comparison.from_files else plan
 
@@ -197,6 +201,42 @@ def _before(migration: Migration, request: DraftRequest) -> Iterator[TargetBefor
         before = target_type(target.kind).before_of(migration, target, request.settings)
         if before is not None:
             yield TargetBefore(target=target, before=before)
+
+
+def with_services(migration: Migration, comparison: Comparison) -> Comparison:
+    """Read what the services have that a plan for a comparison can write to; of one that may not be written to, why.
+
+    So a plan is drafted later from what was read together, and nothing is contacted for it.
+    """
+    reads = []
+    for kind in target_types():
+        if comparison.engine not in {way.engine for way in kind.ways}:
+            continue
+        for name in kind.services(migration):
+            target = Target(kind=kind.name, group=name)
+            try:
+                before = kind.before_of(migration, target, ())
+            except OffsetwiseError as error:
+                read = ServiceRead(target=kind.name, name=name, before=None, problem=error.problem, fix=error.fix or "")
+            else:
+                read = ServiceRead(target=kind.name, name=name, before=before)
+            reads.append(read)
+    return replace(comparison, services=tuple(reads))
+
+
+def _read_before(comparison: Comparison, request: DraftRequest) -> Iterator[TargetBefore]:
+    """Yield what the services of a draft had when the comparison was made.
+
+    Raises:
+        PlanError: Nothing could be written to one of them as it was.
+    """
+    reads = {(read.target, read.name): read for read in comparison.services}
+    for target in request.targets:
+        read = reads.get((target.kind, target.group or ""))
+        if read is not None and read.before is None:
+            raise PlanError(read.problem, fix=f"{read.fix} Compare again, so that it is read anew.")
+        if read is not None and read.before is not None:
+            yield TargetBefore(target=target, before=read.before)
 
 
 def _with_stream(migration: Migration, subject: Subject, request: DraftRequest) -> Migration:

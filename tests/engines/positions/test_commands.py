@@ -57,6 +57,35 @@ def test_a_file_is_compared_as_it_lies_there(migration: Path) -> None:
     assert document["checkpoint"]["uri"] == f"{file}#positions"
 
 
+def test_a_file_may_be_named_without_its_folder(migration: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = written(migration.parent, HUDI)
+    monkeypatch.chdir(migration.parent)
+
+    named = call("compare", "--migration", migration.name, "--positions", file.name, *SNAPSHOTS, "--json").answered()
+
+    assert rows(named) == [("hudi", "orders", 0, "1050")]
+
+
+def test_a_first_line_of_column_names_is_recognised_and_refused(migration: Path) -> None:
+    file = written(migration.parent, "topic,partition,offset\norders,0,5\n")
+
+    error = call("inspect", file, "--json").refused()
+
+    assert "(kafka-consumer-groups-csv)" in error["problem"]
+    assert "found the names of the columns" in error["problem"]
+
+
+def test_a_topic_that_neither_cluster_has_is_said_and_nothing_of_it_is_known(migration: Path) -> None:
+    file = written(migration.parent, "nowhere,0:5")
+    document = call("compare", "--migration", migration, "--positions", file, *SNAPSHOTS, "--json").answered()
+
+    (row,) = document["partitions"]
+    assert (row["old_offset"], row["new_offset"], row["exactness"]) == ("5", None, "UNKNOWN")
+    said = {finding["code"]: finding for finding in document["findings"]}
+    assert said["TOPIC_MISSING"]["severity"] == "blocks"
+    assert "nowhere" in said["TOPIC_MISSING"]["message"]
+
+
 def test_two_shapes_that_fit_are_named_until_one_is_chosen(migration: Path) -> None:
     file = written(migration.parent, TWO_SHAPES)
     compare = ("compare", "--migration", migration, "--positions", file, *SNAPSHOTS, "--json")

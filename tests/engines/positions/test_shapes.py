@@ -115,7 +115,7 @@ def test_a_file_that_two_shapes_fit_is_refused_with_both_names(tmp_path: Path) -
     assert f"{uri}#offsets-json" in error["fix"]
 
 
-@with_cases("part", ["positions:hudy", "positions:hudy:orders"])
+@with_cases("part", ["positions:hudy", "positions:hudy:orders", "hudy"])
 def test_a_shape_that_is_not_known_is_refused_with_those_that_are(part: str, tmp_path: Path) -> None:
     with pytest.raises(NotACheckpointError, match=r"expected one of the shapes offsets-json, .*, found 'hudy'"):
         read_checkpoint(written(tmp_path, EXAMPLES["hudi"].text, part))
@@ -154,6 +154,9 @@ BAD: Final[list[tuple[str, str, str]]] = [
     (CSV, "orders,0,\n", "found ''"),
     (CSV, "orders,0,1\netl,orders,1,2\n", "line 2: expected topic,partition,offset or the group in front, found 4"),
     (CSV, "orders,0\n", "line 1: .*, found 2 cells"),
+    (CSV, "topic,partition,offset\norders,0,1\n", "line 1: expected .*, found the names of the columns"),
+    (CSV, "GROUP,TOPIC,PARTITION,CURRENT-OFFSET\n", "line 1: expected .*, found the names of the columns"),
+    ("pinot-segments:o", '{"{x}__0__1__T":{"segment.realtime.status":"DONE"}}', "endOffset of {x}__0__1__T, .*None"),
     (CSV, 'orders,0,"1\n', "line 1: unexpected end of data"),
     (CSV, "a/b,orders,0,1\n", "expected the name of a group of up to 255 characters without slashes, found 'a/b'"),
     (f"{CSV}:etl", "other,orders,0,1\n", "expected lines of the group 'etl', found 'other'"),

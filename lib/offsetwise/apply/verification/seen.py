@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from offsetwise.model import AnyPosition, Plan, TopicPartition, Turnout
+from offsetwise.model import AnyPosition, PartitionState, Plan, TopicPartition, Turnout
 
 Places = Mapping[TopicPartition, int]
 """Offsets by topic and partition."""
@@ -34,3 +34,33 @@ def number(value: AnyPosition | None) -> str:
 def topics_of(plan: Plan) -> tuple[str, ...]:
     """Name the topics on the new cluster, each once, sorted."""
     return tuple(sorted({position.new_topic for position in plan.positions}))
+
+
+def seen_offset(
+    at: TopicPartition, planned: AnyPosition, offset: int | None, log: PartitionState | None, *, who: str
+) -> Seen:
+    """Compare the offset that something has committed in one partition with the plan.
+
+    Args:
+        at: The partition of the new cluster.
+        planned: What the plan wrote.
+        offset: What is committed now; None for nothing.
+        log: The partition now; None where it cannot be read.
+        who: What has committed it, such as `the group`.
+    """
+    end = None if log is None else log.hw
+    if offset == planned:
+        return Seen(found=offset, turnout=Turnout.CONFIRMED, told=f"{at}: {who} is at {offset:,}, as planned.")
+    if offset is None:
+        message = f"{at}: expected {planned:,}, found no offset: it expired or was deleted."
+    elif offset < planned:
+        message = f"{at}: expected {planned:,} or more, found {who} at {offset:,}: somebody went back."
+    elif end is None:
+        message = f"{at}: {who} is at {offset:,}, and its log cannot be read to tell whether that can be."
+        return Seen(found=offset, turnout=Turnout.UNKNOWN, told=message)
+    elif offset > end:
+        message = f"{at}: {who} is at {offset:,}, past the end of the log {end:,}: nobody can have read up to there."
+    else:
+        message = f"{at}: {who} has gone on from {planned:,} to {offset:,}."
+        return Seen(found=offset, turnout=Turnout.MOVED_ON, told=message, started=True)
+    return Seen(found=offset, turnout=Turnout.DIFFERENT, told=message)

@@ -13,8 +13,8 @@ from offsetwise.console.widgets.escaping import cell, markdown
 from offsetwise.console.widgets.table import Column, Columns, Selection
 from offsetwise.model import AnyPosition, Override, PartitionComparison, PlannedPosition, Start
 from offsetwise.plan.request import StartChoice
-from offsetwise.ports.stream import HIGHEST_OFFSET, position
-from offsetwise.position import OpaquePosition
+from offsetwise.ports.stream import position
+from offsetwise.position import HIGHEST_OFFSET, OpaquePosition
 from offsetwise.review.demo import name_of
 from offsetwise.translation.alternatives import Alternative, alternatives
 from offsetwise.wording import brief, many, number, verdicts

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from offsetwise.model import TopicPartition
+from offsetwise.position import HIGHEST_OFFSET
 
-MAX_OFFSET: Final = 2**63 - 1
 _MAX_PARTITION: Final = 2**31 - 1
 _TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _SHOWN: Final = 120
@@ -51,7 +51,7 @@ def sink_offsets(body: Any) -> dict[TopicPartition, int]:
         (value,) = _members(offset, "kafka_offset")
         if at in offsets:
             raise ValueError(f"expected {at} once, found it twice")
-        offsets[at] = _whole(value, MAX_OFFSET, f"the offset of {at}")
+        offsets[at] = _whole(value, HIGHEST_OFFSET, f"the offset of {at}")
     return dict(sorted(offsets.items()))
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from offsetwise.client_properties.sign_on import SignOn
-from offsetwise.engines.rest import JobAddress, RestService
+from offsetwise.engines.rest import NO_START, JobAddress, RestService
 from offsetwise.errors import MissingError, StorageError, UsageError
 from offsetwise.wording import first_of
 
@@ -153,7 +153,7 @@ def _only_job(service: RestService) -> str:
     listed = f": {first_of(shown, _NAMED)}" if shown else ""
     found = f"{len(running):,} that run{listed}" if running else f"none that runs{listed}"
     raise StorageError(
-        f"{service.url}: expected exactly one running job, found {found}. Where the job began is not known.",
+        f"{service.url}: expected exactly one running job, found {found}. {NO_START}",
         fix="Name the job: --job http://HOST:PORT/jobs/ID",
     )
 

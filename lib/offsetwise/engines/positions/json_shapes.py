@@ -19,7 +19,6 @@ from shlex import quote
 from typing import Any, Final
 
 from offsetwise.engines.positions.shape import (
-    MAX_OFFSET,
     MAX_PARTITION,
     Row,
     Shape,
@@ -30,6 +29,7 @@ from offsetwise.engines.positions.shape import (
     topic_name,
     whole,
 )
+from offsetwise.position import HIGHEST_OFFSET
 from offsetwise.strict_json import parse
 
 _TYPES: Final = rb"(?!(?:[SNBML]|[SNB]S|NULL|BOOL)\")"
@@ -87,7 +87,7 @@ def _starting(data: bytes, word: str) -> Iterator[Row]:
         for partition, offset in offsets.items() if isinstance(offsets, dict) else ():
             if str(offset) in _FOR_OPTION:
                 raise ValueError(
-                    f"expected the offset of {name}-{partition}, a whole number from 0 to {MAX_OFFSET}, found "
+                    f"expected the offset of {name}-{partition}, a whole number from 0 to {HIGHEST_OFFSET}, found "
                     f"{offset}, which is {_FOR_OPTION[str(offset)]} and no position"
                 )
         yield from _of_topic(name, offsets)

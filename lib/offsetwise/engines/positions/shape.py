@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-MAX_OFFSET: Final = 2**63 - 1
+from offsetwise.position import HIGHEST_OFFSET
+
 MAX_PARTITION: Final = 2**31 - 1
 _TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _GROUP: Final = re.compile(r"[^/\\\x00-\x1f\x7f]{1,255}")
@@ -51,7 +52,7 @@ class Shape:
     """The command by which the system takes a file of that name, and of these groups; None as above."""
 
 
-def number(text: str, what: str, most: int = MAX_OFFSET, *of: object) -> int:
+def number(text: str, what: str, most: int = HIGHEST_OFFSET, *of: object) -> int:
     """Parse a whole number in its only spelling.
 
     >>> number("1050", "an offset")
@@ -74,7 +75,7 @@ def number(text: str, what: str, most: int = MAX_OFFSET, *of: object) -> int:
     raise ValueError(f"expected {named}, a whole number from 0 to {most}, found {text[:_SHOWN]!r}")
 
 
-def whole(value: object, what: str, most: int = MAX_OFFSET) -> int:
+def whole(value: object, what: str, most: int = HIGHEST_OFFSET) -> int:
     """Return a number of JSON, which may stand there as a text.
 
     Raises:

@@ -21,7 +21,6 @@ from typing import Final
 
 from offsetwise.engines.positions.json_shapes import refuse_word
 from offsetwise.engines.positions.shape import (
-    MAX_OFFSET,
     MAX_PARTITION,
     Row,
     Shape,
@@ -30,11 +29,14 @@ from offsetwise.engines.positions.shape import (
     one_topic,
     topic_name,
 )
+from offsetwise.position import HIGHEST_OFFSET
 
 _CSV: Final = re.compile(
     rb'\s*("[^"\r\n]*"|[^",={}\r\n]+)(,("[^"\r\n]*"|[^",:\r\n]*))?(,"?[-+]?[0-9][0-9.eE+_]*"?){2}\s*(\r?\n|\Z)'
 )
-"""A first line that ends with two numbers; the names of columns do not."""
+"""A first line that ends with two numbers."""
+_NAMES_OF_COLUMNS: Final = re.compile(rb"\s*([a-z_]+,)?topic,partition,[a-z_-]+\s*(\r?\n|\Z)", re.IGNORECASE)
+"""A first line that the tool does not write, and people do."""
 _HUDI: Final = re.compile(rb"\s*[a-zA-Z0-9._-]+,[^,:\s]*:[^,:\s]*\s*(,|\Z)")
 _FLINK: Final = re.compile(rb"scan\.startup\.specific-offsets|\s*partition:")
 _OPTION: Final = re.compile(r"'(topic|scan\.startup\.specific-offsets)'\s*=\s*'([^']*)'")
@@ -51,6 +53,8 @@ _FIRST_PLAIN: Final = "-"
 
 def _columns(data: bytes, word: str) -> Iterator[Row]:
     """Read `topic,partition,offset` or `group,topic,partition,offset`; of a WORD the lines of that group alone."""
+    if _NAMES_OF_COLUMNS.match(data):
+        raise ValueError("line 1: expected topic,partition,offset of a position, found the names of the columns")
     reading = csv.reader(StringIO(data.decode(), newline=""), strict=True)
     width, topics, groups = 0, dict[str, str](), dict[str, str]()
     try:
@@ -67,7 +71,7 @@ def _columns(data: bytes, word: str) -> Iterator[Row]:
             if of_group and group not in groups:
                 groups[group] = group_name(group)
             at = number(partition, "a partition of {}", MAX_PARTITION, topic)
-            value = number(offset, "the offset of {}-{}", MAX_OFFSET, topic, partition)
+            value = number(offset, "the offset of {}-{}", HIGHEST_OFFSET, topic, partition)
             if word in ("", group):
                 yield Row(group, topics[topic], at, value)
     except (ValueError, csv.Error) as error:
@@ -177,7 +181,7 @@ def _checkpoints(data: bytes, word: str) -> Iterator[Row]:
 GROUPS: Final = Shape(
     name="kafka-consumer-groups-csv",
     title="what kafka-consumer-groups --export prints",
-    fits=lambda data: _CSV.match(data) is not None,
+    fits=lambda data: (_CSV.match(data) or _NAMES_OF_COLUMNS.match(data)) is not None,
     rows=_columns,
     take="Take it again: kafka-consumer-groups --bootstrap-server OLD --reset-offsets --to-current --all-topics "
     "--group GROUP --export > FILE, while the group has no member.",

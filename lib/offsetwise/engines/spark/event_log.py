@@ -12,6 +12,7 @@ from io import BytesIO
 from pathlib import PurePosixPath
 from typing import Any, Final
 
+from offsetwise.engines.rest import NO_START
 from offsetwise.engines.spark.query_runs import Application, RunSoFar, in_order
 from offsetwise.errors import LibraryMissingError, NotAFolderError, StorageError
 from offsetwise.storage.folders import Tree, open_tree
@@ -27,7 +28,6 @@ _BLOCK_BYTES: Final = 8 * 1024
 MAX_LINE_BYTES: Final = 16 * 1024 * 1024
 MAX_TEXT_BYTES: Final = 4 * 1024 * 1024 * 1024
 """Of all files together, decompressed."""
-_EFFECT: Final = "Where the job began is not known."
 _NAMED: Final = 12
 
 
@@ -73,7 +73,7 @@ def _files(uri: str) -> tuple[Tree, tuple[str, ...]]:
         return _files(f"{uri.rstrip('/')}/{logs[0]}")
     listed = f": {', '.join(logs[:_NAMED])}" if logs else ""
     raise StorageError(
-        f"{uri}: expected the event log of one application, found {len(logs):,}{listed}. {_EFFECT}",
+        f"{uri}: expected the event log of one application, found {len(logs):,}{listed}. {NO_START}",
         fix="Give the file or folder of one application, such as eventlog_v2_ID.",
     )
 
@@ -102,7 +102,7 @@ def _chunks(folder: Tree, name: str) -> Iterator[bytes]:
         import pyarrow  # noqa: PLC0415 - for those who have event logs
     except ImportError as error:
         raise LibraryMissingError(
-            f"{folder.uri}/{name}: expected pyarrow, which reads zstd, found that it is not installed. {_EFFECT}",
+            f"{folder.uri}/{name}: expected pyarrow, which reads zstd, found that it is not installed. {NO_START}",
             fix="Install it: pip install 'offsetwise[spark]'; or decompress the file with zstd -d, and give that one.",
         ) from error
     with pyarrow.input_stream(BytesIO(data), compression="zstd") as stream:
@@ -165,6 +165,6 @@ def _start(source: Any) -> Any:
 
 def _unusable(uri: str, expected: str) -> StorageError:
     return StorageError(
-        f"{uri}: expected {expected}. {_EFFECT}",
+        f"{uri}: expected {expected}. {NO_START}",
         fix="Give the event log of the application, as spark.eventLog.dir has it, or its address in the REST API.",
     )

@@ -13,7 +13,7 @@ from typing import Any, Final
 from urllib.parse import parse_qs, quote, unquote
 
 from offsetwise.client_properties.sign_on import SignOn
-from offsetwise.engines.rest import JobAddress, RestService
+from offsetwise.engines.rest import NO_START, JobAddress, RestService
 from offsetwise.engines.spark.query_runs import Application, RunSoFar, in_order
 from offsetwise.errors import StorageError
 from offsetwise.wording import first_of
@@ -118,8 +118,7 @@ def _chosen(service: RestService, app_id: str | None) -> Mapping[str, Any]:
     shown = [f"{entry['id'][:100]} ({str(entry.get('name'))[:60]})" for entry in entries]
     listed = f": {first_of(shown, _NAMED)}" if shown else ""
     raise StorageError(
-        f"{service.url}: expected exactly one application, found {len(entries):,}{listed}. Where the job began is not "
-        "known.",
+        f"{service.url}: expected exactly one application, found {len(entries):,}{listed}. {NO_START}",
         fix="Name the application: --job http://HOST:PORT/api/v1/applications/ID",
     )
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from offsetwise.config import JobTraits, Migration
 from offsetwise.engines.connect.engine import NAME as ENGINE
 from offsetwise.engines.connect.reading import Connector, observe
 from offsetwise.errors import OffsetwiseError, PlanError
-from offsetwise.model import Comparison, Plan, Problem, ReceiptStep, Target, TopicPartition
+from offsetwise.model import Cluster, Comparison, Plan, Problem, ReceiptStep, Snapshot, Target, TopicPartition
 from offsetwise.plan.exports import planned_offsets
+from offsetwise.plan.recorded import offsets_apart
 from offsetwise.plan.refusals import no_checkpoint, sources
 from offsetwise.plan.settings import Recorded
 from offsetwise.plan.target import TargetRole, TargetType, Where
@@ -73,7 +74,7 @@ class ConnectorTarget(TargetType):
     label = "connector"
     where = Where.SERVICE
     role = TargetRole.POSITIONS
-    address = "entry of connect"
+    address = "connector"
     job = "offsetwise.targets.connect.job"
     ways = (
         Way(
@@ -89,7 +90,8 @@ class ConnectorTarget(TargetType):
                 "the new connector is created with initial_state STOPPED, and named under connect with cluster: new",
                 "Kafka Connect 3.6 or later",
             ),
-            elsewhere="This page does not know which connectors there are",
+            elsewhere="No connector of the new cluster was read with this comparison: name one under connect, with "
+            "cluster: new, and compare again",
         ),
     )
 
@@ -112,6 +114,14 @@ class ConnectorTarget(TargetType):
                     f"The plan does not say what connector {target.group} has now, to be reviewed and put back.",
                     fix="Draft without --comparison, so that the workers are asked.",
                 )
+
+    def addresses(self, comparison: Comparison, new: Snapshot | None) -> Sequence[str]:
+        """Return the connectors that were read with a comparison; see `TargetType`."""
+        return [read.name for read in comparison.services if read.target == _NAME]
+
+    def services(self, migration: Migration) -> Sequence[str]:
+        """Return the connectors of the new cluster that the migration file names; see `TargetType`."""
+        return [config.name for config in migration.connect if config.cluster is Cluster.NEW]
 
     def before_of(
         self, migration: Migration, target: Target, settings: Recorded
@@ -141,20 +151,8 @@ class ConnectorTarget(TargetType):
             yield f"its place is {step.place[:300]!r}, and the plan's connector is {place!r}"
         if step.files:
             yield "it has files, which a connector has none of"
-        planned, before = planned_offsets(plan, step.target.group or ""), offsets_before(plan, step.target)
-        seen: set[TopicPartition] = set()
-        for offset in step.offsets:
-            key = offset.topic_partition
-            if key in seen:
-                yield f"it has {key} twice"
-            seen.add(key)
-            if offset.offset != planned.get(key):
-                yield f"it has {key} at {offset.offset:,}, and the plan says {planned.get(key, 'nothing')}"
-            if offset.before != before.get(key):
-                yield f"it says that {key} was at {offset.before} before, and {before.get(key)} was reviewed"
-        if planned.keys() - seen:
-            lacking = min(planned.keys() - seen)
-            yield f"it lacks {lacking}, which the plan moves to {planned[lacking]}"
+        planned = planned_offsets(plan, step.target.group or "")
+        yield from offsets_apart(step, planned, offsets_before(plan, step.target))
 
 
 TYPE: Final = ConnectorTarget()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from offsetwise.apply.readers import Readers
-from offsetwise.apply.verification.seen import Seen, for_all, topics_of
+from offsetwise.apply.verification.seen import Seen, for_all, seen_offset, topics_of
 from offsetwise.engines.connect.reading import Connector
 from offsetwise.model import AnyPosition, Cluster, PartitionState, Plan, ReceiptStep, TopicPartition, Turnout
 from offsetwise.targets.connect.spec import connector_of
@@ -33,22 +33,7 @@ def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | No
 def _seen(
     connector: Connector, at: TopicPartition, planned: AnyPosition, commit: int | None, log: PartitionState | None
 ) -> Seen:
-    end = None if log is None else log.hw
     if not connector.not_stopped and connector.offsets.get(at) != commit:
         sentence = f"{at}: the workers tell {connector.offsets.get(at)}, and the group on the new cluster has {commit}."
         return Seen(found=commit, turnout=Turnout.DIFFERENT, told=sentence)
-    if commit == planned:
-        return Seen(found=commit, turnout=Turnout.CONFIRMED, told=f"{at}: the connector is at {commit:,}, as planned.")
-    if commit is None:
-        sentence = f"{at}: expected {planned:,}, found no offset: it expired or was deleted."
-    elif commit < planned:
-        sentence = f"{at}: expected {planned:,} or more, found {commit:,}: somebody went back."
-    elif end is None:
-        sentence = f"{at}: the connector is at {commit:,}, and its log cannot be read to tell whether that can be."
-        return Seen(found=commit, turnout=Turnout.UNKNOWN, told=sentence)
-    elif commit > end:
-        sentence = f"{at}: the connector is at {commit:,}, past the end of the log {end:,}."
-    else:
-        sentence = f"{at}: the connector has gone on from {planned} to {commit}."
-        return Seen(found=commit, turnout=Turnout.MOVED_ON, told=sentence, started=True)
-    return Seen(found=commit, turnout=Turnout.DIFFERENT, told=sentence)
+    return seen_offset(at, planned, commit, log, who="the connector")

@@ -8,15 +8,12 @@ from typing import Final
 from offsetwise.config import JobTraits
 from offsetwise.model import Comparison, Plan, Problem, ReceiptStep, Snapshot, Target, TopicPartition
 from offsetwise.plan.exports import planned_offsets
+from offsetwise.plan.recorded import offsets_apart
 from offsetwise.plan.refusals import sources
 from offsetwise.plan.target import TargetRole, TargetType, Where
 from offsetwise.plan.ways import Way
 
 _NAME: Final = "consumer-group"
-
-
-def _committed(offset: int | None) -> str:
-    return "nothing" if offset is None else str(offset)
 
 
 _GROUP: Final = Way(
@@ -71,22 +68,10 @@ class ConsumerGroupTarget(TargetType):
             if group.group == name
             for topic, partition, offset in group.offsets
         }
-        seen: set[TopicPartition] = set()
-        for written_offset in step.offsets:
-            key = written_offset.topic_partition
-            if key in seen:
-                yield f"it has {key} twice"
-            seen.add(key)
-            if written_offset.offset != planned.get(key):
-                yield f"it has {key} at {written_offset.offset:,}, and the plan says {planned.get(key, 'nothing')}"
-            if written_offset.before != reviewed.get(key):
-                before, was = (_committed(each) for each in (written_offset.before, reviewed.get(key)))
-                yield f"it says that {before} was committed for {key} before, and {was} was reviewed"
-            if written_offset.error is not None:
-                yield f"it says that {key} was refused"
-        if planned.keys() - seen:
-            lacking = min(planned.keys() - seen)
-            yield f"it lacks {lacking}, which the plan moves to {planned[lacking]}"
+        yield from offsets_apart(step, planned, reviewed)
+        yield from (
+            f"it says that {offset.topic_partition} was refused" for offset in step.offsets if offset.error is not None
+        )
 
 
 TYPE: Final = ConsumerGroupTarget()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from offsetwise.apply.readers import Readers
-from offsetwise.apply.verification.seen import Seen, for_all, topics_of
-from offsetwise.model import AnyPosition, Cluster, PartitionState, Plan, ReceiptStep, TopicPartition, Turnout
+from offsetwise.apply.verification.seen import Seen, for_all, seen_offset, topics_of
+from offsetwise.model import Cluster, Plan, ReceiptStep, Turnout
 
 
 def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[Seen]:  # noqa: ARG001
@@ -31,23 +31,4 @@ def _verified(plan: Plan, step: ReceiptStep, readers: Readers) -> Iterator[Seen]
     stands = state.commits
     for position in plan.positions:
         key = position.new_topic_partition
-        yield _committed(key, position.new_offset, stands.get(key), logs.get(key))
-
-
-def _committed(key: TopicPartition, planned: AnyPosition, found: int | None, log: PartitionState | None) -> Seen:
-    end = None if log is None else log.hw
-    if found == planned:
-        return Seen(found=found, turnout=Turnout.CONFIRMED, told=f"{key}: committed at {found:,}, as planned.")
-    if found is None:
-        message = f"{key}: expected the commit {planned:,}, found none: it expired or was deleted."
-    elif found < planned:
-        message = f"{key}: expected {planned:,} or more, found {found:,} committed: somebody went back."
-    elif end is not None and found > end:
-        message = f"{key}: {found:,} is committed, past the end of the log {end:,}: nobody can have read up to there."
-    elif end is None:
-        message = f"{key}: {found:,} is committed, and its log cannot be read to tell whether that can be."
-        return Seen(found=found, turnout=Turnout.UNKNOWN, told=message)
-    else:
-        message = f"{key}: the group has gone on from {planned} to {found}."
-        return Seen(found=found, turnout=Turnout.MOVED_ON, told=message, started=True)
-    return Seen(found=found, turnout=Turnout.DIFFERENT, told=message)
+        yield seen_offset(key, position.new_offset, stands.get(key), logs.get(key), who="the group")

@@ -21,7 +21,8 @@ from offsetwise.streams.kinesis.matching.copies import StreamCopies
 from offsetwise.streams.kinesis.matching.search import Search, Streams
 from offsetwise.streams.kinesis.matching.telling import match_of, nowhere
 from offsetwise.streams.kinesis.records import AT_ONCE, identified, read_windows
-from offsetwise.translation.resolve import Match, Query
+from offsetwise.translation.query import Query
+from offsetwise.translation.resolve import Match
 
 __all__ = ["copies_of", "identified", "match_records", "read_again"]
 

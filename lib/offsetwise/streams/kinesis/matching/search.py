@@ -28,7 +28,7 @@ from offsetwise.streams.kinesis.spec import (
     in_shards,
     shard_id,
 )
-from offsetwise.translation.resolve import Query
+from offsetwise.translation.query import Query
 from offsetwise.translation.search import GROWTH, ROUNDS, SMALL_LOGS
 
 Read: TypeAlias = Callable[[Sequence[WantedRecords]], list[Window]]

@@ -12,7 +12,8 @@ from offsetwise.streams.kinesis.matching.proving import parts_of
 from offsetwise.streams.kinesis.matching.search import Search
 from offsetwise.streams.kinesis.matching.shards import HashKeyPart, ShardCut
 from offsetwise.streams.kinesis.spec import AT_UNKNOWN_TIME, LATEST, TRIM_HORIZON, at_time, saves_none, shard_id
-from offsetwise.translation.resolve import Match, Query
+from offsetwise.translation.query import Query
+from offsetwise.translation.resolve import Match
 from offsetwise.translation.windows import Reason
 from offsetwise.wording import many
 
