@@ -7,14 +7,21 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
+from offsetwise import workflow
 from offsetwise.apply.back import rollback
 from offsetwise.config import load_migration
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.engines.connect.findings import connector_group
 from offsetwise.engines.connect.reading import observe
 from offsetwise.model import Cluster, GroupOffset, GroupState, Problem
+from offsetwise.plan.request import DraftRequest
 from offsetwise.plan.target import target_type
+from offsetwise.progress import unheard
+from offsetwise.survey import connectors
+from offsetwise.survey.connectors import parse_connect, surveyed_connectors
+from offsetwise.survey.found import Trouble
 from offsetwise.targets.connect.requests import change
+from offsetwise.workflow import planning
 from tests.apply.connectors import BEFORE, TARGET, Stage, clusters, stage
 from tests.checkpoints import changed
 from tests.engines.connect.service import Bad, ConnectCluster, Connector, Worker, hangs_up, says, serving, uri
@@ -22,6 +29,7 @@ from tests.engines.connect.test_reading import CLUSTERS, named
 from tests.findings.cases import migration as migration_case
 from tests.plan.scene import ETL, comparison, drafted
 from tests.remedies.walk import Scene, Steps, walk
+from tests.survey.recorded import GIVEN
 
 _READING = "engines/connect/reading.py"
 _WORKERS = "engines/connect/workers.py"
@@ -277,3 +285,57 @@ def workers_that_end_before_the_change(scene: Scene) -> Steps:
     found = observe(staged.migration.connector("moved").address)
     away = replace(found, workers=replace(found.workers, answering=("http://localhost:1",)))
     return Steps(lambda: change(away, {}) and None, lambda: None, lambda: change(found, {}) and None)
+
+
+def _asked(address: str) -> tuple[Trouble, ...]:
+    """Ask the workers at an address, as init does."""
+    problems: list[Trouble] = []
+    surveyed_connectors([parse_connect(address)], GIVEN, {}, problems, unheard)
+    return tuple(problems)
+
+
+@walk("survey/connectors.py::parse_connect", "Give http://HOST:PORT of a worker")
+def connect_without_scheme(scene: Scene) -> Steps:
+    (worker,) = _served(scene, _sink())
+    return Steps(lambda: _asked(worker.host), lambda: None, lambda: _asked(f"http://{worker.host}"))
+
+
+@walk("survey/connectors.py::_of_workers", "Check the address: each Connect cluster")
+def workers_without_connectors(scene: Scene) -> Steps:
+    empty, other = _served(scene, ConnectCluster(), _sink())
+    return Steps(lambda: _asked(empty.url), lambda: None, lambda: _asked(other.url))
+
+
+@walk("survey/connectors.py::_of_workers", "Name the others by hand")
+def more_connectors_than_are_read(scene: Scene) -> Steps:
+    scene.patch.setattr(connectors, "MOST", 1)
+    many = {name: Connector({("orders", 0): 1}) for name in ("first", "other")}
+    (worker,) = _served(scene, ConnectCluster(many))
+    body = {
+        "name": "mine",
+        "source": {"properties": {"bootstrap.servers": "old:9092"}},
+        "target": {"properties": {"bootstrap.servers": "new:9092"}},
+        "connect": [{"name": "mine", "url": worker.url, "connector": "other"}],
+    }
+
+    def by_hand() -> object:
+        migration = load_migration(scene.write("m.yaml", json.dumps(body)))
+        return read_checkpoint(migration.checkpoint("mine").uri, roots=migration.checkpoint_roots).problems
+
+    return Steps(lambda: _asked(worker.url), lambda: None, by_hand)
+
+
+@walk("workflow/planning.py::_read_before", "Compare again, so that it is read anew.")
+def connector_that_ran_when_its_job_was_compared(scene: Scene) -> Steps:
+    old, new = clusters()
+    staged = stage(scene.folder, old, new, *_served(scene, old, new))
+    new.connectors["moved"].state = "RUNNING"
+    moved = comparison(checkpoint=read_checkpoint(staged.migration.connect[0].address.uri))
+    compared = [workflow.with_services(staged.migration, moved)]
+    request = DraftRequest(targets=(TARGET,), author="ada")
+
+    def stop_and_compare() -> None:
+        new.connectors["moved"].state = "STOPPED"
+        compared[0] = workflow.with_services(staged.migration, compared[0])
+
+    return Steps(lambda: [*planning._read_before(compared[0], request)] and None, stop_and_compare)
