@@ -44,8 +44,7 @@ def init(
         old: The old cluster: HOST:PORT, or a file of client properties, of the Java client or of librdkafka.
         new: The new cluster.
         checkpoints: The folders to look for checkpoints in: paths or URIs.
-        connect: Workers of Kafka Connect to ask for connectors: `http://HOST:PORT`, several with a comma between them,
-            and how to sign on behind `?`.
+        connect: Workers of Kafka Connect to ask for connectors, `http://HOST:PORT`, with how to sign on behind `?`.
         update: Keep every line of the file, and add what it lacks. What is not given is taken from it.
         confirm: Asked before a file is changed, with the difference; False leaves it as it is.
         progress: Told each step.
@@ -65,11 +64,8 @@ def init(
     source, target = (None, None) if said is None else (said.source, said.target)
     sides = (_given(old, source, prefix="OLD", option="--old"), _given(new, target, prefix="NEW", option="--new"))
     workers = _workers(connect, said)
-    roots = _roots(checkpoints, said, needed=not workers)
-    found = replace(survey(*sides, roots, progress, connect=workers), file=str(path))
-    if before is None or said is None:
-        return _new(path, found)
-    return _updated(path, before, said, found, confirm)
+    found = replace(survey(*sides, _roots(checkpoints, said, not workers), progress, connect=workers), file=str(path))
+    return _new(path, found) if before is None or said is None else _updated(path, before, said, found, confirm)
 
 
 def _to_update(path: Path) -> tuple[bytes, Migration]:
@@ -103,7 +99,7 @@ def _given(given: str | None, said: ClusterConfig | None, *, prefix: str, option
     return GivenCluster(properties=said.properties, folder=said.folder)
 
 
-def _roots(checkpoints: Sequence[str], said: Migration | None, *, needed: bool) -> tuple[str, ...]:
+def _roots(checkpoints: Sequence[str], said: Migration | None, needed: bool) -> tuple[str, ...]:
     if checkpoints:
         return tuple(checkpoints)
     if said is None:

@@ -45,20 +45,17 @@ def init(
 ) -> None:
     """Write a migration file from two addresses and the folders that hold checkpoints. Asks for what is missing."""
     import offsetwise
-    from offsetwise.cli import documents
 
     asks = sys.stdin.isatty() and not as_json
     out = Path(_asked(out, "--out", "The migration file to write", asks, usual="migration.yaml"))
     if not update:
         old = _asked(old, "--old", "The old cluster (HOST:PORT, or a file of client properties)", asks)
         new = _asked(new, "--new", "The new cluster (HOST:PORT, or a file of client properties)", asks)
-        checkpoints = checkpoints or (
-            [] if connect else [_asked(None, "--checkpoints", "A folder that holds checkpoints", asks)]
-        )
+        if not connect and not checkpoints:
+            checkpoints = [_asked(None, "--checkpoints", "A folder that holds checkpoints", asks)]
 
     def confirm(diff: str) -> bool:
-        if not as_json:
-            stdout().print(diff, markup=False, end="", soft_wrap=True)
+        stdout().print("" if as_json else diff, markup=False, end="", soft_wrap=True)
         return yes or (asks and typer.confirm(f"Write this to {out}?", err=True))
 
     with progress() as told:
@@ -72,6 +69,15 @@ def init(
             confirm=confirm,
             progress=told,
         )
+    _print(survey, out, as_json=as_json)
+    if survey.problems:
+        raise typer.Exit(1)
+
+
+def _print(survey: Survey, out: Path, *, as_json: bool) -> None:
+    """Write what was found, what went wrong, and what comes next."""
+    from offsetwise.cli import documents
+
     if as_json:
         typer.echo(documents.dump(survey), nl=False)
     else:
@@ -80,8 +86,6 @@ def init(
     for problem in survey.problems:
         say(f"{problem.problem} {problem.fix}")
     say(_next(survey, out))
-    if survey.problems:
-        raise typer.Exit(1)
 
 
 def _asked(given: object, option: str, question: str, asks: bool, *, usual: str | None = None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from offsetwise.model import AnyPosition, BelongsTo, Cluster, LogRange, TopicPartition
@@ -47,11 +47,7 @@ def belongs_to(
         names: What the clusters are called.
     """
     against = {cluster: _Against(cluster, planned_at_ms) for cluster in Cluster}
-    count, same = 0, True
-    for standing in standings:
-        count, same = count + 1, same and standing.same
-        for reasons in against.values():
-            reasons.add(standing)
+    count, same = _weighed(standings, against.values())
     if not count:
         return BelongsTo(cluster=None, reason="There is no position to tell it from.")
     possible = [cluster for cluster, reasons in against.items() if not reasons.count]
@@ -74,6 +70,16 @@ def belongs_to(
         cluster=None,
         reason=f"The positions fit neither {old!r} ({against[Cluster.OLD]}) nor {new!r} ({against[Cluster.NEW]}).",
     )
+
+
+def _weighed(standings: Iterable[PositionStanding], against: Collection[_Against]) -> tuple[int, bool]:
+    """Note what every position says; return how many there are, and whether all are the same place on both clusters."""
+    count, same = 0, True
+    for standing in standings:
+        count, same = count + 1, same and standing.same
+        for reasons in against:
+            reasons.add(standing)
+    return count, same
 
 
 class _Against:
