@@ -180,3 +180,28 @@ def test_nothing_stays_written_to_a_connector_that_runs_or_reads_another_cluster
     assert job.new.offsets(job.new_name) == {}
     job.new.change(job.new_name, "RUNNING")
     assert f"found {job.new_name} RUNNING" in job.apply("again.json").refused()["problem"]
+
+
+def test_init_finds_the_connectors_of_both_clusters(
+    lab: Lab, running: tuple[Workers, Workers], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = running
+    old.create("found-sink", ORDERS, state="STOPPED")
+    old.write("found-sink", ORDERS, READ)
+    new.create("found-sink-there", ORDERS, state="STOPPED")
+    monkeypatch.setenv("WORKERS_PASSWORD", PASSWORD)
+    out = tmp_path / "m.yaml"
+    signed_on = f"{new.url}?user={USER}&password=${{WORKERS_PASSWORD}}"
+    clusters = ("--old", lab.old_bootstrap, "--new", lab.new_bootstrap)
+
+    ran = call("init", *clusters, "--connect", old.url, "--connect", signed_on, "--out", out, "--json")
+
+    assert ran.code == 0, ran.err
+    document = json.loads(ran.out)
+    found = {each["name"]: each for each in document["connectors"]}
+    here, there = found["found-sink"], found["found-sink-there"]
+    assert (here["cluster"], here["state"], here["partitions"], here["left_out"]) == ("old", "STOPPED", 1, None)
+    assert (there["cluster"], there["state"], there["partitions"], there["left_out"]) == ("new", "STOPPED", 0, None)
+    assert PASSWORD not in out.read_text()
+    compared = call("compare", "--migration", out, "--checkpoint", "found-sink", "--no-content", "--json").answered()
+    assert compared["checkpoint"]["sources"][0]["positions"][0]["offset"] == str(READ)
