@@ -28,7 +28,7 @@ WORKER_LIBRARIES = {"fsspec"}
 HOMES = {
     "confluent_kafka": ("pipeline.windows.", "streams.kafka.", "lab.", "targets.group."),
     "kafka": (
-        *("streams.kafka.wire.", "streams.kafka.facts.", "targets.transactions.kafka."),
+        *("streams.kafka.wire.", "streams.kafka.facts.", "streams.kafka.group_types.", "targets.transactions.kafka."),
         *("targets.reviewed_cluster.", "targets.group.requests."),
     ),
     "pyspark": ("pipeline.", "lab."),

@@ -71,6 +71,8 @@ _LEFT_OUT_OF_LOOKS: Final = ("search", "silent", "unlisted")
 _LEFT_OUT_WHEN_NULL: Final = ("endpoint", "job", "leases", "made_from", "pooled_prefixes", "quota", *_LEFT_OUT_OF_LOOKS)
 _LEFT_OUT_OF_ROWS: Final = ("aggregate", "behind_new", "behind_old", "behind_parts", "parts")
 """Of the partitions of a comparison or a sample, and of their evidence, where they are null or empty."""
+_LEFT_OUT_OF_GROUPS: Final = ("application", "start_offsets")
+"""Of a group that is a consumer group."""
 _LEFT_OUT_WITHOUT_SHARDS: Final = ("ranges", "shards")
 """Of topics and sources whose stream has no shards, or does not say more of them."""
 _LEFT_OUT_WHEN_EMPTY: Final = ("identities", "marks", "savepoint", "transactions", *_KEYS_OF_1_1)
@@ -94,6 +96,8 @@ def dump(value: Stored, *, indent: int | None = 1, severities: bool = False) -> 
                 problem["severity"] = severity_of(problem["code"])
             _leave_out(one, _LEFT_OUT_WHEN_NULL)
             _leave_out_shards(one)
+    for group in body["groups"] if isinstance(value, Snapshot) else ():
+        _leave_out(group, _LEFT_OUT_OF_GROUPS)
     for row in body["partitions"] if isinstance(value, Comparison | LagSample) else ():
         for each in (row, row.get("evidence"), row.get("end_evidence")):
             _leave_out(each or {}, _LEFT_OUT_OF_ROWS)

@@ -24,6 +24,7 @@ from offsetwise.model.checkpoints import (
     offsets_by_partition,
 )
 from offsetwise.model.closed_sets import (
+    ApplicationEvidence,
     Cluster,
     Exactness,
     IsolationLevel,
@@ -37,6 +38,7 @@ from offsetwise.model.closed_sets import (
     Writers,
 )
 from offsetwise.model.clusters import (
+    Application,
     GroupOffset,
     GroupState,
     Heartbeat,
@@ -169,6 +171,8 @@ __all__ = [
     "AcceptedUnproven",
     "Ahead",
     "AnyPosition",
+    "Application",
+    "ApplicationEvidence",
     "Approver",
     "Batch",
     "BatchSource",

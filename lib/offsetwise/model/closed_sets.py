@@ -5,6 +5,21 @@ from __future__ import annotations
 from enum import StrEnum
 
 
+class ApplicationEvidence(StrEnum):
+    """What shows that a group is an application of Kafka Streams."""
+
+    TYPE = "group-type"
+    """Its broker lists it as a streams group (KIP-1071)."""
+    ASSIGNOR = "assignor"
+    """Its members use the assignor `stream`."""
+    CLIENT_IDS = "client-ids"
+    """Its members have the client ids of the threads of Kafka Streams."""
+    METADATA = "commit-metadata"
+    """Its commits carry the metadata of Kafka Streams."""
+    REPARTITION = "repartition-offsets"
+    """It has committed offsets of a topic with its name and the ending `-repartition`."""
+
+
 class Cluster(StrEnum):
     """Which of the two clusters: `old` is the source, `new` the target of the migration."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from offsetwise.model.closed_sets import Cluster, IsolationLevel
+from offsetwise.model.closed_sets import ApplicationEvidence, Cluster, IsolationLevel
 from offsetwise.model.findings import Problem
 from offsetwise.model.offsets import AnyPosition, HashKey, Offset, Time
 from offsetwise.position import OfPartition, Position, TopicPartition
@@ -86,19 +86,47 @@ class GroupOffset(OfPartition):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Application:
+    """An application of Kafka Streams: what shows that a group is one, and its internal topics there, sorted."""
+
+    evidence: ApplicationEvidence
+    changelogs: tuple[str, ...] = ()
+    repartitions: tuple[str, ...] = ()
+
+    @property
+    def internal_topics(self) -> tuple[str, ...]:
+        """The topics that it makes itself."""
+        return (*self.changelogs, *self.repartitions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupState:
-    """A consumer group: its state in Kafka's words, and what it committed."""
+    """A group: its state in Kafka's words, and what it committed."""
 
     name: str
     state: str | None = None
     type: str | None = None
     offsets: tuple[GroupOffset, ...] = ()
     error: str | None = None
+    start_offsets: tuple[GroupOffset, ...] = ()
+    """Of a share group, where it begins in each partition: what is below is finished. Not written if empty."""
+    application: Application | None = None
+    """Of an application of Kafka Streams. Not written if null."""
 
     @property
     def commits(self) -> dict[TopicPartition, int]:
         """The next record to read that it committed, by topic and partition."""
         return {offset.topic_partition: offset.offset for offset in self.offsets}
+
+    @property
+    def positions(self) -> tuple[GroupOffset, ...]:
+        """Where it reads on in each partition: what it committed, or the start offsets of a share group."""
+        return self.offsets or self.start_offsets
+
+    @property
+    def internal_topics(self) -> tuple[str, ...]:
+        """The topics that an application of Kafka Streams makes itself; none of any other group."""
+        return () if self.application is None else self.application.internal_topics
 
 
 def has_members(state: str | None) -> bool | None:

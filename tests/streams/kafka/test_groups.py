@@ -57,7 +57,13 @@ class Fresh:
 
 def client(fresh: Fresh, timeout_s: float, coordinators: int = 0) -> Client:
     config = SimpleNamespace(name="new")
-    made = SimpleNamespace(admin=fresh, deadline=Deadline(timeout_s), config=config, coordinators=coordinators)
+    made = SimpleNamespace(
+        admin=fresh,
+        deadline=Deadline(timeout_s),
+        config=config,
+        coordinators=coordinators,
+        properties=ClientProperties({"ssl.keystore.location": "given"}),  # which kafka-python does not take
+    )
     return cast("Client", made)
 
 

@@ -3,6 +3,9 @@
 One request lists the states of all groups per broker; offsets need a request per group, of which a bounded number is
 under way at a time, and one more per coordinator (see `_coordinated`).
 
+librdkafka lists no share groups and no streams groups: where a group is not listed, or all are wanted, kafka-python
+asks for these too.
+
 librdkafka 2.16.0 copies the metadata of a commit without the byte that ends it, so what it returns is followed by
 whatever lies behind it in memory: another text at each reading, and often none that can be decoded. Groups whose
 commits have any are read once more, with kafka-python.
@@ -11,7 +14,7 @@ commits have any are read once more, with kafka-python.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
 from operator import itemgetter
@@ -25,6 +28,9 @@ from offsetwise.findings.reading import group_unreadable
 from offsetwise.model import GroupOffset, GroupState, Problem
 from offsetwise.position import TopicPartition
 from offsetwise.streams.kafka.client import Client, Failure, failure, reason
+from offsetwise.streams.kafka.group_types import SHARE, OtherGroup
+from offsetwise.streams.kafka.group_types.applications import with_applications
+from offsetwise.transactions.observed import UnsupportedBrokerError
 
 _ASKED_AT_ONCE: Final = 256
 """Groups whose offsets are asked for together, while the coordinators of as many more are asked whether they are."""
@@ -46,43 +52,72 @@ _STATES: Final = {
 
 
 def read_groups(
-    client: Client, names: tuple[str, ...] | None
+    client: Client, names: tuple[str, ...] | None, topics: Collection[str] = ()
 ) -> tuple[tuple[GroupState, ...], list[tuple[str | None, Problem]]]:
     """Read the groups named, or all that are listed (None), sorted by name.
 
     A group that never committed has no offsets; one that does not exist is `Dead`, as Kafka says.
+
+    `topics` are the names of all topics there, among which applications of Kafka Streams have their own.
 
     Returns:
         The groups, and what is wrong, each with the group it is about; None for all.
     """
     if names == ():
         return (), []
-    cluster = client.config.name
     listed = _list(client)
     asked = [] if names is None else _offsets(client, sorted(set(names)))
     states, unlisted = _states(client, listed)
     problems: list[tuple[str | None, Problem]] = [(None, problem) for problem in unlisted]
+    others = _others(client, None if names is None else set(names) - states.keys())
+    states |= {name: (other.state.state, other.state.type) for name, other in others.items()}
+    shared = {name: other for name, other in others.items() if other.is_share_group}
     if names is None:
-        asked = _offsets(client, sorted(states))
+        asked = _offsets(client, sorted(states.keys() - shared.keys()))
     answers = {name: _answer(client, future) for name, future in sorted(asked, key=itemgetter(0))}
+    answers |= {name: ((), other.failure) for name, other in shared.items()}
     marked = [name for name, (entries, _) in answers.items() if any(map(_has_metadata, entries))]
     metadata = _read_with_metadata(client, marked)
-    problems += [(name, _without_metadata(name, cluster)) for name in marked if name not in metadata]
-    futures = dict(asked)
+    problems += [(name, _without_metadata(name, client.config.name)) for name in marked if name not in metadata]
+    refused = {name for name, future in asked if _says_no_group(future)}
     groups = []
-    for name, (entries, error) in answers.items():
-        future, offsets = futures[name], _offsets_of(entries, metadata.get(name, {}))
+    for name, (entries, error) in sorted(answers.items()):
         # A group that is not listed does not exist, unless some were not listed or the user may not see it.
         state, kind = states.get(name, (None if unlisted or error else "Dead", None))
-        if name in states and kind == "Unknown" and _says_no_group(future):
-            # It is listed, and no consumer group: of the types that there are, librdkafka lacks this one.
-            kind = "Share"
-        groups.append(
-            GroupState(name=name, state=state, type=kind, offsets=offsets, error=None if error is None else error.why)
-        )
+        if name in states and kind == "Unknown" and name in refused:
+            kind = SHARE  # it is listed, and no consumer group: librdkafka lacks the name of this type
+        offsets = shared[name].state.start_offsets if name in shared else _offsets_of(entries, metadata.get(name, {}))
+        groups.append(_group(name, state, kind, offsets, None if error is None else error.why))
         if error:
-            problems += [(name, problem) for problem in group_unreadable(name, cluster, error.why, denied=error.denied)]
-    return tuple(groups), problems
+            problems += [(name, problem) for problem in _unreadable(client, name, error)]
+    return with_applications(client, groups, topics), problems
+
+
+def _unreadable(client: Client, name: str, error: Failure) -> Iterator[Problem]:
+    return group_unreadable(name, client.config.name, error.why, denied=error.denied)
+
+
+def _group(
+    name: str, state: str | None, kind: str | None, offsets: tuple[GroupOffset, ...], error: str | None
+) -> GroupState:
+    """Return a group with its committed offsets, or with the start offsets that a share group has in their place."""
+    if kind == SHARE:
+        return GroupState(name=name, state=state, type=kind, start_offsets=offsets, error=error)
+    return GroupState(name=name, state=state, type=kind, offsets=offsets, error=error)
+
+
+def _others(client: Client, names: Collection[str] | None) -> Mapping[str, OtherGroup]:
+    """Read the groups that librdkafka does not list, of those named or all (None); none where kafka-python fails."""
+    if names == set() or client.deadline.passed or not ONLY_LIBRDKAFKA.keys().isdisjoint(client.properties):
+        return {}
+    from offsetwise.streams.kafka.group_types.others import read_others  # noqa: PLC0415 - as for metadata
+    from offsetwise.streams.kafka.wire import Wire  # noqa: PLC0415 - as for metadata
+
+    try:
+        with Wire(client.config, client.properties, client.deadline) as wire:
+            return read_others(wire, names)
+    except (OffsetwiseError, UnsupportedBrokerError):
+        return {}  # this client does not reach the cluster, or a broker of it is older than it said
 
 
 def _list(client: Client) -> Future[Any]:

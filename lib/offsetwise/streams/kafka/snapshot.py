@@ -170,7 +170,7 @@ def read_whole(
     client = Client(config, timeout_s=timeout_s, counter=counter)
     contacted = client.contact()
     requests = _TopicRequests.send(client, contacted.topics, _wanted(contacted.topics, topics))
-    group_states, group_problems = read_groups(client, groups)
+    group_states, group_problems = read_groups(client, groups, contacted.topics)
     mirror_state, mirror_problems = read_mirror(client, contacted.topics) if mirror else (MirrorState(), [])
     topic_states, failures, config_failures = requests.results()
     client.count_requests()

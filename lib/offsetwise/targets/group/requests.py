@@ -7,27 +7,23 @@ say which. See `targets.reviewed_cluster`.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException
 from kafka.protocol.admin.groups import DeleteGroupsRequest
 from kafka.protocol.consumer.group import OffsetCommitRequest
-from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
 
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import GroupOffset, TopicPartition
 from offsetwise.streams.kafka.client import reason
+from offsetwise.streams.kafka.group_types.coordinators import group_coordinators
 from offsetwise.streams.kafka.wire import AGAIN, Wire
 from offsetwise.targets.group.checks import lost, nothing_committed, other_cluster
 from offsetwise.targets.group.port import Reply
 from offsetwise.targets.reviewed_cluster import OtherClusterError, UnsentError, send
 
-_FIND_COORDINATOR: Final = 10
-"""Kafka's number of the request."""
-_MANY_KEYS: Final = 4
-"""Its first version that takes more than one group."""
 _BY_NAME: Final = 9
 """The last version of OffsetCommit that names topics; later ones give their ids."""
 _NO_MEMBER: Final = -1
@@ -72,7 +68,7 @@ class GroupRequests:
         outcomes: dict[str, _Outcome] = {}
         left = dict.fromkeys(requests, int(KafkaError.COORDINATOR_NOT_AVAILABLE))
         while left:
-            nodes, codes = self._coordinators(left)
+            nodes, codes = group_coordinators(self._wire, left)
             for node, names in nodes.items():
                 for name, outcome in self._sent(node, {name: requests[name] for name in names}, codes_of).items():
                     if isinstance(outcome, int):
@@ -116,33 +112,6 @@ class GroupRequests:
             else:
                 results[name] = {at: _reason(code) for at, code in codes.items() if code}
         return results
-
-    def _coordinators(self, groups: Iterable[str]) -> tuple[dict[int, list[str]], dict[str, int]]:
-        """Find the groups' coordinators anew: groups by node, and the code of those that have none."""
-        names = sorted(groups)
-        single = (self._wire.highest(_FIND_COORDINATOR) or 0) < _MANY_KEYS
-        nodes: dict[int, list[str]] = defaultdict(list)
-        codes: dict[str, int] = {}
-        for share in [[name] for name in names] if single else [names]:
-            request = FindCoordinatorRequest(
-                key_type=CoordinatorType.GROUP.value, key=share[0], coordinator_keys=share, min_version=1
-            )
-            response = next(filter(None, (self._wire.ask(node, request) for node in self._wire.brokers())), None)
-            results: dict[str, tuple[int, int]] = {}
-            if response is not None and single:
-                results = {share[0]: (response.node_id, response.error_code)}
-            elif response is not None:
-                results = {
-                    coordinator.key: (coordinator.node_id, coordinator.error_code)
-                    for coordinator in response.coordinators
-                }
-            for name in share:  # and nothing else, whatever the broker answers about
-                node, code = results.get(name, (-1, int(KafkaError.COORDINATOR_NOT_AVAILABLE)))
-                if code == 0:
-                    nodes[node].append(name)
-                else:
-                    codes[name] = code
-        return nodes, codes
 
 
 def _topics(offsets: tuple[GroupOffset, ...]) -> Sequence[Any]:
