@@ -136,7 +136,7 @@ def test_no_two_findings_of_a_severity_share_a_rank() -> None:
 
 
 def test_a_finding_is_handed_what_its_stage_says() -> None:
-    handed = {Stage.PARTITION: Case, Stage.TOPIC: TopicCase, Stage.MIGRATION: MigrationCase}
+    handed = {Stage.PARTITION: Case, Stage.TOPIC: TopicCase, Stage.MIGRATION: MigrationCase, Stage.GROUP: MigrationCase}
     for stage, type_ in handed.items():
         for check in decided(stage):
             given = {name: hint for name, hint in get_type_hints(check.decide).items() if name != "return"}

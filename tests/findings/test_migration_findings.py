@@ -3,15 +3,19 @@ from __future__ import annotations
 from offsetwise.config import JobTraits
 from offsetwise.findings import MigrationCase, judge_migration
 from offsetwise.model import (
+    Application,
+    ApplicationEvidence,
     Batch,
     BelongsTo,
     CheckpointSource,
     Cluster,
+    GroupOffset,
     GroupState,
     Heartbeat,
     Link,
     LogRange,
     MirrorState,
+    PartitionState,
     Problem,
     Severity,
     TopicState,
@@ -40,6 +44,43 @@ def planned(timestamp_ms: int) -> tuple[Batch, ...]:
 
 RERUN = checkpoint(last_planned_batch=7, reruns_batch=7)
 ETL = GroupState(name="orders-etl", state="Stable")
+SHARED = GroupState(
+    name="sg",
+    type="Share",
+    start_offsets=(
+        GroupOffset(topic="orders", partition=0, offset=3),
+        GroupOffset(topic="orders", partition=1, offset=0),
+    ),
+)
+
+
+def log(name: str, start: int, end: int) -> TopicState:
+    """Make a topic of one partition."""
+    return TopicState(name=name, partitions=(PartitionState(partition=0, leader=1, log_start=start, hw=end, lso=end),))
+
+
+def application(read: int) -> GroupState:
+    """Make an application that has committed an offset of its own repartition topic."""
+    return GroupState(
+        name="app",
+        offsets=(
+            GroupOffset(topic="orders", partition=0, offset=30),
+            GroupOffset(topic="app-by-key-repartition", partition=0, offset=read),
+        ),
+        application=Application(
+            evidence=ApplicationEvidence.METADATA,
+            changelogs=("app-counts-changelog",),
+            repartitions=("app-by-key-repartition",),
+        ),
+    )
+
+
+def of_application(*, new: tuple[TopicState, ...], read: int = 12) -> MigrationCase:
+    """Make a migration of an application with state that has read so many of the 30 records of its own."""
+    old = (log("orders", 0, 30), log("app-counts-changelog", 0, 12), log("app-by-key-repartition", 0, 30))
+    clusters = {"old": snapshot(Cluster.OLD, topics=old), "new": snapshot(Cluster.NEW, topics=new)}
+    return migration(checkpoint=None, old_group=application(read), **clusters)
+
 
 FIRES: dict[str, tuple[MigrationCase, str, str]] = {
     "reader found damage": (
@@ -133,6 +174,31 @@ FIRES: dict[str, tuple[MigrationCase, str, str]] = {
         "SOURCE_NOT_COMPARED",
         "Source 0 is of kind kinesis",
     ),
+    "share group": (
+        migration(checkpoint=None, old_group=SHARED, old=snapshot(Cluster.OLD, topics=(log("orders", 0, 20),))),
+        "SHARE_GROUP_NOT_MOVED",
+        "log end minus start offset, is at most 17 records; the ends of 1 more partition were not read.",
+    ),
+    "application of Kafka Streams": (
+        of_application(new=()),
+        "STREAMS_NOT_MOVED",
+        "its commits carry the metadata of Kafka Streams. It reads 1 input topic (orders) and keeps 1 changelog topic",
+    ),
+    "changelog topic without a copy": (
+        of_application(new=()),
+        "STREAMS_STATE_NOT_MIRRORED",
+        "1 changelog topic of 1 hold: app-counts-changelog (at most 12 records; it does not exist there). Its offsets",
+    ),
+    "changelog topic under another name": (
+        of_application(new=(log("old.app-counts-changelog", 0, 12),)),
+        "STREAMS_STATE_NOT_MIRRORED",
+        "it is there as old.app-counts-changelog, where nothing looks for it",
+    ),
+    "repartition topic with unread records": (
+        of_application(new=()),
+        "STREAMS_REPARTITION_UNREAD",
+        "app-by-key-repartition (at most 18 records; it does not exist there). The input",
+    ),
     "checkpoint of last week": (
         migration(checkpoint=checkpoint(batches=planned(NOW_MS - 9 * DAY_MS))),
         "CHECKPOINT_OLD",
@@ -141,6 +207,25 @@ FIRES: dict[str, tuple[MigrationCase, str, str]] = {
 }
 
 SILENT: dict[str, tuple[MigrationCase, str]] = {
+    "consumer group": (migration(checkpoint=None, old_group=ETL), "SHARE_GROUP_NOT_MOVED"),
+    "consumer group of no application": (migration(checkpoint=None, old_group=ETL), "STREAMS_NOT_MOVED"),
+    "changelog topic with a copy": (
+        of_application(new=(log("app-counts-changelog", 0, 10),)),
+        "STREAMS_STATE_NOT_MIRRORED",
+    ),
+    "changelog topic that was not read": (
+        of_application(new=(TopicState(name="app-counts-changelog", error="not authorised"),)),
+        "STREAMS_STATE_NOT_MIRRORED",
+    ),
+    "repartition topic with a copy": (
+        of_application(new=(log("app-by-key-repartition", 0, 30),)),
+        "STREAMS_REPARTITION_UNREAD",
+    ),
+    "repartition topic that was not read": (
+        of_application(new=(TopicState(name="app-by-key-repartition", error="not authorised"),)),
+        "STREAMS_REPARTITION_UNREAD",
+    ),
+    "offsets of a share group": (migration(checkpoint=None, old_group=SHARED), "GROUP_OFFSETS_EXPIRE"),
     "pending batch fits both clusters": (
         migration(checkpoint=RERUN, rows=(row(restart=pending(1090, 990)),)),
         "CHECKPOINT_POLLUTED",

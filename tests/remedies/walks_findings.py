@@ -277,3 +277,37 @@ def stopped(*offsets: int, at: int = 1050) -> MigrationCase:
 
 
 commits("group_ahead", "Take a new savepoint as you stop the job", stopped(1060, 1060), stopped(1060, 1060, at=1060))
+
+
+# Groups that are not consumer groups. What is done by hand is done in tests/integration/test_other_groups_live.py.
+_GROUPS = "findings/groups.py::"
+
+
+def of_group(function: str, words: str, before: str, after: MigrationCase | None) -> None:
+    """Add a walk of a finding about such a group; None where it moves by hand and is not compared any more."""
+    given, _, _ = of_migrations.FIRES[before]
+    instead = None if after is None else judge_migration(after)
+    moved = {"share_group_not_moved", "streams_not_moved"}
+    corrected(
+        _GROUPS + function,
+        words,
+        function,
+        lambda: judge_migration(given),
+        lambda: tuple(each for each in instead or () if each.code.lower() not in moved),
+    )
+
+
+of_group("share_group_not_moved", "Admin.alterShareGroupOffsets", "share group", None)
+of_group("streams_not_moved", "Move it by hand", "application of Kafka Streams", None)
+of_group(
+    "streams_state_not_mirrored",
+    "Mirror the changelog topics under their own names",
+    "changelog topic without a copy",
+    of_migrations.of_application(new=(of_migrations.log("app-counts-changelog", 0, 12),)),
+)
+of_group(
+    "streams_repartition_unread",
+    "let it read its repartition topics",
+    "repartition topic with unread records",
+    of_migrations.of_application(new=(), read=30),
+)

@@ -183,7 +183,7 @@ def retained_checkpoint_that_is_gone(scene: Scene) -> Steps:
     )
 
 
-@walk("workflow/scenes.py::_check_group", "Name a consumer group here")
+@walk("workflow/scenes.py::_check_group", "Name a group here that has read")
 def share_group(scene: Scene) -> Steps:
     path = sample(scene)
     old, new = plan_clusters(scene)

@@ -248,7 +248,10 @@ def _stated(scene: Scene) -> Iterator[Query]:
                 position = _position(_source(scene, source.id), scene.twins(marked.topic), marked)
                 yield replace(position, offset=only_place(position.old), starts_at=marked.starts_at)
     elif group is not None:
-        yield from _positions(scene, _source(scene, group.name), group.offsets)
+        # What an application wrote for itself and the new cluster lacks is judged by findings: nothing leads there.
+        absent = set(group.internal_topics) - scene.topics[Cluster.NEW].keys()
+        present = [committed for committed in group.positions if committed.topic not in absent]
+        yield from _positions(scene, _source(scene, group.name), present)
 
 
 def _positions(
@@ -396,5 +399,5 @@ def _migration_case(scene: Scene, rows: tuple[PartitionComparison, ...], belongs
 
 
 def _commits(group: GroupState | None) -> dict[TopicPartition, GroupOffset]:
-    offsets = group.offsets if group is not None else ()
+    offsets = group.positions if group is not None else ()
     return {offset.topic_partition: offset for offset in offsets}

@@ -116,7 +116,12 @@ class ReadSubject(Subject):
                 sorted({p.topic for source in sources for p in (*self.positions(source), *self.undecided(source))})
             )
         group = old.group(self.group) if old is not None else None
-        return tuple(sorted({offset.topic for offset in group.offsets})) if group is not None else ()
+        return tuple(sorted({offset.topic for offset in group.positions})) if group is not None else ()
+
+    def internal_topics(self, old: Snapshot | None) -> tuple[str, ...]:
+        """Return the topics of the old cluster that it makes itself, of an application of Kafka Streams."""
+        group = old.group(self.group) if old is not None else None
+        return group.internal_topics if group is not None else ()
 
 
 def read_before(shards: Sequence[ShardRange], partitions: Collection[int]) -> set[int]:

@@ -31,7 +31,8 @@ def judge_migration(case: MigrationCase) -> tuple[Finding, ...]:
     topics = (
         (problem, pair.old_name) for check in decided(Stage.TOPIC) for pair in case.topics for problem in check(pair)
     )
-    overall = ((problem, None) for check in decided(Stage.MIGRATION) for problem in check(case))
+    stages = (Stage.MIGRATION,) if case.old_group is None else (Stage.MIGRATION, Stage.GROUP)
+    overall = ((problem, None) for stage in stages for check in decided(stage) for problem in check(case))
     results = (*read, *((problem, at) for problem, at in (*topics, *overall) if problem.code not in sentences))
     names = case.names
     return _ordered(_about(worded(problem, case.terms, names=names), at) for problem, at in results)

@@ -30,6 +30,7 @@ DECLARED: Final = (
     "offsetwise.findings.logs",
     "offsetwise.findings.migration",
     "offsetwise.findings.committed",
+    "offsetwise.findings.groups",
     "offsetwise.findings.sinks",
     "offsetwise.findings.reading",
     "offsetwise.lag.alerts",
@@ -60,6 +61,8 @@ class Stage(StrEnum):
     """For each topic, from its `TopicCase`."""
     MIGRATION = "by comparing, once"
     """Once, from the `MigrationCase`."""
+    GROUP = "by comparing a group"
+    """Once where a group is compared, from the `MigrationCase`."""
     READER = "by reading a checkpoint or a cluster"
     """By the reader of a checkpoint or a cluster, which puts it into `problems`."""
     SAMPLES = "from samples of the lag"

@@ -226,11 +226,13 @@ def _topics_of(
     """Return the topics of a job on the old cluster, their names on the new one, and those that are renamed.
 
     The old names tell which cluster the checkpoint belongs to. Where topics are renamed, that they are not there is no
-    problem of the new cluster.
+    problem of the new cluster; nor are those that an application makes itself, which a finding judges.
     """
-    topics = subject.topics(committed)
+    internal = set(subject.internal_topics(committed))
+    topics = set(subject.topics(committed)) - internal
     renamed = {migration.new_topic(topic) for topic in topics}
-    return topics, tuple(sorted(renamed)), tuple(sorted(set(topics) - renamed))
+    copies = internal | {migration.new_topic(topic) for topic in internal}
+    return tuple(sorted(topics | internal)), tuple(sorted(renamed)), tuple(sorted((topics | copies) - renamed))
 
 
 def _seen(
@@ -292,25 +294,26 @@ def _check_group(scene: Scene) -> None:
     if name is None:
         return
     state = scene.group(Cluster.OLD)
-    if state is not None and not state.offsets and state.state != "Dead" and state.type in _UNNAMED_TYPES:
-        sure = state.type == "Share"
-        raise ClusterError(
-            f"Group {name!r} on {scene.old.name!r}: expected a consumer group with committed offsets, found "
-            f"{'a share group' if sure else 'a group of a type that its broker does not name, without any'}. A share "
-            "group has no offset of a partition to translate: its broker keeps the state of single records. Nothing "
-            "was compared.",
-            fix="A share group begins on the new cluster where its share.auto.offset.reset says: set that there before "
-            "its first member joins. Name a consumer group here, whose offsets have not expired.",
-        )
     group = f"Group {name!r} on {scene.old.name!r}"
     if state is not None and state.error:
         # A commit that was not read is not one that is missing.
         raise ClusterError(
             f"{group}: expected all its committed offsets, but it could not be read: {state.error}. Nothing was "
             "compared.",
-            fix="Grant DESCRIBE on the group and its topics, or compare again when all brokers answer.",
+            fix="Grant DESCRIBE on the group and its topics, or compare again when all brokers answer. Share groups "
+            "are read from brokers of Kafka 4.1 or later.",
         )
-    if state is None or not state.offsets:
+    if state is not None and not state.positions and state.state != "Dead" and state.type in _UNNAMED_TYPES:
+        sure = state.type == "Share"
+        raise ClusterError(
+            f"{group}: expected a consumer group with committed offsets, or a share group that has begun, found "
+            f"{'a share group' if sure else 'a group of a type that its broker does not name, without any'}. A share "
+            "group has no committed offset: its broker keeps the state of single records, and a start offset once it "
+            "has read. Nothing was compared.",
+            fix="A share group begins on the new cluster where its share.auto.offset.reset says: set that there before "
+            "its first member joins. Name a group here that has read, and whose offsets have not expired.",
+        )
+    if state is None or not state.positions:
         raise ClusterError(
             f"{group}: expected committed offsets, but it has committed nothing. Nothing was compared.",
             fix="Check the group's name, and that its offsets have not expired.",
