@@ -21,6 +21,7 @@ from offsetwise.model import Cluster
 
 if TYPE_CHECKING:
     from offsetwise import Compared, Comparison, Job, Migration
+    from offsetwise.model import GroupState, Snapshot
 
 Uris = Annotated[
     list[str],
@@ -116,8 +117,26 @@ def snapshot(
         f"{told} and {many(len(taken.groups), 'group')} of {taken.name} (cluster id {taken.cluster_id or 'unknown'}) "
         f"written to {out}."
     )
+    for told_group in (told for group in taken.groups if (told := _no_consumer_group(group, taken))):
+        say(told_group)
     for problem in taken.problems:
         say(f"{problem.code}: {problem.message} {problem.fix}")
+
+
+def _no_consumer_group(group: GroupState, taken: Snapshot) -> str:
+    """Describe a group that is no consumer group; nothing of one that is."""
+    from offsetwise.findings.groups import share_lag
+    from offsetwise.lookalikes import marked
+    from offsetwise.wording import many
+
+    if group.start_offsets:
+        lag, unread = share_lag(group, taken)
+        rest = f", and {many(unread, 'partition')} of topics that are not in the file" if unread else ""
+        return f"{marked(group.name)} is a share group: its lag is at most {many(lag, 'record')}{rest}."
+    if group.application is not None:
+        count = many(len(group.internal_topics), "internal topic")
+        return f"{marked(group.name)} is an application of Kafka Streams with {count}."
+    return ""
 
 
 def compare(

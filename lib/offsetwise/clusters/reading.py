@@ -139,7 +139,7 @@ def standings(migration: Migration, cluster: Cluster, progress: Progress) -> tup
     positions: list[tuple[str, TopicPartition, AnyPosition]] = [
         (f"group {group.name}", offset.topic_partition, offset.offset)
         for group in snapshot.groups
-        for offset in group.offsets
+        for offset in group.positions
     ]
     if cluster is Cluster.OLD:
         results, _ = _checkpoints(migration)

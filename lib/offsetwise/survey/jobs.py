@@ -28,6 +28,7 @@ BATCHES: Final = 2
 NAMES: Final = {Cluster.OLD: "old", Cluster.NEW: "new"}
 _LABEL: Final = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{1,200}")
 """What a migration file takes for a name."""
+_SHARED: Final = "it is a share group, which `compare --group` reads and no plan moves"
 
 
 def read_job(name: str, uri: str, root: str, *, logs: Logs) -> tuple[SurveyedCheckpoint, Positions]:
@@ -81,11 +82,11 @@ def surveyed_groups(old: Snapshot | None, pairs: Mapping[str, str]) -> tuple[tup
     made = []
     groups = old.groups if old is not None else ()
     for group in groups:
-        read = [offset for offset in group.offsets if offset.topic in pairs]
+        read = [offset for offset in group.positions if offset.topic in pairs]
         if read:
             topics = tuple(sorted({offset.topic for offset in read}))
             known = SurveyedGroup(name=group.name, topics=topics, partitions=len(read), state=group.state)
-            made.append(replace(known, left_out=_no_job(group.name)))
+            made.append(replace(known, left_out=_SHARED if group.start_offsets else _no_job(group.name)))
     return tuple(made), len(groups) - len(made)
 
 

@@ -16,7 +16,8 @@ from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.console.widgets.times import Time
-from offsetwise.model import GroupOffset, Link, MirrorTopic, TopicPartition
+from offsetwise.findings.groups import share_lag
+from offsetwise.model import GroupOffset, GroupState, Link, MirrorTopic, TopicPartition
 from offsetwise.wording import clock, duration, many
 
 MIRRORED: Final[Columns[Mirrored]] = (
@@ -173,12 +174,33 @@ def groups(view: View) -> None:
 
 def _groups(view: View) -> Columns[str]:
     old, new = view.group_states("old"), view.group_states("new")
+    others = {name for states in (old, new) for name, group in states.items() if kind_of(group)}
+    kinds: Columns[str] = (
+        Column("kind", lambda name: kind_of(old.get(name)) or kind_of(new.get(name)) or "consumer group", 124),
+        Column(
+            "lag old, at most",
+            lambda name: _lag_at_most(view, old.get(name)),
+            124,
+            "Of a share group: log ends minus start offsets. Records above a start offset may be acknowledged already.",
+        ),
+    )
     return (
         Column("group", lambda name: name, 160),
+        *(kinds if others else ()),
         Column("state old", lambda name: _state(old.get(name)), 100),
         Column("state new", lambda name: _state(new.get(name)), 100),
-        Column("committed old", lambda name: _committed(old.get(name)), 108, "Partitions with a committed offset."),
-        Column("committed new", lambda name: _committed(new.get(name)), 114, "Partitions with a committed offset."),
+        Column(
+            "committed old",
+            lambda name: _committed(old.get(name)),
+            108,
+            "Partitions with a committed offset, or with a start offset of a share group.",
+        ),
+        Column(
+            "committed new",
+            lambda name: _committed(new.get(name)),
+            114,
+            "Partitions with a committed offset, or with a start offset of a share group.",
+        ),
     )
 
 
@@ -206,11 +228,27 @@ def _state(group: object) -> str:
 
 
 def _committed(group: object) -> int | None:
-    return None if group is None or getattr(group, "error", None) else len(getattr(group, "offsets", ()))
+    return None if group is None or getattr(group, "error", None) else len(getattr(group, "positions", ()))
+
+
+def kind_of(group: GroupState | None) -> str:
+    """Return what a group is that is no consumer group; empty of one that is, or was not read."""
+    if group is None:
+        return ""
+    if group.type == "Share":
+        return "share group"
+    return "Kafka Streams" if group.application is not None else ""
+
+
+def _lag_at_most(view: View, group: GroupState | None) -> int | None:
+    if view.old is None or group is None or not group.start_offsets:
+        return None
+    lag, unread = share_lag(group, view.old.snapshot)
+    return None if unread else lag
 
 
 def _offsets(group: object) -> dict[TopicPartition, GroupOffset]:
-    return {each.topic_partition: each for each in getattr(group, "offsets", ())}
+    return {each.topic_partition: each for each in getattr(group, "positions", ())}
 
 
 def _mirror_answers(view: View, group: str) -> dict[TopicPartition, int]:
