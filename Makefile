@@ -119,6 +119,7 @@ $(EMULATORS): $(PACKAGE) tools/find-emulators $(wildcard locks/emulators/*) lib/
 	$(BIN)/python -m tests.kinesis.jars
 	$(BIN)/python -m tests.integration.secured_broker
 	$(BIN)/python -m tests.integration.connect_workers
+	$(BIN)/python -m tests.integration.group_jobs
 	touch $@
 
 $(SPARK): $(JARS) tests/quick_spark.py

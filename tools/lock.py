@@ -24,6 +24,8 @@ from offsetwise.pipeline.launching import CONNECTOR
 from tests.integration.connect_workers import JARS as CONNECT
 from tests.integration.connect_workers import WANTED as OF_CONNECT
 from tests.integration.flink_distribution import DISTRIBUTIONS, PACKAGE, ROOT
+from tests.integration.group_jobs import JARS as OF_STREAMS
+from tests.integration.group_jobs import WANTED as STREAMS
 from tests.integration.secured_broker import NEWEST_KAFKA, OLD_KAFKA
 from tests.integration.spark_versions import OTHER_SPARKS, SPARKS
 from tests.kinesis.jars import SETS
@@ -65,6 +67,7 @@ def wanted_jars() -> Iterator[Wanted]:
         transitive=True,
     )
     yield Wanted(name=CONNECT, coordinates=OF_CONNECT)
+    yield Wanted(name=OF_STREAMS, coordinates=STREAMS)
     for version, logging in ((NEWEST_KAFKA, LOG4J), (OLD_KAFKA, "org.slf4j:slf4j-simple:1.7.36")):
         broker = f"org.apache.kafka:kafka_2.13:{version}"
         yield Wanted(name=f"kafka-{version}", coordinates=(broker, logging), transitive=True)

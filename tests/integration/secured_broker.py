@@ -80,7 +80,7 @@ def old_broker(folder: Path) -> Iterator[str]:
     )
     process = start(command("kafka.Kafka"), log=folder / "old.log")
     try:
-        _wait(process, port)
+        wait_for_port(process, port)
         yield f"127.0.0.1:{port}"
     finally:
         stop(process, grace_s=0)
@@ -111,7 +111,7 @@ def secured_cluster(folder: Path, version: str = KAFKA_VERSION) -> Iterator[Secu
     ]
     try:
         for process, port in zip(processes, (plain, second), strict=True):
-            _wait(process, port)
+            wait_for_port(process, port)
         yield SecuredCluster(folder, plain, sasl, tls, *processes)
     finally:
         for process in processes:
@@ -161,7 +161,8 @@ def _write(folder: Path, node: int, ports: tuple[int, int, int], controller_port
     Path(_properties(folder, node)).write_text("\n".join(lines), encoding="utf-8")
 
 
-def _wait(process: Process, port: int) -> None:
+def wait_for_port(process: Process, port: int) -> None:
+    """Wait until a broker listens."""
     end = time.monotonic() + _START_LIMIT_S
     while time.monotonic() < end and is_alive(process):
         try:
