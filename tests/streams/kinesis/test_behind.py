@@ -82,7 +82,7 @@ def asked(
     [
         ([(1, 90_000, True)], after(NUMBER), False, "1 min 30 s"),
         ([(1, 0, True)], after(NUMBER), False, "0 s, 1 record"),
-        ([(0, 0, True)], after(NUMBER), False, "0 s, no record since 2026-11-22T09:21:04Z"),
+        ([(0, 0, True)], after(NUMBER), False, "0 s, no record since 2026-11-22 09:21:04 UTC"),
         ([(0, 0, True)], after(5), False, "0 s"),
         ([(0, 4_000, True)], TRIM_HORIZON, False, "4 s"),
         (["ProvisionedThroughputExceededException"], TRIM_HORIZON, False, "?"),
