@@ -145,15 +145,9 @@ def _settle_all(
     marks = marks_of(comparison.checkpoint, request, job, ended) if request.mark_settled else ()
     read_ms = epoch_ms(on.new.taken_at)
     sinks = grounds_of_sinks(comparison.checkpoint, request, job, marks, ended, read_ms=read_ms)
+    newest, when, required = request.newest, request.cutover_ms, request.cutover
     gate = start_gate(
-        comparison,
-        migration,
-        read_ms,
-        job=job,
-        newest=request.newest,
-        cutover_ms=request.cutover_ms,
-        required=request.cutover,
-        sinks=sinks,
+        comparison, migration, read_ms, job=job, newest=newest, cutover_ms=when, required=required, sinks=sinks
     )
     return _Settled(
         job=job,

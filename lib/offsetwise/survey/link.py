@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from offsetwise.client_properties import GivenCluster
@@ -60,17 +60,8 @@ def link_of(
     except ClusterError as error:
         problems.append(Trouble(problem=error.problem, fix=error.fix))
         return SurveyedLink(link=None, evidence="records could not be read")
-    ids = {
-        side: {topic.name: topic.id for topic in snapshot.topics}
-        for side, snapshot in ((Cluster.OLD, old), (Cluster.NEW, new))
-    }
-    same = sum(
-        ids[Cluster.OLD][at.topic] is not None and ids[Cluster.OLD][at.topic] == ids[Cluster.NEW][there.topic]
-        for at, there in spans
-    )
-    return _judged(
-        [(old_times[at, offset], new_times[there, offset]) for at, there, offset in asked], len(spans), same_ids=same
-    )
+    times = [(old_times[at, offset], new_times[there, offset]) for at, there, offset in asked]
+    return _judged(times, len(spans), same_ids=_with_one_id(old, new, spans))
 
 
 def config_of(side: Cluster, given: GivenCluster) -> ClusterConfig:
@@ -101,6 +92,12 @@ def _judged(times: Sequence[tuple[int | None, int | None]], partitions: int, *, 
         seen = " and ".join(filter(None, (f"records with the same times at {where}", one_id)))
         return SurveyedLink(link=Link.PRESERVING, evidence=f"{seen}; `compare` proves it on the records")
     return SurveyedLink(link=None, evidence=f"no topic of MirrorMaker's, and too few records to tell at {where}")
+
+
+def _with_one_id(old: Snapshot, new: Snapshot, pairs: Iterable[tuple[TopicPartition, TopicPartition]]) -> int:
+    """Count the partitions whose topic has one id on both clusters."""
+    olds, news = ({topic.name: topic.id for topic in snapshot.topics} for snapshot in (old, new))
+    return sum(olds[at.topic] is not None and olds[at.topic] == news[there.topic] for at, there in pairs)
 
 
 def _spans(old: Snapshot, new: Snapshot, pairs: Mapping[str, str]) -> dict[tuple[TopicPartition, TopicPartition], Span]:
