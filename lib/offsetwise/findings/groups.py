@@ -25,7 +25,7 @@ _SHOWN_BY: Final = {
     code="SHARE_GROUP_NOT_MOVED",
     severity=Severity.BLOCKS,
     title="A share group is read and compared, and not moved",
-    remedy="Stop its members. On a new cluster of Kafka 4.2 or later set the start offsets compared here with "
+    remedy="Stop its members. On a new cluster of Kafka 4.4 or later set the start offsets compared here with "
     "Admin.alterShareGroupOffsets of Kafka's Java client before its first member joins; on an older one set its "
     "share.auto.offset.reset to earliest.",
     rank=142,
