@@ -9,7 +9,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import groupby
 from typing import TypeAlias
 
@@ -170,7 +169,8 @@ class WindowReader:
         for part in (*parts[1:], questions):
             records = records.unionByName(part, allowMissingColumns=True)
         by_number = {number: (secrets.token_hex(8), task) for number, (_, task) in numbered.items()}
-        grouped = records.groupBy("task").applyInArrow(partial(answer_group, by_number), ANSWER_SCHEMA)
+        # Spark 4.2 looks for types of the function by Connect, and fails with UnboundLocalError on a partial one.
+        grouped = records.groupBy("task").applyInArrow(lambda group: answer_group(by_number, group), ANSWER_SCHEMA)
         with spark_errors():
             table = interruptible(self.spark, grouped.toArrow, watch)
         rows = rows_of(table, {"task": int, "answer": str})
