@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,7 @@ def occupied(spark: SparkSession, let_go: Path) -> Iterator[None]:
     """Keep Spark so busy that every job waits for a free core, to the end of the block."""
     cores = spark.sparkContext.defaultParallelism
 
-    def occupy(rows: Iterable[Any]) -> Iterable[Any]:
+    def occupy(rows: Iterator[Any]) -> Iterator[Any]:
         limit = time.monotonic() + LIMIT_S
         while not let_go.exists() and time.monotonic() < limit:
             time.sleep(0.1)

@@ -12,7 +12,7 @@ import socket
 import sys
 import time
 import venv
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from pathlib import Path
 from types import ModuleType
@@ -128,8 +128,8 @@ def imported_on_a_worker(settings: SparkSettings, *, shipped: bool) -> tuple[str
     return found["place"], found["hash"]
 
 
-def _worker() -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+def _worker() -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from offsetwise.translation import identity  # noqa: PLC0415 - imported where it runs, on the worker
 
         for _ in batches:
@@ -160,7 +160,7 @@ def stop_at_once(address: str, ended: Path) -> int:
     """Stop a job before it began; it would write a file at its end, long after who waits for the stop gave up."""
     spark = open_session(SparkSettings(remote=address), kafka=False)
 
-    def sleep(rows: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+    def sleep(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         time.sleep(2 * STOP_LIMIT_S)
         ended.touch()
         yield from rows

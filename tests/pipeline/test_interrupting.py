@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from threading import Event
 from typing import Any
 
@@ -93,7 +93,7 @@ def endless(spark: SparkSession) -> DataFrame:
 
 
 def asleep(spark: SparkSession) -> DataFrame:
-    def sleep(rows: Iterable[Any]) -> Iterable[Any]:
+    def sleep(rows: Iterator[Any]) -> Iterator[Any]:
         time.sleep(LONG_S)
         yield from rows
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 import venv
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from importlib.metadata import distribution
 from pathlib import Path
@@ -183,7 +183,7 @@ def job_that_ends_late(scene: Scene) -> Steps:
     jobs = spark.sparkContext.statusTracker()
     stopped = [False]
 
-    def sleep(rows: Iterable[Any]) -> Iterable[Any]:
+    def sleep(rows: Iterator[Any]) -> Iterator[Any]:
         time.sleep(1)
         yield from rows
 

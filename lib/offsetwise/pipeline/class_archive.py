@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -174,7 +174,7 @@ def _record(made: Path) -> None:
         os.environ[OPTIONS] = given
     jvm = spark.sparkContext._gateway.proc  # type: ignore[union-attr] # py4j has no types, and a classic session has one
 
-    def same(batches: Iterable[Any]) -> Iterable[Any]:
+    def same(batches: Iterator[Any]) -> Iterator[Any]:
         yield from batches
 
     spark.range(10).mapInArrow(same, "id long").groupBy("id").count().toArrow()
