@@ -182,8 +182,8 @@ def test_a_plan_of_it_shows_the_records_of_every_shard_that_prove_its_places(tmp
         assert {side for _, side, _ in shown} == {Side.READ, Side.UNREAD}
         columns = evidence.copied_records()
         for number, side, record in shown:
-            texts = [column.value((number, side, record)) for column in columns]
-            assert texts == [number, str(record.old), str(record.new), record.identity[:8], str(side)]
+            cells = [column.value((number, side, record)) for column in columns]
+            assert cells == [number, record.old, record.new, record.identity[:8], str(side)]
 
 
 def test_nothing_in_it_leads_anywhere() -> None:

@@ -296,7 +296,7 @@ class TestTheDecision:
         newer = court.edited(ANN, plan, keeps=("the state",))
         court.board.submit(ANN, plan.plan, newer.digest)
         page.run()
-        assert "Version 2 took the place" in said(page)
+        assert "Version 2 replaced the one that you were shown" in said(page)
         assert "Of the plan as a whole: **keeps**." in said(page)
         assert "approve" not in offered(page)
 
