@@ -228,7 +228,7 @@ def _(scene: Scene) -> Steps:
     return by_command(scene, aged(write(checkpoint(lines, (3,)) | {"metadata": b"{"}, scene.folder / "query")))
 
 
-@walk(POSITIONS + "stale_checksum", "If the edit was meant, delete")
+@walk("engines/spark/restart.py::stale_checksum", "If the edit was meant, delete")
 def offsets_edited_by_hand(scene: Scene) -> Steps:
     folder = copied(scene, PLANNED)
     file = folder / "offsets" / "3"

@@ -36,6 +36,13 @@ def offsets(first: int, *, version: int = 1, partitions: str | None = None, line
     return (head + (line or ("0:" if version == 2 else "") + orders(first))).encode()
 
 
+def test_initial_offsets_of_named_sources_are_not_guessed_where_the_log_has_no_names() -> None:
+    files = {path: data for path, data in sample_files("spark-4.2.0-named-in-v1").items() if "commits/" not in path}
+    found = read(files)
+    assert not any(source.positions for source in found.sources)
+    assert "does not tell which source began at the offsets of sources/orders_in/0" in found.restart
+
+
 class TestARepartition:
     def test_that_is_unfinished_is_refused_and_is_no_pending_batch(self) -> None:
         found = read(sample_files(UNFINISHED))

@@ -25,13 +25,8 @@ from offsetwise.engines.spark.offset_log import (
     parse_offsets,
     parse_query_id,
 )
-from offsetwise.engines.spark.positions import (
-    Resolved,
-    resolve_positions,
-    restart_sentence,
-    stale_checksum,
-)
-from offsetwise.engines.spark.restart import RESTORE, Restart, damaged, decide_restart, odd_name
+from offsetwise.engines.spark.positions import Resolved, resolve_positions, restart_sentence
+from offsetwise.engines.spark.restart import RESTORE, Restart, damaged, decide_restart, odd_name, stale_checksum
 from offsetwise.engines.spark.state import read_state
 from offsetwise.engines.spark.state_versions import lost_commits
 from offsetwise.errors import MissingError, StorageError

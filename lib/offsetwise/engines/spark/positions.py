@@ -12,12 +12,12 @@ from offsetwise.engines.spark.offset_log import OffsetFile, SourceOffset
 from offsetwise.engines.spark.partitions_left import partitions_left
 from offsetwise.engines.spark.releases.findings import repartition_unfinished
 from offsetwise.engines.spark.releases.refusals import fails_check, log_version, unfinished_repartition
-from offsetwise.engines.spark.restart import Restart, damaged
+from offsetwise.engines.spark.restart import Restart, damaged, stale_checksum
 from offsetwise.findings.migration import checkpoint_polluted, pending_batch
 from offsetwise.findings.place import new_partition
 from offsetwise.findings.reading import checkpoint_damaged
 from offsetwise.model import CheckpointSource, Problem, ShardPosition, SourcePosition, TopicPartition
-from offsetwise.wording import many
+from offsetwise.wording import first_of, many
 
 SHOWN_PARTITIONS: Final = 4
 _NOT_RUN: Final = frozenset({checkpoint_polluted.code, topic_dropped.code, repartition_unfinished.code})
@@ -246,7 +246,8 @@ def _initial_problems(lines: _Lines, initial: InitialOffsets) -> tuple[list[Prob
     if unreadable is not None:
         return [damaged(f"{where} cannot be read: {unreadable}")], []
     if lines.initial is None:
-        return ([_no_initial(where)] if lines.kafka else []), []
+        named = [f"sources/{name}/0" for name in initial.offsets if not name.isdigit()]
+        return ([_no_initial(where, named)] if lines.kafka else []), []
     problems: list[Problem] = []
     checksum = f"sources/{lines.id}/.0.crc"
     if lines.id in initial.stumbles:
@@ -382,17 +383,13 @@ def _negative(where: str, line: SourceOffset) -> Problem:
     return damaged(f"{where} has {number}{meaning} for {at}{more}: that is no position, and it is left out.")
 
 
-def _no_initial(where: str) -> Problem:
+def _no_initial(where: str, named: Sequence[str] = ()) -> Problem:
+    if named:
+        return damaged(
+            f"No batch is committed, and an offset log of version 1 does not tell which source began at the offsets of "
+            f"{first_of(named, 3)}."
+        )
     return damaged(
         f"No batch is committed and {where} is missing: Spark would choose the start again, from the job's "
         "startingOffsets."
-    )
-
-
-def stale_checksum(file: str, checksum: str) -> Problem:
-    """Report that a checksum file is not the one of its file. The numbers stay: they are what Spark reads."""
-    return checkpoint_damaged.problem(
-        f"{checksum} does not fit {file}: the file was edited by hand or damaged. Spark's own reader does not "
-        "notice; other Hadoop readers fail with ChecksumException.",
-        fix=f"If the edit was meant, delete {checksum}; otherwise restore both files.",
     )

@@ -187,3 +187,12 @@ def odd_name(log: str, batch: int, name: str, known: Sequence[int]) -> Problem:
         f'{message}, which is not there: it fails with "batch {batch} doesn\'t exist".',
         fix=f"Rename it to {log}/{batch} in a copy of the folder, and .{name}.crc to .{batch}.crc where there is one.",
     )
+
+
+def stale_checksum(file: str, checksum: str) -> Problem:
+    """Report that a checksum file is not the one of its file. The numbers stay: they are what Spark reads."""
+    return checkpoint_damaged.problem(
+        f"{checksum} does not fit {file}: the file was edited by hand or damaged. Spark's own reader does not "
+        "notice; other Hadoop readers fail with ChecksumException.",
+        fix=f"If the edit was meant, delete {checksum}; otherwise restore both files.",
+    )
