@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
@@ -77,24 +78,26 @@ def whole_topics(
     there = {topic.name: topic.partitions for topic in plan.requirements.new.topics}
     for topic, together in groupby(positions, key=_topic):
         offsets = [(position.partition, offset_of(position.new_offset)) for position in together]
-        numbers, every = [number for number, _ in offsets], [*range(there.get(topic, 0))]
-        if numbers != every:
+        numbers, count = [number for number, _ in offsets], there.get(topic, 0)
+        if numbers != [*range(len(numbers))] or len(numbers) != count:
             raise PlanError(
-                f"startingOffsets: expected one offset for each of the {many(len(every), 'partition')} of {topic!r}, "
-                f"found {_difference(numbers, every)}: {otherwise}. Nothing was printed.",
+                f"startingOffsets: expected one offset for each of the {many(count, 'partition')} of {topic!r}, found "
+                f"{_difference(numbers, count)}: {otherwise}. Nothing was printed.",
                 fix="Draft the plan again, so that it has every partition of the new topics.",
             )
         yield topic, offsets
 
 
-def _difference(numbers: Sequence[int], every: Sequence[int]) -> str:
-    """Name what keeps some partitions from being each of a topic's once."""
-    absent, unknown = sorted({*every} - {*numbers}), sorted({*numbers} - {*every})
-    if absent:
-        return f"none for {first_of([*map(str, absent)], 3)}"
+def _difference(numbers: Sequence[int], count: int) -> str:
+    """Name what keeps some partitions from being each of a topic's once. A plan may state any number of partitions."""
+    known = {number for number in numbers if number < count}
+    if len(known) < count:
+        first = next(number for number in range(count) if number not in known)
+        return f"none for {first}" + (f" and {count - len(known) - 1:,} more" if len(known) < count - 1 else "")
+    unknown = sorted({*numbers} - known)
     if unknown:
         return f"one for {first_of([*map(str, unknown)], 3)}, which the topic does not have"
-    return f"several for {first_of([str(number) for number in every if numbers.count(number) > 1], 3)}"
+    return f"several for {first_of([str(number) for number, times in Counter(numbers).items() if times > 1], 3)}"
 
 
 def planned_offsets(plan: Plan, name: str) -> dict[TopicPartition, int]:
