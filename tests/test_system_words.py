@@ -29,9 +29,9 @@ ALLOWED: Final = {
     ("model.checkpoints", "reruns_batch"): "as above",
     ("model.state", "spark"): "a key of the JSON that `state` prints",
     ("translation.old_log", "batch_ms"): "the time that goes with a `RestartPoint.batch`",
-    ("translation.resolve", "batch_ms"): "as above",
-    ("translation.resolve", "planned_batch"): "a `RestartPoint.batch` before it is one",
-    ("translation.resolve", "planned_batch_ms"): "the time that goes with it",
+    ("translation.query", "batch_ms"): "as above",
+    ("translation.query", "planned_batch"): "a `RestartPoint.batch` before it is one",
+    ("translation.query", "planned_batch_ms"): "the time that goes with it",
 }
 """Names that these rooms have all the same, and why. The list only gets shorter."""
 UNASKED: Final = {

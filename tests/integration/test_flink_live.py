@@ -280,11 +280,12 @@ def test_a_job_that_may_not_reset_stops_where_its_position_is_not_in_the_log(sto
     assert sink.rows() == []
 
 
-@flinks(NEWEST)
+@flinks(OLDEST, NEWEST)
 def test_a_job_whose_sources_state_is_dropped_begins_at_the_groups_offsets_with_all_its_other_state(
     stopped: Stopped, tmp_path: Path
 ) -> None:
-    orders, lab, group = stopped.orders, stopped.orders.lab, "without-source-state"
+    orders, lab = stopped.orders, stopped.orders.lab
+    group = f"without-source-state-{stopped.jobs.flink.distribution.version}"
     move = moved(lab, stopped.savepoint, tmp_path / "move", job={"sink": "kafka"})
     move.draft("flink-savepoint-without-sources", "--target", f"consumer-group:{group}")
     move.sign()

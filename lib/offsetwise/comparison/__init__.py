@@ -379,11 +379,7 @@ def _migration_case(scene: Scene, rows: tuple[PartitionComparison, ...], belongs
         job=scene.subject.traits,
         link=scene.migration.link,
         topics=tuple(
-            TopicCase(
-                old_name=old,
-                old=scene.topics[Cluster.OLD].get(old),
-                new=scene.topics[Cluster.NEW].get(new),
-            )
+            TopicCase(old_name=old, old=scene.topics[Cluster.OLD].get(old), new=scene.topics[Cluster.NEW].get(new))
             for old, new in names
         ),
         rows=rows,
