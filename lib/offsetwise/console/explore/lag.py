@@ -329,12 +329,10 @@ def _partition(
     group = selectors.choice("Group", groups, "drift-of") if groups else None
     if group is not None:
         index = newest.groups.index(group)
-        st.markdown(
-            f"**Drift of {markdown(group)}** · {signed(drift(row, index))} records against the position "
-            ":gray[· positive: the group is ahead of it]"
-        )
+        told = lag_tables.drift_takeaway(drift(row, index))
+        st.markdown(f"**Drift of {markdown(group)}** · {told}")
         chart = lag_charts.drift_chart(held, shown, group, colours)
-        alt = f"The group is {signed(drift(row, index))} records ahead of the position in the newest sample."
+        alt = f"In the newest sample {told}."
         st.plotly_chart(chart, config=blocks.CHART_OPTIONS, alt=alt, key="drift-of-partition", theme=None)
     columns = lag_tables.history(None if group is None else newest.groups.index(group))
     _moments(columns, shown.history[::-1], "lag-of-partition", alt=lag_tables.partition_takeaway(shown))

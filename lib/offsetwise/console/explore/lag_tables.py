@@ -366,6 +366,22 @@ def partition_takeaway(shown: PartitionView) -> str:
     return f"{', '.join(sentences)} in the newest of {len(shown.history):,} samples, with {gaps} gaps."
 
 
+def drift_takeaway(ahead: int | None) -> str:
+    """Describe how far a group's commit is from the position.
+
+    >>> drift_takeaway(-606)
+    'the group has committed 606 records behind the position'
+
+    Args:
+        ahead: By how many records it lies ahead; None where one of both is not known.
+    """
+    if ahead is None:
+        return "how far the group's commit is from the position is not known"
+    if ahead == 0:
+        return "the group has committed the position"
+    return f"the group has committed {many(abs(ahead), 'record')} {'ahead of' if ahead > 0 else 'behind'} the position"
+
+
 def _told_late(point: StoredTotals, side: Cluster) -> str:
     late = _late(point, side)
     return "unknown" if late is None else duration(late)

@@ -62,7 +62,7 @@ def in_words(row: PartitionComparison) -> str:
         new = f"{new}, as somebody claims and no record confirms,"
     return (
         f"**{name}**: the next record to read has offset **{old}** on the old cluster and {new} on the new one. "
-        f"Restarted at {old} there: {escaping.markdown(verdicts.consequence(row))}"
+        f"What {old} would do there: {escaping.markdown(verdicts.consequence(row))}"
     )
 
 
