@@ -305,9 +305,9 @@ def verdict(chain: Chain) -> str:
     """Describe what came of checking the whole chain. Markdown."""
     if chain.broken is None:
         if not chain.rows:
-            return "**✓ The audit log is intact.** It has no rows yet."
+            return "**The audit log is intact.** It has no rows yet."
         return (
-            f"**✓ The audit log is intact:** {many(chain.rows, 'row')}, each with the hash of the one before. "
+            f"**The audit log is intact:** {many(chain.rows, 'row')}, each with the hash of the one before. "
             "To find out later whether all of it was written anew, note its last hash elsewhere."
         )
     whole = {0: "", 1: " The row before it is whole."}.get(chain.rows, f" The {chain.rows:,} rows before it are whole.")
