@@ -366,5 +366,5 @@ def _guesses(found: FoundPosition, offset: int) -> Iterator[Candidate]:
         yield Candidate(method=Method.TIMESTAMP, lo=found.at_time, hi=found.at_time, said_by=said, guess=True)
     if found.answer.origin_shift is not None:
         place = offset + found.answer.origin_shift
-        said = f"The nearest provenance header places the position at {place}."
+        said = f"The nearest provenance header puts the position at {place}."
         yield Candidate(method=Method.HEADER, lo=place, hi=place, said_by=said, guess=True)

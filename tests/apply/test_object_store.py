@@ -349,5 +349,5 @@ def test_a_copy_to_another_file_system_is_refused(store: Store, tmp_path: Path) 
         digest=DIGEST, output=str(tmp_path / "out"), write_roots=(str(tmp_path),), read_roots=None, journal=None
     )
 
-    with pytest.raises(OutputError, match="expected a place on the file system of the checkpoint"):
+    with pytest.raises(OutputError, match="expected a location on the file system of the checkpoint"):
         spark_checkpoint.prepare(plan, COPY, away)

@@ -557,7 +557,7 @@ def test_a_journal_whose_place_is_another_group_is_a_sentence(tmp_path: Path, do
     staged = stage(tmp_path, TO_GROUP)
     plant(staged, group_step(staged, place=OTHERS), done=done)
 
-    with pytest.raises(FileError, match=f"its place is '{OTHERS}', and the plan's group is '{GROUP}'"):
+    with pytest.raises(FileError, match=f"its location is '{OTHERS}', and the plan's group is '{GROUP}'"):
         apply(staged.order(), staged.receipt, staged.tools())
     assert staged.groups.commits == []
 

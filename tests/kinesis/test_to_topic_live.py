@@ -152,7 +152,7 @@ def test_shards_that_were_read_unevenly_are_bounded_and_no_state_is_copied(
     assert {row["exactness"] for row in rows} == {"BOUNDED"}
     again = [each for each in stream.of_shard(SHARDS[1]) if 30 <= each < 60]
     assert 0 < sum(int(row["replay"]) for row in rows) <= len(again)
-    assert "lie interleaved, so that no place fits them all" in rows[0]["evidence"]["reason"]
+    assert "lie interleaved, so that no position fits them all" in rows[0]["evidence"]["reason"]
 
     for target, told in (
         (f"consumer-group:{GROUP}", "REPLAY_NOT_TOLERATED"),

@@ -275,7 +275,7 @@ IMPOSSIBLE: dict[str, Callable[[dict[str, Any]], object]] = {
     "a claim": lambda body: body["cut"].update(exactness="CLAIMED"),
     "what only a second look shows": lambda body: body["cut"].update(reason="LOOKS_DIFFER"),
     "a proof without a place": lambda body: body["cut"].update(offset=None),
-    "a place of nothing": lambda body: body["cut"].update(exactness="UNKNOWN"),
+    "a position of nothing": lambda body: body["cut"].update(exactness="UNKNOWN"),
     "bounds beside the place": lambda body: body["cut"].update(lo=949),
     "bounds the wrong way round": lambda body: body["cut"].update(exactness="BOUNDED", hi=949),
     "fewer records than none": lambda body: body["cut"].update(replay=-1),

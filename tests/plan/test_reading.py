@@ -49,7 +49,7 @@ def first(change: Callable[[PlannedPosition], PlannedPosition]) -> Plan:
         (first(lambda one: replace(one, new_offset=951)), "begins elsewhere"),
         (
             first(lambda one: replace(one, restart=(*one.restart, RestartPoint(batch=7, old=1100, new=None)))),
-            "has no place",
+            "has no position",
         ),
         (first(lambda one: replace(one, end_proof=Proof(salt="ab", identity="key and value"))), "none is pending"),
         (first(lambda one: replace(one, override=override(940))), "but 940 was decided"),

@@ -67,7 +67,7 @@ class LiveReaders:
 
     def stretches(self, side: Cluster, wanted: Sequence[Stretch], *, salt: bytes) -> Sequence[ReadStretch]:
         """Read the records around places of a stream again."""
-        step = f"read the records around {len(wanted):,} places of the {side} cluster again"
+        step = f"read the records around {len(wanted):,} positions of the {side} cluster again"
         self.progress(step, 0, 1)
         stretches = read_again(self.migration, side, wanted, salt=salt)
         self.progress(step, 1, 1)

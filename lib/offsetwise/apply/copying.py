@@ -131,7 +131,7 @@ def _places(plan: Plan, context: Context) -> tuple[Location, Location]:
     source = open_tree(uri, roots=context.read_roots).location
     if place.scheme != source.scheme:
         raise OutputError(
-            f"{context.output}: expected a place on the file system of the checkpoint ({source.scheme}), found "
+            f"{context.output}: expected a location on the file system of the checkpoint ({source.scheme}), found "
             f"{place.scheme}. Nothing was written.",
             fix="Choose an output on the same file system; copy it elsewhere afterwards.",
         )

@@ -41,7 +41,7 @@ _REMEDIES: Final = {
     errno.EDQUOT: "Raise the quota or free space",
     errno.EACCES: "Give this user write access there",
     errno.EPERM: "Give this user write access there",
-    errno.EROFS: "Choose a place that is mounted for writing",
+    errno.EROFS: "Choose a folder that is mounted for writing",
     errno.EIO: "Check the disk and the kernel's log",
 }
 

@@ -25,21 +25,22 @@ def place_to_write(
     """
     if uri is None:
         raise OutputError(
-            "The output: expected a place to write to, found none. Nothing was written.", fix="Give it with --output."
+            "The output: expected a folder or file to write to, found none. Nothing was written.",
+            fix="Give it with --output.",
         )
     place = locate(uri, bound=WRITING)
     if not any(_allowed(place, locate(root), within=not itself) for root in roots):
         shown = ", ".join(roots) or "none configured"
         raise OutsideRootsError(
-            f"{uri[:300]!r}: expected a place inside the write roots ({shown}), found one outside of them. "
+            f"{uri[:300]!r}: expected a location inside the write roots ({shown}), found one outside of them. "
             "Nothing was written.",
-            fix="Choose a place inside them, or add its folder to write_roots in the migration file.",
+            fix="Choose a location inside them, or add its folder to write_roots in the migration file.",
         )
     if apart_from is not None:
         source = locate(apart_from)
         if place.inside(source) or source.inside(place):
             raise OutputError(
-                f"{uri}: expected a place apart from the checkpoint {apart_from}, found one inside or around it. "
+                f"{uri}: expected a location apart from the checkpoint {apart_from}, found one inside or around it. "
                 "Nothing was written.",
                 fix="Choose a folder beside it.",
             )

@@ -121,11 +121,11 @@ def _in_cut(cut: Cut, task: Task) -> Iterator[str]:
     if cut.looks or cut.reason in _OF_DRIVER:
         yield f"{cut.reason}, which no records show"
     if (proven or bounded) is (cut.offset is None):
-        yield "a place without proof or bounds, or the other way round"
+        yield "a position without proof or bounds, or the other way round"
     if proven and not cut.lo == cut.hi == cut.offset:
-        yield "a proven place with other bounds"
+        yield "a proven position with other bounds"
     if bounded and (cut.lo != cut.offset or (cut.hi is not None and cut.lo is not None and cut.hi < cut.lo)):
-        yield "bounds that do not enclose their place"
+        yield "bounds that do not enclose their position"
     if cut.old_records > len(task.old) or cut.new_records > len(task.new):
         yield "more records than offsets"
 

@@ -141,6 +141,6 @@ def _disagreements(plan: Plan, digest: str, number: int, step: ReceiptStep, plac
 
 def _of_place(found: str, place: str | None) -> Iterator[str]:
     if not URI.match(found) and not (os.path.isabs(found) and os.path.normpath(found) == found and "\0" not in found):
-        yield f"its place {found[:300]!r} is not a whole path"
+        yield f"its location {found[:300]!r} is not a whole path"
     if place is not None and found != place:
-        yield f"its place is {found[:300]!r}, expected {place!r}"
+        yield f"its location is {found[:300]!r}, expected {place!r}"

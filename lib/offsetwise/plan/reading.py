@@ -177,7 +177,7 @@ def _paths(plan: Plan) -> Iterator[str]:
 def _position(one: PlannedPosition) -> Iterator[str]:
     name = str(one.topic_partition)
     if one.partition < 0 or _negative(one.new_offset) or _negative(one.old_offset):
-        yield f"{name} has a negative number, and no place is one"
+        yield f"{name} has a negative number, and no position is one"
     chosen = None if one.override is None else one.override.offset
     old = (one.old_offset, *(point.old for point in one.restart), one.old.log_start, one.old.lso, one.old.hw)
     new = (one.new_offset, *(point.new for point in one.restart), one.new.log_start, one.new.lso, one.new.hw)
@@ -189,7 +189,7 @@ def _position(one: PlannedPosition) -> Iterator[str]:
     if one.restart and (one.restart[0].old, one.restart[0].new) != (one.old_offset, one.new_offset):
         yield f"the restart of {name} begins elsewhere than at its offsets"
     if any(point.new is None or _negative(point.new) for point in one.restart):
-        yield f"an end of the batch of {name} has no place"
+        yield f"an end of the batch of {name} has no position"
     if one.end_proof is not None and len(one.restart) < 2:
         yield f"{name} proves the end of a batch, and none is pending"
     if one.override is not None and one.override.offset != one.new_offset:

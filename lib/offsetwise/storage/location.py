@@ -101,7 +101,7 @@ def locate(uri: str, *, bound: Bound | None = None) -> Location:
     if scheme == "file":
         return locate_local(_local_rest(uri, rest, bound=bound))
     if not rest.startswith("//"):
-        raise _unusable(uri, f"{scheme}:// and a place, found no place", bound=bound)
+        raise _unusable(uri, f"{scheme}:// and a bucket or host, found none", bound=bound)
     place, _, key = rest[2:].partition("/")
     if not place or (scheme != "abfs" and "@" in place) or ":" in place.partition("@")[0]:
         raise _unusable(uri, "a bucket or host without credentials, found another form", bound=bound)

@@ -138,7 +138,7 @@ class TestPlaces:
         read = Folder(data=metadata(Op(subtasks=[subtask(0, managed)], coordinator=_knows(0, 1)))).read()
 
         assert positions(read) == {}
-        assert "expected ascending places" in read.problems[0].message
+        assert "expected ascending offsets" in read.problems[0].message
 
 
 class TestSkipped:

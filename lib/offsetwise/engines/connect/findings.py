@@ -50,7 +50,7 @@ def connector_source(connector: str, partitions: int) -> Iterator[str]:
     """A connector that reads another system and writes to Kafka."""
     yield (
         f"Connector {connector} is a source: its offsets, of {many(partitions, 'partition')}, say how far it has read "
-        "another system, and no place in a topic. They are shown and not moved."
+        "another system, and no position in a topic. They are shown and not moved."
     )
 
 

@@ -57,7 +57,7 @@ def _check(state: NamedState, size: int, at: int) -> None:
         if not before < place < size:
             raise DamagedError(
                 at,
-                f"expected ascending places of the elements of {state.name!r} within {size:,} bytes, found {place:,}",
+                f"expected ascending offsets of the elements of {state.name!r} within {size:,} bytes, found {place:,}",
             )
         before = place
 

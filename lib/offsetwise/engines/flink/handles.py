@@ -80,7 +80,7 @@ def _file_handle(cursor: Cursor, tag: int) -> StreamHandle:
 def _key_groups(cursor: Cursor) -> None:
     cursor.int32("the first key group")
     groups = cursor.count("key groups", least=8)
-    cursor.skip(8 * groups, "places of key groups")
+    cursor.skip(8 * groups, "offsets of key groups")
 
 
 def keyed_state(cursor: Cursor, kinds: set[str], depth: int = 0) -> int:
@@ -107,7 +107,7 @@ def keyed_state(cursor: Cursor, kinds: set[str], depth: int = 0) -> int:
         cursor.skip(8, "a range of key groups")
         size = 0
         for _ in range(cursor.count("files of changes", least=9)):
-            cursor.int64("a place in a file of changes")
+            cursor.int64("an offset in a file of changes")
             size += _size(cursor, kinds)
         cursor.skip(16, "sizes of changes")
         cursor.skip_text("the id of a keyed state")
@@ -188,10 +188,10 @@ def channel_state(cursor: Cursor, version: int, *, outgoing: bool) -> int:
         cursor.int32("the subtask of a channel state")
         size = cursor.int64("the size of a channel state")
         stream_handle(cursor)
-        cursor.skip(cursor.count("bytes of channel places"), "channel places")
+        cursor.skip(cursor.count("bytes of channel offsets"), "channel offsets")
     else:
         cursor.skip(12, "a channel")
-        cursor.skip(8 * cursor.count("places of channel state", least=8), "places of channel state")
+        cursor.skip(8 * cursor.count("offsets of channel state", least=8), "offsets of channel state")
         size = cursor.int64("the size of a channel state")
         stream_handle(cursor)
     if size < 0:

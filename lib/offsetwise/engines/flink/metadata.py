@@ -263,5 +263,5 @@ def _operator_handle(cursor: Cursor) -> OperatorHandle | None:
         if elements > MAX_ELEMENTS:
             raise DamagedError(at, f"expected at most {MAX_ELEMENTS:,} elements of a state, found {elements:,}")
         at = cursor.place
-        states.append(NamedState(name, mode, cursor.longs(elements, "places of elements"), at))
+        states.append(NamedState(name, mode, cursor.longs(elements, "offsets of elements"), at))
     return OperatorHandle(begun, tuple(states), stream_handle(cursor))

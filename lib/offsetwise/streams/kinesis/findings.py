@@ -121,8 +121,8 @@ def parent_unread(shard: str, position: ShardPlace, batch: int, after: int) -> I
     """A shard that had no end yet is not in the batch planned next."""
     yield (
         f"Shard {shard} was at {position} after batch {batch}, and batch {after} was planned without it: what it held "
-        "behind that place was never read. The connector does so with a shard that was closed while the job was down "
-        "(awslabs 2.0 and later, issue 65)."
+        "behind that position was never read. The connector does so with a shard that was closed while the job was "
+        "down (awslabs 2.0 and later, issue 65)."
     )
 
 

@@ -148,7 +148,7 @@ class ConnectorTarget(TargetType):
         """Yield where a step is none that its writer records."""
         place = reviewed(plan, step.target).get(PLACE)
         if step.place != place:
-            yield f"its place is {step.place[:300]!r}, and the plan's connector is {place!r}"
+            yield f"its location is {step.place[:300]!r}, and the plan's connector is {place!r}"
         if step.files:
             yield "it has files, which a connector has none of"
         planned = planned_offsets(plan, step.target.group or "")

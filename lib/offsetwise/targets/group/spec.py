@@ -58,7 +58,7 @@ class ConsumerGroupTarget(TargetType):
         """Yield where a step is none that its writer records."""
         name = step.target.group or ""
         if step.place != name:
-            yield f"its place is {step.place[:300]!r}, and the plan's group is {name!r}"
+            yield f"its location is {step.place[:300]!r}, and the plan's group is {name!r}"
         if step.files:
             yield "it has files, which a group has none of"
         planned = planned_offsets(plan, name)

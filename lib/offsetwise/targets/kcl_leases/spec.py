@@ -248,7 +248,7 @@ class KclLeasesTarget(TargetType):
         """Yield where a step is none that its writer records."""
         name = step.target.group or ""
         if step.place.partition("?")[0] != f"dynamodb://{name}":
-            yield f"its place is {step.place[:300]!r}, and the plan's table is {name!r}"
+            yield f"its location is {step.place[:300]!r}, and the plan's table is {name!r}"
         if step.table is not None and step.table.kcl != created_for(plan):
             yield f"it says that the table was created for KCL {step.table.kcl[:20]}, and the plan does not"
         if step.files or step.offsets:

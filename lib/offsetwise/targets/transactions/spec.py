@@ -12,6 +12,6 @@ def recorded(plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:  # no
     sink = plan.requirements.sink
     if sink is None or step.place != sink.cluster_id:
         known = None if sink is None else sink.cluster_id
-        yield f"its place is {step.place[:300]!r}, and the plan's cluster is {known!r}"
+        yield f"its location is {step.place[:300]!r}, and the plan's cluster is {known!r}"
     if step.files or step.offsets:
         yield "it has files or committed offsets, which transactions have none of"

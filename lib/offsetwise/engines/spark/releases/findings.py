@@ -64,7 +64,7 @@ def offset_log_v2(batch: int) -> Iterator[str]:
 def sources_named_in_v1(batch: int) -> Iterator[str]:
     """A query with named sources was begun with an offset log of version 1."""
     yield (
-        f"offsets/{batch} has version 1, which has no place for names, and records named sources "
+        f"offsets/{batch} has version 1, which holds no names, and records named sources "
         "(spark.sql.streaming.queryEvolution.enableSourceEvolution=true): Spark 4.2 goes on with it, Spark 4.3 refuses "
         "to start (CANNOT_ENABLE_ON_EXISTING_CHECKPOINT), and no Spark upgrades the log."
     )

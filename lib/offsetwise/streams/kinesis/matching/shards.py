@@ -90,7 +90,7 @@ class ShardCut:
     ahead: Ahead = field(default_factory=lambda: Ahead(examined=False))
     parts: tuple[HashKeyPart, ...] = ()
     interleaved: bool = False
-    """Whether the records of several old shards lie so that no place fits them all."""
+    """Whether the records of several old shards lie so that no position fits them all."""
     nowhere: tuple[int, int] = (0, 0)
     """Where keys do not lead to a new shard: how many records, read and unread, none of them has a copy of."""
 

@@ -156,8 +156,8 @@ def _reason(search: Search, cut: ShardCut, place: AnyPosition, highest: AnyPosit
     twice = "an unknown number of records" if cut.replay is None else many(cut.replay, "record")
     if cut.interleaved:
         return (
-            f"Records of {olds} lie interleaved, so that no place fits them all: from {place} on none is missed, and "
-            f"up to {twice} are read twice."
+            f"Records of {olds} lie interleaved, so that no position fits them all: from {place} on none is missed, "
+            f"and up to {twice} are read twice."
         )
     if again and place == highest:
         return (

@@ -97,7 +97,7 @@ def _with(found: ShardEnumerator, added: Sequence[SplitFields]) -> ShardEnumerat
     if not added:
         return found
     if found.version == 0:
-        raise NotEditableError(f"a coordinator of version 0, which has no place for {added[0].shard}")
+        raise NotEditableError(f"a coordinator of version 0, which cannot hold {added[0].shard}")
     waiting = (replace(split_of(replace(fields, version=found.split_version)), status=UNASSIGNED) for fields in added)
     last = max(found.last or "", *(fields.shard for fields in added))
     return replace(found, splits=(*found.splits, *waiting), last=last)

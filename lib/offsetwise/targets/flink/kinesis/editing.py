@@ -137,7 +137,7 @@ class _Editing:
             found = "no such shard" if position is None else position.offset
             raise refused(self.uri, f"{one.topic_partition} at {number(one.old_offset)} as in the plan, found {found}")
         if place is None:
-            wanted = f"a place of {one.topic_partition} that Flink can begin at"
+            wanted = f"a position of {one.topic_partition} that Flink can begin at"
             raise refused(self.uri, f"{wanted}, found {one.new_offset:,} in the plan")
         return ShardMove(
             topic=one.topic, partition=one.partition, old=position.offset, new_topic=one.new_topic, new=place

@@ -123,7 +123,7 @@ def _of_source(source: CheckpointSource, planned: list[PlannedPosition], path: s
             raise refused(path, f"{position.topic_partition} at {begin} as in the plan, found {found}")
         place, ends = place_of(position), position.restart[1].new if len(position.restart) > 1 else None
         if place is None or (ends is not None and not isinstance(ends, ShardPlace)):
-            raise refused(path, f"a place of {position.topic_partition} that the connectors have a word for")
+            raise refused(path, f"a position of {position.topic_partition} that the connectors have a word for")
         moves.append(
             _Move(planned=position, begins=place, ends=ends, changed=at is None or place != at.offset, added=at is None)
         )

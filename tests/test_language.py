@@ -1,0 +1,56 @@
+"""Words that mean another thing here than in Kafka's documentation, and that no text for people uses."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PLACE = re.compile(r"(?<![\w`-])places?(?![\w-])", re.IGNORECASE)
+"""For a position, or for where something stands."""
+OTHERWISE = re.compile(
+    r"\bin(?:\s+(?:the|its|their|the\s+password's|the\s+journal's))?\s+place\b|\b(?:takes?|took)\s+the\s+place\b|"
+    r"\banother\s+place\b",
+    re.IGNORECASE,
+)
+IN_FILES = {"place on new"}
+"""Names of columns in downloads, which stay."""
+OF_PROOFS = {"gates.md", "benchmarks.md", "glossary.md"}
+"""Pages for contributors that follow the names in the code."""
+
+
+def without_code(text: str) -> str:
+    """Return a page without its code blocks, code spans and addresses."""
+    text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    return re.sub(r"`[^`\n]*`|\]\([^)]*\)", "", text)
+
+
+def spoken(tree: ast.Module) -> Iterator[str]:
+    """Yield every text of a module that is not a docstring."""
+    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
+            yield node.value
+
+
+def test_no_page_calls_a_position_a_place() -> None:
+    pages = [path for path in (ROOT / "docs").rglob("*.md") if path.name not in OF_PROOFS]
+    found = {
+        (path.name, match[0], text[max(0, match.start() - 30) : match.end() + 20])
+        for path in [*pages, ROOT / "README.md"]
+        for text in [OTHERWISE.sub("", without_code(path.read_text(encoding="utf-8")))]
+        for match in PLACE.finditer(text)
+    }
+    assert not found
+
+
+def test_no_sentence_calls_a_position_a_place() -> None:
+    found = {
+        (str(path.relative_to(ROOT)), text)
+        for path in (ROOT / "lib").rglob("*.py")
+        for text in spoken(ast.parse(path.read_text(encoding="utf-8")))
+        if " " in text.strip() and text not in IN_FILES and PLACE.search(OTHERWISE.sub("", text))
+    }
+    assert not found
