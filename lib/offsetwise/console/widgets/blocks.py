@@ -269,7 +269,7 @@ def failed(error: Exception, *, retry: Callable[[], None] | None = None, key: st
         st.markdown(f":gray[{kept}]")
     if retry is not None:
         st.button("Retry", icon=":material/refresh:", key=f"{key}-button", on_click=retry)
-    with st.expander("Details", type="compact"):
+    with st.expander("Details"):
         st.code("\n".join(_chain(error)), language=None, wrap_lines=True)
 
 
