@@ -211,6 +211,7 @@ def _ask_workers(
     answer = F.udf(
         _question(needed, names),
         "struct<host: string, python: string, lacks: string, installed: string, client: boolean>",
+        useArrow=False,  # the default of PySpark 4.2 needs pyarrow, which the workers may lack
     )
     with spark_errors():
         frame = spark.range(0, PROBED_TASKS, numPartitions=PROBED_TASKS).select(answer("id").alias("it"))
