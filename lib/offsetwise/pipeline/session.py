@@ -6,6 +6,7 @@ server), so each has an error that says what was tried.
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import re
@@ -216,6 +217,8 @@ def _connect(remote: str, conf: ClientProperties) -> SparkSession:
         with builder.toChannel() as channel:
             grpc.channel_ready_future(channel).result(timeout=SERVER_TIMEOUT_S)
         session = SparkSession.builder.remote(remote).getOrCreate()
+        # PySpark 4.2 asks the server once more when the process ends, for ten minutes where it is gone by then.
+        atexit.unregister(getattr(session.client, "_on_exit", print))
     except (PySparkException, grpc.RpcError, grpc.FutureTimeoutError, ConnectionRefusedError) as error:
         result = conf.masked(str(error)) or f"no answer within {SERVER_TIMEOUT_S} s"
         raise SparkError(
