@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from offsetwise.model.closed_sets import ApplicationEvidence, Cluster, IsolationLevel
 from offsetwise.model.findings import Problem
@@ -99,6 +100,10 @@ class Application:
         return (*self.changelogs, *self.repartitions)
 
 
+SHARE: Final = "Share"
+"""The type of a share group, as brokers list it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupState:
     """A group: its state in Kafka's words, and what it committed."""
@@ -117,6 +122,11 @@ class GroupState:
     def commits(self) -> dict[TopicPartition, int]:
         """The next record to read that it committed, by topic and partition."""
         return {offset.topic_partition: offset.offset for offset in self.offsets}
+
+    @property
+    def is_share_group(self) -> bool:
+        """Whether it has start offsets in place of commits."""
+        return self.type == SHARE
 
     @property
     def positions(self) -> tuple[GroupOffset, ...]:

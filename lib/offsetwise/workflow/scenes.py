@@ -18,6 +18,7 @@ from offsetwise.errors import CheckpointError, ClusterError, ConfigError, Offset
 from offsetwise.findings.reading import blocking_problems, remedies
 from offsetwise.garbage import collected_seldom
 from offsetwise.model import BelongsTo, Checkpoint, Cluster, Snapshot, SourcePosition, Subject
+from offsetwise.model.clusters import SHARE
 from offsetwise.plan.moving import require_rewinding
 from offsetwise.ports.stream import spec_of
 from offsetwise.progress import Progress
@@ -285,7 +286,7 @@ def _with_queries(scene: Scene) -> Scene:
     return replace(scene, queries=queries, belongs_to=belongs)
 
 
-_UNNAMED_TYPES: Final = frozenset({"Share", "Unknown"})
+_UNNAMED_TYPES: Final = frozenset({SHARE, "Unknown"})
 """Of groups that may be share groups: librdkafka does not know their type by name."""
 
 
@@ -304,7 +305,7 @@ def _check_group(scene: Scene) -> None:
             "are read from brokers of Kafka 4.1 or later.",
         )
     if state is not None and not state.positions and state.state != "Dead" and state.type in _UNNAMED_TYPES:
-        sure = state.type == "Share"
+        sure = state.is_share_group
         raise ClusterError(
             f"{group}: expected a consumer group with committed offsets, or a share group that has begun, found "
             f"{'a share group' if sure else 'a group of a type that its broker does not name, without any'}. A share "

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from kafka.protocol.admin.groups import ListGroupsRequest
 
 from offsetwise.model import ApplicationEvidence, GroupOffset, GroupState
+from offsetwise.model.clusters import SHARE
 from offsetwise.streams.kafka.client import Client, Deadline
-from offsetwise.streams.kafka.group_types import SHARE, OtherGroup
+from offsetwise.streams.kafka.group_types import OtherGroup
 from offsetwise.streams.kafka.group_types.applications import (
     evidence_of,
     internal_topics,

@@ -26,9 +26,10 @@ from offsetwise.client_properties.kafka_python import ONLY_LIBRDKAFKA
 from offsetwise.errors import OffsetwiseError
 from offsetwise.findings.reading import group_unreadable
 from offsetwise.model import GroupOffset, GroupState, Problem
+from offsetwise.model.clusters import SHARE
 from offsetwise.position import TopicPartition
 from offsetwise.streams.kafka.client import Client, Failure, failure, reason
-from offsetwise.streams.kafka.group_types import SHARE, OtherGroup
+from offsetwise.streams.kafka.group_types import OtherGroup
 from offsetwise.streams.kafka.group_types.applications import with_applications
 from offsetwise.transactions.observed import UnsupportedBrokerError
 
@@ -71,7 +72,7 @@ def read_groups(
     problems: list[tuple[str | None, Problem]] = [(None, problem) for problem in unlisted]
     others = _others(client, None if names is None else set(names) - states.keys())
     states |= {name: (other.state.state, other.state.type) for name, other in others.items()}
-    shared = {name: other for name, other in others.items() if other.is_share_group}
+    shared = {name: other for name, other in others.items() if other.state.is_share_group}
     if names is None:
         asked = _offsets(client, sorted(states.keys() - shared.keys()))
     answers = {name: _answer(client, future) for name, future in sorted(asked, key=itemgetter(0))}

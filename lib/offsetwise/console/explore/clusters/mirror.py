@@ -235,7 +235,7 @@ def kind_of(group: GroupState | None) -> str:
     """Return what a group is that is no consumer group; empty of one that is, or was not read."""
     if group is None:
         return ""
-    if group.type == "Share":
+    if group.is_share_group:
         return "share group"
     return "Kafka Streams" if group.application is not None else ""
 

@@ -8,9 +8,8 @@ from typing import Final
 from offsetwise.model import GroupState
 from offsetwise.streams.kafka.client import Failure
 
-SHARE: Final = "Share"
 STREAMS: Final = "Streams"
-"""Types of groups, as brokers list them."""
+"""The type of an application of Kafka Streams that its broker coordinates (KIP-1071), as brokers list it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,8 +19,3 @@ class OtherGroup:
     state: GroupState
     failure: Failure | None = None
     """Why some or all of its start offsets are missing."""
-
-    @property
-    def is_share_group(self) -> bool:
-        """Whether it has start offsets in place of commits."""
-        return self.state.type == SHARE

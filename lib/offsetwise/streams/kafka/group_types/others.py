@@ -14,8 +14,9 @@ from confluent_kafka import KafkaError, KafkaException
 from kafka.protocol.admin.groups import ListGroupsRequest
 
 from offsetwise.model import GroupOffset, GroupState
+from offsetwise.model.clusters import SHARE
 from offsetwise.streams.kafka.client import Failure, failure
-from offsetwise.streams.kafka.group_types import SHARE, STREAMS, OtherGroup
+from offsetwise.streams.kafka.group_types import STREAMS, OtherGroup
 from offsetwise.streams.kafka.group_types.coordinators import group_coordinators
 from offsetwise.streams.kafka.group_types.messages import DescribeShareGroupOffsetsRequest
 from offsetwise.streams.kafka.wire import AGAIN, Wire
@@ -40,7 +41,7 @@ def read_others(wire: Wire, names: Collection[str] | None) -> dict[str, OtherGro
         names: The groups wanted; None for all.
     """
     listed = {name: group for name, group in _listed(wire).items() if names is None or name in names}
-    shared = [name for name, group in listed.items() if group.type == SHARE]
+    shared = [name for name, group in listed.items() if group.is_share_group]
     answers = _start_offsets(wire, shared) if shared else {}
     results = {}
     for name, group in listed.items():
