@@ -11,7 +11,7 @@ from typing import Final
 
 from offsetwise import files, new_files, regular_files
 from offsetwise.client_properties import GivenCluster, given_cluster
-from offsetwise.client_properties.connectors import SCHEMES, ConnectorAddress
+from offsetwise.client_properties.connectors import ConnectorAddress, is_connector
 from offsetwise.config import ClusterConfig, JobTraits, Migration, load_migration, schema_text
 from offsetwise.errors import ConfigError, FileError, OffsetwiseError, UsageError
 from offsetwise.progress import Progress, unheard
@@ -107,9 +107,7 @@ def _roots(checkpoints: Sequence[str], said: Migration | None, needed: bool) -> 
             raise _not_given("--checkpoints", "the folders that hold checkpoints, or --connect")
         return ()
     of_files = {config.checkpoint.uri for config in said.positions}
-    return tuple(
-        root for root in said.checkpoint_roots if root not in of_files and root.partition("://")[0] not in SCHEMES
-    )
+    return tuple(root for root in said.checkpoint_roots if root not in of_files and not is_connector(root))
 
 
 def _workers(connect: Sequence[str], said: Migration | None) -> tuple[ConnectorAddress, ...]:

@@ -22,12 +22,10 @@ _HOST: Final = r"(?:\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?"
 URL: Final = rf"^https?://{_HOST}(/[A-Za-z0-9._~/-]*)?$"
 """The address of one worker."""
 _URL: Final = re.compile(rf"(https?)://({_HOST})(/[A-Za-z0-9._~/-]*)?")
-_URI: Final = re.compile(
-    rf"connect\+(https?)://({_HOST}(?:,{_HOST})*)((?:/[A-Za-z0-9._~-]+)*)/connectors/([^/?#]+)(?:\?([^#]*))?"
-)
-_WORKERS: Final = re.compile(
-    rf"(?:connect\+)?(https?)://({_HOST}(?:,{_HOST})*)((?:/[A-Za-z0-9._~-]+)*?)(?:/connectors)?/?(?:\?([^#]*))?"
-)
+_HOSTS: Final = rf"(?P<scheme>https?)://(?P<hosts>{_HOST}(?:,{_HOST})*)"
+_QUERY: Final = r"(?:\?(?P<query>[^#]*))?"
+_URI: Final = re.compile(rf"connect\+{_HOSTS}(?P<path>(?:/[A-Za-z0-9._~-]+)*)/connectors/(?P<name>[^/?#]+){_QUERY}")
+_OF_WORKERS: Final = re.compile(rf"(?:connect\+)?{_HOSTS}(?P<path>(?:/[A-Za-z0-9._~-]+)*?)(?:/connectors)?/?{_QUERY}")
 CONNECTOR: Final = r"^[^/\x00-\x1f\x7f]{1,180}$"
 """The name of a connector that a plan can name as a source."""
 _OPTIONS: Final = ("user", "password", "ca", "certificate", "key", "key_password", "folder")
@@ -53,14 +51,13 @@ class ConnectorAddress:
             ConfigError: As above.
         """
         match = _URI.fullmatch(uri)
-        sign_on = None if match is None else _sign_on(match[5] or "")
+        sign_on = None if match is None else _sign_on(match)
         if match is None or sign_on is None:
             raise ValueError("expected connect+http://HOST:PORT,HOST:PORT/connectors/NAME")
-        name = unquote(match[4])
+        name = unquote(match["name"])
         if not re.match(CONNECTOR, name):
             raise ValueError("expected the name of a connector without slashes and control characters")
-        workers = tuple(f"{match[1]}://{host}{match[3]}" for host in match[2].split(","))
-        return cls(workers=workers, connector=name, sign_on=sign_on)
+        return cls(workers=_workers(match), connector=name, sign_on=sign_on)
 
     @classmethod
     def parse_workers(cls, text: str) -> Self:
@@ -70,12 +67,11 @@ class ConnectorAddress:
             ValueError: As of `parse`.
             ConfigError: As above.
         """
-        match = _WORKERS.fullmatch(text)
-        sign_on = None if match is None else _sign_on(match[4] or "")
+        match = _OF_WORKERS.fullmatch(text)
+        sign_on = None if match is None else _sign_on(match)
         if match is None or sign_on is None:
             raise ValueError("expected http://HOST:PORT,HOST:PORT or https of workers of Kafka Connect")
-        workers = tuple(f"{match[1]}://{host}{match[3]}" for host in match[2].split(","))
-        return cls(workers=workers, connector="", sign_on=sign_on)
+        return cls(workers=_workers(match), connector="", sign_on=sign_on)
 
     @property
     def uri(self) -> str:
@@ -86,27 +82,38 @@ class ConnectorAddress:
         return f"{workers}/connectors/{quote(self.connector, safe='')}" if self.connector else workers
 
     @property
+    def stated(self) -> Mapping[str, str]:
+        """How to sign on, by the keys of the migration file; secrets are references."""
+        return {name: value for name in _OPTIONS if (value := getattr(self.sign_on, name)) is not None}
+
+    @property
     def root(self) -> str:
         """What stands for it among the places that may be read: the URI, with how to sign on."""
-        values: Mapping[str, str] = {
-            name: value for name in _OPTIONS if (value := getattr(self.sign_on, name)) is not None
-        }
-        return f"{self.uri}?{urlencode(values)}" if values else self.uri
+        return f"{self.uri}?{urlencode(self.stated)}" if self.stated else self.uri
 
 
-def _sign_on(query: str) -> SignOn | None:
+def _workers(match: re.Match[str]) -> tuple[str, ...]:
+    return tuple(f"{match['scheme']}://{host}{match['path']}" for host in match["hosts"].split(","))
+
+
+def _sign_on(match: re.Match[str]) -> SignOn | None:
     """Return how to sign on, by what stands behind `?`; None where another option does.
 
     Raises:
         ConfigError: A secret is written out.
     """
-    pairs = parse_qsl(query, keep_blank_values=True)
+    pairs = parse_qsl(match["query"] or "", keep_blank_values=True)
     options: dict[str, Any] = dict(pairs)
     if len(options) != len(pairs) or not options.keys() <= {*_OPTIONS}:
         return None
     for name in options.keys() & {"password", "key_password"}:
         only_reference(f"connect.{name}", options[name])
     return SignOn(**options)
+
+
+def is_connector(uri: str) -> bool:
+    """Return whether a URI is of a connector, and of no folder, file or table."""
+    return uri.partition("://")[0] in SCHEMES
 
 
 def one_cluster(workers: tuple[str, ...]) -> bool:

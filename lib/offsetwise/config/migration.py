@@ -137,7 +137,7 @@ class Migration(Section):
             ConfigError: A checkpoint or a root is one.
         """
         named = (*(checkpoint.uri for checkpoint in self.checkpoints), *self.checkpoint_roots)
-        services = [uri for uri in named if uri.partition("://")[0] in connectors.SCHEMES]
+        services = [uri for uri in named if connectors.is_connector(uri)]
         if services:
             raise ConfigError(
                 "checkpoints and checkpoint_roots: expected folders, files and tables, found a connector of Kafka "

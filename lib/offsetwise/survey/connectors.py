@@ -98,7 +98,7 @@ def _of_workers(address: ConnectorAddress, side_of: Side, problems: list[Trouble
             name=connector.address.connector,
             connector=connector.address.connector,
             urls=address.workers,
-            sign_on=tuple(_stated(address)),
+            sign_on=tuple((name, value) for name, value in address.stated.items() if name != "folder"),
             cluster=side,
             kind="sink" if connector.is_sink else "source",
             state=connector.state,
@@ -106,14 +106,6 @@ def _of_workers(address: ConnectorAddress, side_of: Side, problems: list[Trouble
             evidence=evidence,
         )
         yield _read(known, connector)
-
-
-def _stated(address: ConnectorAddress) -> Iterator[tuple[str, str]]:
-    """Yield how to sign on, by the keys of the migration file."""
-    for name in ("user", "password", "ca", "certificate", "key", "key_password"):
-        value = getattr(address.sign_on, name)
-        if value is not None:
-            yield name, value
 
 
 def _read(known: SurveyedConnector, connector: ListedConnector) -> SurveyedConnector:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import yaml
 
 from offsetwise.client_properties import servers
-from offsetwise.client_properties.connectors import SCHEMES
+from offsetwise.client_properties.connectors import is_connector
 from offsetwise.config import Migration, is_uri
 from offsetwise.survey.found import Survey
 from offsetwise.survey.jobs import unused
@@ -92,7 +92,7 @@ def differences(migration: Migration, survey: Survey, folder: Path) -> Iterator[
     usable = {_loaded(checkpoint.uri, folder): checkpoint.left_out for checkpoint in survey.checkpoints}
     of_files = {config.name for config in migration.positions}
     for config in migration.checkpoints:
-        if config.name in of_files or config.uri.partition("://")[0] in SCHEMES:
+        if config.name in of_files or is_connector(config.uri):
             continue  # no folder holds it
         if config.uri not in usable:
             yield f"checkpoint {config.name} was not found below the roots that were looked into."
