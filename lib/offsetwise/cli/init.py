@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -55,19 +55,14 @@ def init(
             checkpoints = [_asked(None, "--checkpoints", "A folder that holds checkpoints", asks)]
 
     def confirm(diff: str) -> bool:
-        stdout().print("" if as_json else diff, markup=False, end="", soft_wrap=True)
+        if not as_json:
+            stdout().print(diff, markup=False, end="", soft_wrap=True)
         return yes or (asks and typer.confirm(f"Write this to {out}?", err=True))
 
+    roots, workers = checkpoints or (), connect or ()
     with progress() as told:
         survey = offsetwise.init(
-            *(out,),
-            old=old,
-            new=new,
-            checkpoints=checkpoints or (),
-            connect=connect or (),
-            update=update,
-            confirm=confirm,
-            progress=told,
+            out, old=old, new=new, checkpoints=roots, connect=workers, update=update, confirm=confirm, progress=told
         )
     _print(survey, out, as_json=as_json)
     if survey.problems:
@@ -115,12 +110,10 @@ def _lines(made: Survey) -> Iterator[str]:
     yield f"link         {made.link.link or 'not known'}: {made.link.evidence}"
     yield f"topics       {made.topics.evidence}"
     jobs = [checkpoint for checkpoint in made.checkpoints if checkpoint.left_out is None]
-    names = ", ".join(marked(job.name) for job in jobs[:10]) + (", …" if len(jobs) > 10 else "")
-    yield f"checkpoints  {len(jobs):,}{f': {names}' if names else ''}"
+    yield f"checkpoints  {_counted([job.name for job in jobs])}"
     yield from _connectors(made)
     groups = [group for group in made.groups if group.left_out is None]
-    names = ", ".join(marked(group.name) for group in groups[:10]) + (", …" if len(groups) > 10 else "")
-    yield f"groups       {len(groups):,}{f': {names}' if names else ''}"
+    yield f"groups       {_counted([group.name for group in groups])}"
     for surveyed_group in made.groups:
         if surveyed_group.left_out is not None:
             yield f"  left out   {marked(surveyed_group.name)}: {surveyed_group.left_out}"
@@ -134,14 +127,21 @@ def _lines(made: Survey) -> Iterator[str]:
         yield f"set          {variable}"
 
 
+def _counted(names: Sequence[str]) -> str:
+    """Count names, and show the first ten."""
+    from offsetwise.lookalikes import marked
+
+    shown = ", ".join(map(marked, names[:10])) + (", …" if len(names) > 10 else "")
+    return f"{len(names):,}{f': {shown}' if shown else ''}"
+
+
 def _connectors(made: Survey) -> Iterator[str]:
     from offsetwise.lookalikes import marked
 
     if not made.connectors:
         return
     sinks = [connector for connector in made.connectors if connector.left_out is None]
-    names = ", ".join(marked(connector.name) for connector in sinks[:10]) + (", …" if len(sinks) > 10 else "")
-    yield f"connectors   {len(sinks):,}{f': {names}' if names else ''}"
+    yield f"connectors   {_counted([connector.name for connector in sinks])}"
     for connector in made.connectors:
         if connector.left_out is not None:
             yield f"  left out   {marked(connector.name)}: {connector.left_out}"
