@@ -22,8 +22,6 @@ from offsetwise.storage.location import is_live, without_sign_on
 
 MAX_DEPTH: Final = 4
 """How many levels below a root are looked into, and below each folder with more levels as many as it has."""
-DEEPER: Final = {"_checkpoints": 5}
-"""Folders with more levels, by name: a declarative pipeline has a catalog, a schema, a table, a flow and a version."""
 MAX_FOLDERS: Final = 20_000
 MAX_CHECKPOINTS: Final = 10_000
 LISTED_AT_ONCE: Final = 16
@@ -65,7 +63,8 @@ def find_checkpoints(root: str, *, roots: Sequence[str] | None = None) -> Discov
     results: list[str] = []
     of_engine: dict[CheckpointEngine, list[str]] = {checkpoint_engine: [] for checkpoint_engine in engines()}
     looked_into, complete = 0, True
-    level = {"": max(MAX_DEPTH, DEEPER.get(base.rpartition("/")[2], 0))}
+    deeper = {name: levels for engine in engines() for name, levels in engine.deeper.items()}
+    level = {"": max(MAX_DEPTH, deeper.get(base.rpartition("/")[2], 0))}
     with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
         while level:
             looked_into += len(level)
@@ -81,7 +80,7 @@ def find_checkpoints(root: str, *, roots: Sequence[str] | None = None) -> Discov
                 elif level[folder]:
                     left = level[folder] - 1
                     below |= {
-                        f"{folder}/{name}".lstrip("/"): max(left, DEEPER.get(name, 0)) for name in _folders(entries)
+                        f"{folder}/{name}".lstrip("/"): max(left, deeper.get(name, 0)) for name in _folders(entries)
                     }
             level = dict(islice(below.items(), max(MAX_FOLDERS - looked_into, 0)))
             complete = complete and len(level) == len(below)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from re import Pattern
 from typing import Protocol
 
@@ -187,6 +187,8 @@ class CheckpointEngine(Engine):
     """What a folder is that no engine recognises, and what to give in its place; None where it cannot tell."""
     retained: Callable[[FolderReader, Sequence[Entry]], tuple[RetainedCheckpoint, ...]] = _no_retained
     """The whole checkpoints in the folder of a job, newest first."""
+    deeper: Mapping[str, int] = field(default_factory=dict, hash=False)
+    """How many levels are looked into below folders of these names, where its checkpoints lie deep in them."""
     newest: Callable[[Iterable[str]], list[str]] = list
     """Of the URIs of checkpoints the newest one of each job."""
     newer: Callable[[str, int, Iterable[str]], tuple[int | None, bool]] = _none_newer

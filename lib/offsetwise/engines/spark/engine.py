@@ -13,7 +13,7 @@ from offsetwise.engines.spark.checkpoint import read_from
 from offsetwise.engines.spark.details import SparkDetails
 from offsetwise.engines.spark.folder import instead, is_checkpoint
 from offsetwise.engines.spark.reading import reading
-from offsetwise.engines.spark.releases.flows import newest_of_flows, superseded
+from offsetwise.engines.spark.releases.flows import LEVELS, ROOT, newest_of_flows, superseded
 from offsetwise.engines.spark.repairs.kinds import repair
 from offsetwise.model import Checkpoint
 from offsetwise.storage.dynamodb import Table
@@ -53,5 +53,6 @@ SPARK: Final = CheckpointEngine(
     reading=reading,
     repair=repair,
     instead=instead,
+    deeper={ROOT: LEVELS},
     newest=newest_of_flows,
 )

@@ -17,6 +17,8 @@ from offsetwise.storage.folders import Entry, open_tree
 
 ROOT: Final = "_checkpoints"
 """The folder of a pipeline's storage that holds the checkpoints of its flows."""
+LEVELS: Final = 5
+"""How deep these lie in it: in a catalog, a schema, a table, a flow and a version."""
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,12}")
 _INT_MAX: Final = 2**31 - 1
 
