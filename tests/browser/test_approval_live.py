@@ -197,6 +197,15 @@ def download(page: Page, folder: Path, heading: str) -> Path:
     return path
 
 
+def unpack(page: Page, file: Path) -> None:
+    """Download the kit of an approved plan from Export, and unpack it beside the file."""
+    with page.expect_download() as taken:
+        page.get_by_role("button", name=re.compile("Download plan-")).click()
+    taken.value.save_as(file)
+    with zipfile.ZipFile(file) as kit:
+        kit.extractall(file.parent)
+
+
 def commands(page: Page) -> list[str]:
     """Return the command lines that the Export page tells."""
     shown = page.get_by_test_id("stCode").all_inner_texts()
@@ -230,11 +239,7 @@ def test_what_one_person_drafts_another_approves_and_the_command_line_applies(of
     reviewer.get_by_role("button", name=re.compile("Export$")).click()
     settle(reviewer)
     keep(reviewer, "export-approved")
-    with reviewer.expect_download() as taken:
-        reviewer.get_by_role("button", name=re.compile("Download plan-")).click()
-    taken.value.save_as(office.folder / "kit.zip")
-    with zipfile.ZipFile(office.folder / "kit.zip") as kit:
-        kit.extractall(office.folder)
+    unpack(reviewer, office.folder / "kit.zip")
 
     trial, execute, verify = commands(reviewer)
     assert office.apply(trial).code == 0
@@ -291,11 +296,7 @@ def test_a_connector_moves_from_the_screens_and_the_reviewer_sees_what_the_new_o
     reviewer.get_by_role("button", name=re.compile("Export$")).click()
     settle(reviewer)
     in_both_themes(reviewer, "export-connector")
-    with reviewer.expect_download() as taken:
-        reviewer.get_by_role("button", name=re.compile("Download plan-")).click()
-    taken.value.save_as(office.folder / "connector.zip")
-    with zipfile.ZipFile(office.folder / "connector.zip") as kit:
-        kit.extractall(office.folder)
+    unpack(reviewer, office.folder / "connector.zip")
 
     trial, execute, verify = commands(reviewer)
     assert office.apply(trial).code == 0

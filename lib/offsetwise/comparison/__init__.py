@@ -235,8 +235,9 @@ def _stated(scene: Scene) -> Iterator[Query]:
         batch = checkpoint.details.last_committed_batch if back is None else back
         planned = checkpoint.planned_ms(batch)
         for source in checkpoint.sources:
+            plain = _source(scene, source.id)
             of = replace(
-                _source(scene, source.id),
+                plain,
                 batch=batch,
                 planned_batch=checkpoint.details.reruns_batch,
                 batch_ms=planned,
@@ -245,7 +246,7 @@ def _stated(scene: Scene) -> Iterator[Query]:
             )
             yield from _positions(scene, of, scene.subject.positions(source), checkpoint.details.processed)
             for marked in scene.subject.undecided(source):
-                position = _position(_source(scene, source.id), scene.twins(marked.topic), marked)
+                position = _position(plain, scene.twins(marked.topic), marked)
                 yield replace(position, offset=only_place(position.old), starts_at=marked.starts_at)
     elif group is not None:
         # What an application wrote for itself and the new cluster lacks is judged by findings: nothing leads there.
@@ -291,9 +292,9 @@ def _with_missing(scene: Scene, stated: Sequence[Query]) -> Iterator[Query]:
         have = {position.partition for position in positions} | marked[source, topic]
         state, twins = scene.topics[Cluster.OLD].get(topic), scene.twins(topic)
         shards = () if state is None else state.shards
+        of = _source(scene, source)
         for partition in sorted(twins.partitions - have - read_before(shards, have)):
-            at = TopicPartition(topic, partition)
-            yield _position(_source(scene, source), twins, at)
+            yield _position(of, twins, TopicPartition(topic, partition))
 
 
 def _marked(scene: Scene) -> defaultdict[tuple[str, str], set[int]]:

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import Popen
@@ -50,8 +51,6 @@ QUIET_CONF: Final = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
 }
-
-
 # PySpark 4.2 states at every Arrow table that pandas 3 is new to it. No table here becomes one of pandas.
 warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
 
@@ -218,7 +217,8 @@ def _connect(remote: str, conf: ClientProperties) -> SparkSession:
             grpc.channel_ready_future(channel).result(timeout=SERVER_TIMEOUT_S)
         session = SparkSession.builder.remote(remote).getOrCreate()
         # PySpark 4.2 asks the server once more when the process ends, for ten minutes where it is gone by then.
-        atexit.unregister(getattr(session.client, "_on_exit", print))
+        with suppress(AttributeError):
+            atexit.unregister(session.client._on_exit)
     except (PySparkException, grpc.RpcError, grpc.FutureTimeoutError, ConnectionRefusedError) as error:
         result = conf.masked(str(error)) or f"no answer within {SERVER_TIMEOUT_S} s"
         raise SparkError(

@@ -214,7 +214,7 @@ def _preserved(row: PartitionComparison, offset: AnyPosition, match: Match) -> P
         ),
         evidence=Evidence(
             reason=reason,
-            statements=tuple(filter(None, (_ONE_ID if match.same_id else "", read_by(match.ways)))),
+            statements=_of_topic_and_reading(match),
             neighbours=answer.kept,
             candidates=match.candidates,
             old_records_read=match.old_read,
@@ -333,6 +333,10 @@ def _raw(row: PartitionComparison, offset: AnyPosition, cut: Cut | None, *, time
     return RawReuse(verdict=RawVerdict.UNKNOWN)
 
 
+def _of_topic_and_reading(match: Match) -> tuple[str, ...]:
+    return tuple(filter(None, (_ONE_ID if match.same_id else "", read_by(match.ways))))
+
+
 def _inside(offset: AnyPosition, log: LogRange) -> bool | None:
     if log.log_start is None or log.hw is None:
         return None
@@ -344,7 +348,7 @@ def _evidence(row: PartitionComparison, offset: AnyPosition, match: Match, cut: 
     reason, statements = explain(row, offset, cut, made_of=answer.made_of, candidates=match.candidates)
     return Evidence(
         reason=reason,
-        statements=(*statements, *filter(None, (match.probed, _ONE_ID if match.same_id else "", read_by(match.ways)))),
+        statements=(*statements, *filter(None, (match.probed,)), *_of_topic_and_reading(match)),
         neighbours=cut.neighbours,
         at_raw=cut.at_raw,
         candidates=match.candidates,
