@@ -138,12 +138,14 @@ class TestRows:
     @with_cases(
         ("given", "told"),
         [
-            (["--all", "--checkpoint", "orders"], "expected --all, or jobs by name, found both"),
+            (["--all", "--checkpoint", "orders"], "expected --all, --wave, or jobs by name, found more than one"),
+            (["--wave", "pilot", "--group", "etl"], "expected --all, --wave, or jobs by name, found more than one"),
+            (["--wave", "pilot"], "expected a wave named 'pilot', the file has: none"),
             (["--all", "--max-age", "soon"], "expected a number and s, m, h or d, found 'soon'"),
             (["--checkpoint", "orders", "--checkpoint", "nope"], "expected a checkpoint named 'nope'"),
             ([], "found both or neither"),
         ],
-        ids=["all and one", "no time", "unknown", "none"],
+        ids=["all and one", "wave and one", "no wave", "no time", "unknown", "none"],
     )
     def test_are_refused_where_the_jobs_are_not_clear(self, folder: Path, given: list[str], told: str) -> None:
         assert told in compare(folder, *given, "--json").refused()["problem"]

@@ -16,7 +16,8 @@ from offsetwise.lazy import exported
 if TYPE_CHECKING:
     from offsetwise import targets
     from offsetwise.api.init import init
-    from offsetwise.api.migration import Compared, Job, Migration
+    from offsetwise.api.job import Compared, Job
+    from offsetwise.api.migration import Migration
     from offsetwise.api.plan import Plan
     from offsetwise.api.receipt import Receipt
     from offsetwise.api.repair import repair
@@ -145,7 +146,7 @@ _HOMES = {
     "CheckpointError": "errors",
     "Cluster": "model",
     "ClusterError": "errors",
-    "Compared": "api.migration",
+    "Compared": "api.job",
     "Comparison": "model",
     "ConfigError": "errors",
     "Cutover": "model",
@@ -158,7 +159,7 @@ _HOMES = {
     "Exactness": "model",
     "FileError": "errors",
     "Finding": "model",
-    "Job": "api.migration",
+    "Job": "api.job",
     "JobOrigin": "model",
     "Migration": "api.migration",
     "NewSavepoint": "model",

@@ -71,7 +71,7 @@ def snapshots(path: Path) -> tuple[str | Path, ...]:
 # What the command line cannot understand.
 instead(
     "cli/compare.py::_require_one_way",
-    "Leave one of them out",
+    "Leave the others out",
     "all_and_a_name",
     lambda scene: (
         run("compare", "-m", sample(scene), "--all", "--checkpoint", "orders", *snapshots(sample(scene))),
@@ -164,9 +164,9 @@ instead(
 
 
 # From Python.
-NAME_ONE = "api/migration.py::"
+JOB = "api/job.py::"
 instead(
-    NAME_ONE + "Migration.job",
+    JOB + "Job.named",
     "",
     "no_job_named",
     lambda scene: (
@@ -175,7 +175,7 @@ instead(
     ),
 )
 instead(
-    NAME_ONE + "Job.inspect",
+    JOB + "Job.inspect",
     "Compare the group",
     "group_inspected",
     lambda scene: (

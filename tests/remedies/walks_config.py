@@ -115,3 +115,43 @@ def unknown_checkpoint(scene: Scene) -> Steps:
     path = scene.write("migration.yaml", WHOLE)
     added = WHOLE + "checkpoints: [{name: orders, uri: b}]\n"
     return Steps(lambda: load_migration(path).checkpoint("orders"), lambda: scene.write("migration.yaml", added))
+
+
+WAVES = WHOLE + "groups: [etl, web]\nwaves:\n"
+FIRST = "- {name: first, jobs: ['group:etl']}\n"
+CHECKED = "config/waves.py::check_waves"
+load(
+    CHECKED,
+    "Rename one of them.",
+    "wave_twice",
+    WAVES + FIRST + "- {name: first, jobs: ['group:web']}\n",
+    WAVES + FIRST + "- {name: second, jobs: ['group:web']}\n",
+)
+load(
+    CHECKED,
+    "Name one of: ",
+    "after_no_wave",
+    WAVES + FIRST + "- {name: second, jobs: ['group:web'], after: [frist]}\n",
+    WAVES + FIRST + "- {name: second, jobs: ['group:web'], after: [first]}\n",
+)
+load(
+    CHECKED,
+    "The file's jobs are ",
+    "wave_of_no_job",
+    WAVES + "- {name: first, jobs: ['group:elt']}\n",
+    WAVES + FIRST,
+)
+load(
+    CHECKED,
+    "Remove one of these from `after`.",
+    "waves_in_a_circle",
+    WAVES + "- {name: a, jobs: ['*'], after: [b]}\n- {name: b, jobs: ['*'], after: [a]}\n",
+    WAVES + "- {name: a, jobs: ['*']}\n- {name: b, jobs: ['*'], after: [a]}\n",
+)
+
+
+@walk(MIGRATION + "Migration.wave", "Use one of these names")
+def unknown_wave(scene: Scene) -> Steps:
+    path = scene.write("migration.yaml", WAVES + FIRST)
+    added = WAVES + FIRST + "- {name: second, jobs: ['group:web']}\n"
+    return Steps(lambda: load_migration(path).wave("second"), lambda: scene.write("migration.yaml", added))

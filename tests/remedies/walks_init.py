@@ -207,7 +207,7 @@ def recording_that_is_not_there(scene: Scene) -> Steps:
 def batch_that_a_running_query_removes(scene: Scene) -> Steps:
     path = sample(scene)
     migration = load_migration(path)
-    wanted = scenes.WantedJob.of(ow.Migration.load(path).checkpoint("orders")._named(), rewind_to=3)
+    wanted = scenes.WantedJob.of(ow.Migration.load(path).checkpoint("orders").named(), rewind_to=3)
 
     def gone_back() -> object:
         return scenes._checkpoint(migration, migration.checkpoint("orders"), wanted) and None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import offsetwise as ow
+from offsetwise.api.job import Job
 from offsetwise.api.live import settings_of
-from offsetwise.api.migration import Job
 from offsetwise.approval import keygen, write_keys
 from offsetwise.config import load_migration
 from offsetwise.model import Target
@@ -110,7 +110,7 @@ def init_without_checkpoints(scene: Scene) -> Steps:
     )
 
 
-@walk("api/migration.py::Job._named", "Name one checkpoint of the migration file")
+@walk("api/job.py::Job.named", "Name one checkpoint of the migration file")
 def job_of_nobody(scene: Scene) -> Steps:
     path = sample(scene)
     migration, files = ow.Migration.load(path), (path.with_name("old.json"), path.with_name("new.json"))

@@ -34,8 +34,8 @@ instead(
     "or leave the batch out",
     "group_taken_back",
     lambda scene: (
-        lambda: scenes.WantedJob.of(ow.Migration.load(sample(scene)).group("etl")._named(), rewind_to=3),
-        lambda: scenes.WantedJob.of(ow.Migration.load(sample(scene)).group("etl")._named()),
+        lambda: scenes.WantedJob.of(ow.Migration.load(sample(scene)).group("etl").named(), rewind_to=3),
+        lambda: scenes.WantedJob.of(ow.Migration.load(sample(scene)).group("etl").named()),
     ),
 )
 

@@ -1,34 +1,24 @@
-"""A migration and its jobs: read, compare, count, draft."""
+"""A migration: its jobs, both clusters, and what is asked of all of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Self
 
 from offsetwise import config, workflow
+from offsetwise.api.job import Compared, Job
 from offsetwise.config import load_migration
-from offsetwise.errors import ConfigError, OffsetwiseError, UsageError
+from offsetwise.errors import OffsetwiseError
 from offsetwise.model import (
-    Checkpoint,
     Cluster,
-    Comparison,
     Cutover,
-    CutoverRequirement,
-    Override,
     Reconciliation,
     Snapshot,
     Subject,
     SubjectKind,
-    Target,
-    TopicPartition,
-    time_of,
 )
-from offsetwise.plan import options
-from offsetwise.plan.request import DraftRequest, SettlementChoice, StartChoice, Unset
-from offsetwise.plan.settings import texts
 from offsetwise.progress import Progress, unheard
 from offsetwise.workflow import WantedJob
 
@@ -36,9 +26,6 @@ if TYPE_CHECKING:
     from offsetwise.api.plan import Plan
     from offsetwise.transactions.report import SinkTransactions
     from offsetwise.transactions.snapshot import SinkSnapshot
-
-_UNNAMED: Final = "expected either a checkpoint or a group, found both or neither. Nothing was read."
-_NAME_ONE: Final = "Name one checkpoint of the migration file, or one consumer group."
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +76,15 @@ class Migration:
         """Return the job of a consumer group of the old cluster."""
         return Job(self, Subject(kind=SubjectKind.GROUP, name=name))
 
+    def wave(self, name: str) -> tuple[Job, ...]:
+        """Return the jobs of a wave, in the order in which it names them.
+
+        Raises:
+            ConfigError: The migration file has no such wave.
+        """
+        subjects = self.settings.wave(name).jobs_of(self.settings.all_jobs)
+        return tuple(Job(self, subject) for subject in subjects)
+
     def job(self, *, checkpoint: str | None = None, group: str | None = None) -> Job:
         """Return the one of both that is named.
 
@@ -96,7 +92,7 @@ class Migration:
             ConfigError: Both are named, or neither; or the file names no such checkpoint.
         """
         if (checkpoint is None) == (group is None):
-            raise ConfigError(_UNNAMED, fix=_NAME_ONE)
+            Job(self).named()
         return self.group(str(group)) if checkpoint is None else self.checkpoint(checkpoint)
 
     def snapshot(self, cluster: Cluster, *, topics: Sequence[str] | None = None) -> Snapshot:
@@ -139,7 +135,7 @@ class Migration:
             FileError: The folder cannot be used. What was written before stays.
             SparkError: Spark cannot read the records.
         """
-        wanted = None if jobs is None else [WantedJob.of(job._named()) for job in jobs]
+        wanted = None if jobs is None else [WantedJob.of(job.named()) for job in jobs]
         done = []
         for comparison in workflow.compare_all(
             self.settings,
@@ -238,162 +234,3 @@ class Migration:
     def reconcile(self, topic: str, *, progress: Progress = unheard) -> Reconciliation:
         """Count a whole topic on both clusters, on Spark; see `workflow.reconcile`."""
         return workflow.reconcile(self.settings, topic, progress=progress)
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What a plan moves: a checkpoint, or a consumer group."""
-
-    migration: Migration
-    subject: Subject | None = None
-    """Who is moved; None for whoever the comparison is of that a plan is drafted from."""
-
-    def __str__(self) -> str:
-        return str(self.subject)
-
-    def _named(self) -> Subject:
-        if self.subject is None:
-            raise ConfigError(_UNNAMED, fix=_NAME_ONE)
-        return self.subject
-
-    def inspect(self) -> Checkpoint:
-        """Read the checkpoint as it stands now.
-
-        Raises:
-            UsageError: The job is a group's.
-            StorageError: It cannot be read, or lies outside the migration's roots.
-            CheckpointError: It is no checkpoint.
-        """
-        subject = self._named()
-        if subject.checkpoint is None:
-            raise UsageError(
-                f"Group {subject.name!r}: expected a checkpoint, found a consumer group. Nothing was read.",
-                fix="Compare the group: its offsets are read from the old cluster.",
-            )
-        return workflow.checkpoint_reading(self.migration.settings, subject.checkpoint).checkpoint
-
-    def compare(
-        self,
-        *,
-        snapshots: tuple[Snapshot, Snapshot] | None = None,
-        records: bool = True,
-        progress: Progress = unheard,
-    ) -> Comparison:
-        """Translate every position, and prove it as far as the records allow.
-
-        Args:
-            snapshots: The old and the new cluster as read before; no cluster is contacted then, and no record read.
-            records: Whether to read records, with Spark. Without, no answer is better than CLAIMED.
-            progress: Told each step.
-
-        Raises:
-            CheckpointError: The checkpoint cannot be used.
-            ClusterError: A cluster cannot be read.
-            ConfigError: Properties that Spark cannot read with.
-            SparkError: Spark cannot read the records.
-        """
-        return workflow.compare(
-            self.migration.settings, self._named(), snapshots=snapshots, content=records, progress=progress
-        )
-
-    def draft(
-        self,
-        *targets: Target,
-        author: str,
-        comparison: Comparison | None = None,
-        editors: Sequence[str] = (),
-        rewind_to: int | None = None,
-        overrides: Iterable[tuple[TopicPartition, Override]] = (),
-        starts: Sequence[StartChoice] = (),
-        unset: Unset | None = None,
-        settlements: Sequence[SettlementChoice] = (),
-        sink_topics: Sequence[str] = (),
-        sink_snapshot: SinkSnapshot | None = None,
-        sink_rewound: bool = False,
-        cutover_ms: int | None = None,
-        require: CutoverRequirement | None = None,
-        repair: str | None = None,
-        settings: Mapping[str, object] | None = None,
-        progress: Progress = unheard,
-    ) -> Plan:
-        """Draft a plan: where every partition resumes, why that is right, and what must still hold when it is applied.
-
-        Args:
-            targets: What to write; see `offsetwise.targets`.
-            author: Who drafts it. Recorded, not believed; barred from approving.
-            comparison: Draft from this one; by default the job is compared anew.
-            editors: Who edited an earlier version; barred too.
-            rewind_to: Go back to this earlier batch.
-            overrides: Offsets that people decided, each with its partition of the old cluster.
-            starts: Topics that start elsewhere than at their translated offsets.
-            unset: What to do about a group's partitions without a commit, where neither a person nor the file decides.
-            settlements: Transactions of the sink that nothing explains, and that people decided about.
-            sink_topics: Topics of the sink to search for transactions, beside those that open ones name.
-            sink_snapshot: What the sink's cluster said before; it is not contacted then.
-            sink_rewound: Whether the sink is taken back with the job.
-            cutover_ms: When the job is to start on the new cluster, epoch ms.
-            require: How far the cutover must have come before the plan is applied.
-            repair: The kind of repair that the copy of the checkpoint gets; see `offsetwise.repair`.
-            settings: Values of a target's keys, such as `{"create_table": True}`; `offsetwise targets NAME` lists them.
-            progress: Told each step.
-
-        Raises:
-            PlanError: The plan may not be made; every reason is named.
-            CheckpointError, ClusterError, SparkError: The checkpoint, a cluster or its records cannot be read.
-        """
-        request = DraftRequest(
-            targets=targets,
-            author=author,
-            editors=tuple(editors),
-            overrides=tuple(overrides),
-            starts=tuple(starts),
-            settlements=tuple(settlements),
-            sink_topics=tuple(sink_topics),
-            sink_rewound=sink_rewound,
-            cutover_ms=cutover_ms,
-            cutover=require,
-            **_with_settings(settings or {}, rewind_to=rewind_to, unset=unset, repair=repair),
-        )
-        return self._drafted(request, comparison, sink_snapshot, progress)
-
-    def _drafted(
-        self, request: DraftRequest, comparison: Comparison | None, sink: SinkSnapshot | None, progress: Progress
-    ) -> Plan:
-        from offsetwise.api.plan import Plan  # noqa: PLC0415 - approvals import the clients of clouds, half a second
-
-        plan = workflow.draft(
-            self.migration.settings,
-            self.subject,
-            request,
-            drafted_at=time_of(datetime.now(UTC)),
-            comparison=comparison,
-            sink=sink,
-            progress=progress,
-        )
-        return Plan.of(plan, migration=self.migration)
-
-
-def _with_settings(
-    settings: Mapping[str, object], *, rewind_to: int | None, unset: Unset | None, repair: str | None
-) -> dict[str, Any]:
-    """Return what a request says of the job: of each value the one among settings, else the argument."""
-    left, decided = options.of_engines(dict(texts(settings)))
-    return {
-        "rewind_to": decided.get("rewind_to", rewind_to),
-        "unset": Unset(decided["unset"]) if "unset" in decided else unset,
-        "repair": decided.get("repair", repair),
-        "settings": texts(left),
-    }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
-    """One job of many: its comparison, or why it could not be compared."""
-
-    job: Job
-    comparison: Comparison | None
-    error: OffsetwiseError | None
-    reused: bool
-    """Whether the comparison was made by an earlier call, and still holds."""
-    file: Path | None
-    """Of the comparison; None without a folder."""

@@ -37,6 +37,7 @@ TwoIfBlocked = Annotated[
 ]
 Checkpoints = Annotated[list[str] | None, typer.Option(help="A checkpoint named in the migration file.")]
 Groups = Annotated[list[str] | None, typer.Option(help="A consumer group of the old cluster.")]
+WaveName = Annotated[str | None, typer.Option(metavar="NAME", help="All jobs of a wave of the migration file.")]
 AllJobs = Annotated[bool, typer.Option("--all", help="All checkpoints and groups of the migration file.")]
 PositionsFile = Annotated[
     str | None, typer.Option(metavar="FILE", help="A file with the positions instead; - is standard input.")
@@ -145,6 +146,7 @@ def compare(
     checkpoint: Checkpoints = None,
     group: Groups = None,
     every: AllJobs = False,
+    wave: WaveName = None,
     positions: PositionsFile = None,
     shape: ShapeName = None,
     out: ResultFolder = None,
@@ -163,11 +165,12 @@ def compare(
     of = Migration.load(migration)
     loaded = load_snapshots(*snapshots) if snapshots else None
     jobs = [of.checkpoint(name) for name in checkpoint or ()] + [of.group(name) for name in group or ()]
-    _require_one_way(jobs, positions, shape, every=every, out=out)
+    _require_one_way(jobs, positions, shape, every=every, wave=wave, out=out)
+    jobs += of.wave(wave) if wave is not None else ()
     max_age_s = seconds(max_age, option="--max-age")
     with _job_of_file(of, positions, shape) as filed:
         jobs += filed
-        if every or out is not None or len(jobs) > 1:
+        if every or wave is not None or out is not None or len(jobs) > 1:
             compare_jobs = partial(of.compare_all, jobs or None, out=out, max_age_s=max_age_s)
             compared = _print_many(partial(compare_jobs, snapshots=loaded, records=content), as_json=as_json)
             unread = any(job.error is not None for job in compared)
@@ -182,16 +185,23 @@ def compare(
 
 
 def _require_one_way(
-    jobs: Sequence[Job], positions: str | None, shape: str | None, *, every: bool, out: Path | None
+    jobs: Sequence[Job],
+    positions: str | None,
+    shape: str | None,
+    *,
+    every: bool,
+    wave: str | None,
+    out: Path | None,
 ) -> None:
     """Go on only where the jobs are named in one way."""
-    if every and jobs:
+    if sum((every, wave is not None, bool(jobs))) > 1:
         raise UsageError(
-            "compare: expected --all, or jobs by name, found both. Nothing was read.", fix="Leave one of them out."
+            "compare: expected --all, --wave, or jobs by name, found more than one of them. Nothing was read.",
+            fix="Leave the others out.",
         )
     if positions is None and shape is not None:
         result = "no --positions"
-    elif positions is not None and (jobs or every or out is not None):
+    elif positions is not None and (jobs or every or wave is not None or out is not None):
         result = "--out" if out is not None else "other jobs beside it"
     else:
         return

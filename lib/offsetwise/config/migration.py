@@ -36,8 +36,9 @@ from offsetwise.config.sections import (
 )
 from offsetwise.config.sign_on import JobsConfig, covers
 from offsetwise.config.sinks import check_names
+from offsetwise.config.waves import WaveConfig, check_waves
 from offsetwise.errors import ConfigError
-from offsetwise.model import Cluster, IsolationLevel, Link, Writers
+from offsetwise.model import Cluster, IsolationLevel, Link, Subject, SubjectKind, Writers
 from offsetwise.ports.stream import spec_of, specs, terms_between
 from offsetwise.registry import STREAMS
 from offsetwise.strict_yaml import FileNoun, Section, read
@@ -78,6 +79,8 @@ class Migration(Section):
     spark: SparkSettings = SparkSettings()
     content: ContentSettings = ContentSettings()
     approval: ApprovalSettings = ApprovalSettings()
+    waves: tuple[WaveConfig, ...] = ()
+    """Which jobs move together, in this order unless `after` says otherwise."""
 
     @model_validator(mode="before")
     @classmethod
@@ -128,6 +131,7 @@ class Migration(Section):
                 "command could mean either.",
                 fix="Remove all of them but one.",
             )
+        check_waves(self.waves, self.all_jobs)
         return self
 
     def _without_services(self) -> None:
@@ -164,6 +168,34 @@ class Migration(Section):
     def group_names(self) -> tuple[str, ...]:
         """The names of the consumer groups, in the file's order."""
         return tuple(dict.fromkeys(group.name for group in self.groups))
+
+    @property
+    def all_jobs(self) -> tuple[Subject, ...]:
+        """Every job, in the order of the file: the checkpoints, then the groups."""
+        checkpoints = (Subject(kind=SubjectKind.CHECKPOINT, name=checkpoint.name) for checkpoint in self.checkpoints)
+        return (*checkpoints, *(Subject(kind=SubjectKind.GROUP, name=name) for name in self.group_names))
+
+    def wave(self, name: str) -> WaveConfig:
+        """Return one wave by its name.
+
+        Raises:
+            ConfigError: The file has no such wave; those it has are listed.
+        """
+        known = {wave.name: wave for wave in self.waves}
+        if name in known:
+            return known[name]
+        raise ConfigError(
+            f"Migration {self.name!r}: expected a wave named {name!r}, the file has: {', '.join(known) or 'none'}.",
+            fix="Use one of these names, or add the wave under `waves`.",
+        )
+
+    def job_traits(self, job: Subject) -> JobTraits:
+        """Return what the file states about a job; nothing about a group that it does not name.
+
+        Raises:
+            ConfigError: It names no such checkpoint.
+        """
+        return self.group_job(job.name) if job.checkpoint is None else self.checkpoint(job.name).job
 
     def group_job(self, name: str | None) -> JobTraits:
         """Return what the file states about the job of a group; nothing about one that it does not name."""

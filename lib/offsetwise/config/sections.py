@@ -149,6 +149,8 @@ class JobTraits(Section):
     sink: Label | None = None
     """What the job writes to, in one word: delta, iceberg, hudi, file, kafka, …"""
     tolerates_replay: StrictBool | None = None
+    produces: tuple[TopicName, ...] = ()
+    """The topics of the old cluster that the job writes, which other jobs may read."""
     stream: Label | None = None
     """Kinesis: the name of the stream that it reads, where its lease table names none."""
     application: Label | None = None

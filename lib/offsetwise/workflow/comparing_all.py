@@ -24,7 +24,6 @@ from offsetwise.model import (
     Comparison,
     FleetComparison,
     Snapshot,
-    SubjectKind,
     Summary,
     UnreadJob,
     time_of,
@@ -70,9 +69,7 @@ def all_jobs(migration: Migration) -> tuple[WantedJob, ...]:
 
 
 def _listed(migration: Migration) -> tuple[WantedJob, ...]:
-    checkpoints = (WantedJob(kind=SubjectKind.CHECKPOINT, name=checkpoint.name) for checkpoint in migration.checkpoints)
-    groups = (WantedJob(kind=SubjectKind.GROUP, name=name) for name in migration.group_names)
-    return (*checkpoints, *groups)
+    return tuple(map(WantedJob.of, migration.all_jobs))
 
 
 def compare_all(
@@ -152,6 +149,7 @@ def file_name(one: WantedJob, *, alike: bool = False) -> str:
     A name that no file system takes is cut, and ends with two percent signs and the beginning of its SHA-256. So does
     one that differs from another job's in capitals only, which many file systems do not tell apart.
 
+    >>> from offsetwise.model import SubjectKind
     >>> file_name(WantedJob(kind=SubjectKind.GROUP, name="etl/eu"))
     'group-etl%2Feu.json'
     """
