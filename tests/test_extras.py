@@ -60,7 +60,7 @@ def test_a_job_is_inspected_compared_drafted_and_signed_without_any_extra(sample
 
 def test_what_begins_applies_and_verifies_is_imported_without_any_extra(sample: Path) -> None:
     code = WITHOUT.partition("from offsetwise")[0] + "import offsetwise.api.init, offsetwise.api.migration"
-    code += ", offsetwise.cli.documents, offsetwise.cli.render_apply"
+    code += ", offsetwise.cli.documents, offsetwise.cli.render.applied"
     ran = subprocess.run([sys.executable, "-c", code], cwd=sample, capture_output=True, text=True, check=False)
 
     assert (ran.returncode, ran.stderr) == (0, "")

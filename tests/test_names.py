@@ -224,7 +224,7 @@ PAIRS = {
     "model.subjects.either": "takes one of both names, as options, files and rows of the store have them",
     "model.lag.LagSample": "a file of format version 1",
     "model.comparison.Comparison": "as above",
-    "model.fleet_comparison.ComparedJob": "as above",
+    "model.jobs.ComparedJob": "as above",
     "api.migration.job": "where the options of commands become one",
     "cli.compare.compare": "options of a command",
     "cli.plans.draft": "as above",

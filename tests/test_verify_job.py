@@ -15,7 +15,7 @@ from offsetwise import files
 from offsetwise.api.readers import LiveReaders
 from offsetwise.apply.receipts import read_receipt
 from offsetwise.apply.verification import decided, verify, watch
-from offsetwise.cli import render_apply
+from offsetwise.cli.render import applied as render_apply
 from offsetwise.config import Migration
 from offsetwise.engines import exchange
 from offsetwise.errors import SecretError, UsageError

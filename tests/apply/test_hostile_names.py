@@ -15,7 +15,8 @@ from rich.console import Console
 from offsetwise import files
 from offsetwise.apply import back
 from offsetwise.apply.run import apply, dry_run
-from offsetwise.cli import render, render_apply
+from offsetwise.cli import render
+from offsetwise.cli.render import applied as render_apply
 from offsetwise.errors import OffsetwiseError, PlanError
 from offsetwise.lookalikes import marked
 from offsetwise.model import Override, Target

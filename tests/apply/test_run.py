@@ -18,7 +18,7 @@ from offsetwise.apply import back
 from offsetwise.apply.disk import Disk
 from offsetwise.apply.receipts import read_receipt
 from offsetwise.apply.run import Applied, apply, dry_run, require_held
-from offsetwise.cli import render_apply
+from offsetwise.cli.render import applied as render_apply
 from offsetwise.config import Migration
 from offsetwise.errors import (
     ApplyError,

@@ -111,7 +111,7 @@ SPELLINGS: Final = ("true", '"0"', "0.0", "1e0", "-0", "null")
     "A12",
     'plan in UTF-16 or with a BOM, `"partition": true` or `"0"`, `"0950"`, `"+950"`, `" 950"`, `1.0`, other digits',
     before=Verdict.WEAK,
-    without="`files._strictly`, the pattern of `DecimalString`, the encodings in `strict_json._text`",
+    without="`files.strict._strictly`, the pattern of `DecimalString`, the encodings in `strict_json._text`",
 )
 class TestPlansInAnotherSpelling:
     @with_cases("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-8-sig", "latin-1"])

@@ -89,7 +89,7 @@ def with_another_requirement() -> bytes:
 
 
 corrected(
-    "files.py::_check_requirements",
+    "files/__init__.py::_check_requirements",
     "Use the release of Offsetwise that wrote it: this one would not look",
     "a_requirement_of_a_later_release",
     lambda: read_plan(with_another_requirement(), subject="plan.json") and None,

@@ -126,7 +126,7 @@ corrected(
 
 
 # Files of ours.
-FILES = "files.py::"
+FILES = "files/__init__.py::"
 corrected(
     FILES + "check_header",
     "Give a file that says",

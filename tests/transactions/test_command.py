@@ -14,7 +14,8 @@ import yaml
 from rich.console import Console
 
 import offsetwise
-from offsetwise.cli import documents, render_sinks
+from offsetwise.cli import documents
+from offsetwise.cli.render import sinks as render_sinks
 from offsetwise.config import ClusterConfig, load_migration
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.streams.kafka import reader

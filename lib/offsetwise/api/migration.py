@@ -16,6 +16,7 @@ from offsetwise.model import (
     Cutover,
     Reconciliation,
     Snapshot,
+    Status,
     Subject,
     SubjectKind,
 )
@@ -34,6 +35,8 @@ class Migration:
 
     settings: config.Migration
     """The migration file, as read."""
+    path: Path | None = None
+    """Where it was read; None of one that was made in memory."""
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -42,7 +45,7 @@ class Migration:
         Raises:
             ConfigError: The file cannot be used.
         """
-        return cls(load_migration(Path(path)))
+        return cls(load_migration(Path(path)), Path(path))
 
     @property
     def name(self) -> str:
@@ -230,6 +233,57 @@ class Migration:
             heard=heard,
             progress=progress,
         )
+
+    def status(
+        self,
+        *,
+        folder: str | Path | None = None,
+        wave: str | None = None,
+        trust: Sequence[str | Path] = (),
+        lag_at_most: int = 0,
+        snapshots: tuple[Snapshot, Snapshot] | None = None,
+        watch: bool = False,
+        every_s: float = 5.0,
+        records: bool = True,
+        heard: Callable[[Status], None] = lambda _: None,
+        note: Callable[[str], None] = lambda _: None,
+        progress: Progress = unheard,
+    ) -> Status:
+        """Show how far every job has come, from what is read now; docs/status.md has the table of states.
+
+        Args:
+            folder: Where comparisons, plans, approvals and receipts lie.
+            wave: Only the jobs of one wave.
+            trust: The `.pub` files of reviewers besides those that the migration file trusts.
+            lag_at_most: Records that a moved job may have left to read and counts as caught up, even if it had fewer.
+            snapshots: The old and the new cluster as read before; no cluster is contacted then.
+            watch: Look again until every job has caught up, and watch the old logs meanwhile.
+            every_s: Seconds between two looks.
+            records: Whether a watch looks for the copies of the records, with Spark. Without, nothing is MIRRORED.
+            heard: Called with every status.
+            note: Told what of the folder cannot be read, and why a look came to nothing, in a sentence each.
+            progress: Told each step.
+
+        Raises:
+            ClusterError: A cluster gives no answer, or both are one. A watch goes on after its first look.
+            ConfigError: The migration file names no job, or no such wave.
+            FileError: The folder cannot be read.
+        """
+        from offsetwise.api.status import StatusRequest  # noqa: PLC0415 - approvals import the clients of clouds
+        from offsetwise.api.status_watch import look, watch_status  # noqa: PLC0415 - as above
+
+        request = StatusRequest(
+            migration=self.settings,
+            file=str(self.path or "migration.yaml"),
+            folder=None if folder is None else Path(folder),
+            wave=wave,
+            trust=tuple(map(Path, trust)),
+            lag_at_most=lag_at_most,
+            snapshots=snapshots,
+        )
+        if not watch:
+            return look(request, heard, note, progress)
+        return watch_status(request, every_s=every_s, records=records, heard=heard, note=note)
 
     def reconcile(self, topic: str, *, progress: Progress = unheard) -> Reconciliation:
         """Count a whole topic on both clusters, on Spark; see `workflow.reconcile`."""

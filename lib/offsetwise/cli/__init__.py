@@ -26,6 +26,7 @@ from offsetwise.cli import (
     schemas,
     services,
     sinks,
+    status,
     targets,
 )
 from offsetwise.cli.output import say
@@ -42,7 +43,7 @@ USAGE_ERROR: Final = cast("type[Exception]", typer.BadParameter.__mro__[2])
 """The root of all usage errors. Some releases of typer import click, others bring a copy of it."""
 COMMANDS: Final = (
     *(init.init, compare.inspect, compare.snapshot, compare.compare, compare.reconcile, sinks.transactions),
-    *(services.watch, cutover.cutover, services.audit, schemas.schema, services.console),
+    *(services.watch, cutover.cutover, status.status, services.audit, schemas.schema, services.console),
     *(targets.targets, plans.draft, plans.drift, plans.export, approvals.keygen, approvals.sign),
     *(apply.apply, apply.verify, apply.rollback),
 )

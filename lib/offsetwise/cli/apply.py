@@ -49,7 +49,8 @@ def apply(
 ) -> None:
     """Show what a plan would write, and with --execute write it. The same call again goes on where it ended."""
     from offsetwise import Migration, Plan, files
-    from offsetwise.cli import documents, render_apply
+    from offsetwise.cli import documents
+    from offsetwise.cli.render import applied as render_apply
     from offsetwise.plan import refusals
 
     chosen = Plan.load(plan, migration=None if migration is None else Migration.load(migration))
@@ -93,7 +94,8 @@ def rollback(
 ) -> None:
     """Show what stands where a plan was applied, and with --execute put back what stood there before."""
     from offsetwise import Migration, Receipt
-    from offsetwise.cli import documents, render_apply
+    from offsetwise.cli import documents
+    from offsetwise.cli.render import applied as render_apply
     from offsetwise.plan.reading import plan_bytes
 
     chosen = None if migration is None else Migration.load(migration)
@@ -132,7 +134,7 @@ def verify(
     """Look whether every target stands as planned, and whether the job began at exactly the planned positions."""
     from offsetwise import Migration, Receipt, files
     from offsetwise.apply import verification as verifying
-    from offsetwise.cli import render_apply
+    from offsetwise.cli.render import applied as render_apply
     from offsetwise.plan.reading import plan_bytes
 
     chosen = None if migration is None else Migration.load(migration)

@@ -77,7 +77,7 @@ def _print(report: SinkTransactions, *, as_json: bool) -> None:
 
         typer.echo(documents.dump(report), nl=False)
     else:
-        from offsetwise.cli import render_sinks
+        from offsetwise.cli.render import sinks as render_sinks
 
         render_sinks.transactions(stdout(), report)
     for problem in report.problems:

@@ -149,6 +149,8 @@ class JobTraits(Section):
     sink: Label | None = None
     """What the job writes to, in one word: delta, iceberg, hudi, file, kafka, …"""
     tolerates_replay: StrictBool | None = None
+    new_checkpoint: Location | None = None
+    """The checkpoint that the job makes once it has moved, where the plan writes none that it goes on from."""
     produces: tuple[TopicName, ...] = ()
     """The topics of the old cluster that the job writes, which other jobs may read."""
     stream: Label | None = None

@@ -1,7 +1,7 @@
 """One checkpoint as one row: what a Spark worker reads, and how its answer travels to the driver.
 
 A row is compact and quick to make (a thousand checkpoints with a hundred batches each are millions of positions), and
-never stored: `files.py` is the format for that. It is JSON and numbers, because whoever answers may not be a worker of
+never stored: `files` is the format for that. It is JSON and numbers, because whoever answers may not be a worker of
 ours: `pipeline.fleet_rows` reads it, and believes no byte of it. Both are of one run, so they change together.
 """
 

@@ -35,6 +35,7 @@ DECLARED: Final = (
     "offsetwise.findings.reading",
     "offsetwise.lag.alerts",
     "offsetwise.lag.cutover",
+    "offsetwise.status.findings",
     "offsetwise.plan.gate",
     "offsetwise.plan.sinks.marking",
     "offsetwise.plan.refusals",
@@ -69,6 +70,8 @@ class Stage(StrEnum):
     """From two samples of the lag (`offsetwise watch`)."""
     CUTOVER = "by looking at the old logs"
     """From looks at the old cluster's logs (`offsetwise cutover`)."""
+    WHOLE = "over all jobs of a migration"
+    """From what was read of all jobs together (`offsetwise status`)."""
     GATE = "by the start gate of a plan"
     """When a plan is drafted, by the start gate."""
     PLAN = "when a plan is drafted"

@@ -1,7 +1,7 @@
 """The values every stage hands to the next: frozen, typed, and free of any library.
 
 This package needs the standard library only, because it is shipped to Spark's workers.
-Files carry these values as JSON (`files.py`); there an `Offset` or a `Count` is a decimal
+Files carry these values as JSON (`files`); there an `Offset` or a `Count` is a decimal
 string, since JSON numbers lose integers above 2^53.
 
 Everything called an offset is a position: the **next record to read**.
@@ -73,7 +73,6 @@ from offsetwise.model.findings import (
     Finding,
     Problem,
 )
-from offsetwise.model.fleet_comparison import ComparedJob, FleetComparison, UnreadJob
 from offsetwise.model.gate import (
     CUTOVER_CONDITIONS,
     MAX_STILL_FOR_MS,
@@ -88,6 +87,7 @@ from offsetwise.model.gate import (
     Outcome,
     Prediction,
 )
+from offsetwise.model.jobs import ComparedJob, FleetComparison, JobState, JobStatus, Status, UnreadJob, WaveStatus
 from offsetwise.model.lag import (
     GroupPosition,
     LagPart,
@@ -210,6 +210,8 @@ __all__ = [
     "Identity",
     "IsolationLevel",
     "JobOrigin",
+    "JobState",
+    "JobStatus",
     "LagPart",
     "LagPartition",
     "LagSample",
@@ -271,6 +273,7 @@ __all__ = [
     "SourcePosition",
     "Start",
     "StatedJob",
+    "Status",
     "StepState",
     "Subject",
     "SubjectKind",
@@ -293,6 +296,7 @@ __all__ = [
     "VerifiedJob",
     "VerifiedPosition",
     "VerifiedTransaction",
+    "WaveStatus",
     "Writers",
     "WrittenFile",
     "WrittenLease",

@@ -20,7 +20,8 @@ from pydantic_core import SchemaValidator
 from offsetwise.engines.flat import flat_type, whole
 from offsetwise.engines.rows import FailedCheckpoint
 from offsetwise.errors import FileError, VersionError
-from offsetwise.files import read_object, strict_reader
+from offsetwise.files import read_object
+from offsetwise.files.strict import strict_reader
 from offsetwise.model import Batch, BatchSource, Checkpoint, TopicOffsets
 from offsetwise.pipeline.spark_errors import foreign_answer
 

@@ -64,7 +64,7 @@ class LagMetrics(Collector):
 
 
 @contextmanager
-def served(metrics: LagMetrics, port: int) -> Iterator[int]:
+def served(metrics: Collector, port: int) -> Iterator[int]:
     """Serve metrics on the loopback interface, and give the port; 0 chooses a free one.
 
     Raises:

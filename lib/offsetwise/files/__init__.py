@@ -21,6 +21,7 @@ from offsetwise.engines.engine import CheckpointEngine
 from offsetwise.engines.flat import flat_type, flatten, whole
 from offsetwise.engines.registry import engines
 from offsetwise.errors import FileError, VersionError
+from offsetwise.files.strict import strict_reader
 from offsetwise.findings import severity_of
 from offsetwise.model import (
     Checkpoint,
@@ -33,9 +34,9 @@ from offsetwise.model import (
     Reconciliation,
     Requirements,
     Snapshot,
+    Status,
     Verification,
 )
-from offsetwise.model.offsets import IN_FILES_FIRST
 from offsetwise.registry import STREAMS
 from offsetwise.transactions.snapshot import SinkSnapshot
 
@@ -50,7 +51,9 @@ MAX_BYTES: Final = 40 * 1024 * 1024
 """Of any file. With `strict_json`'s limits, reading one takes less than 512 MB: docs/formats.md, "Limits"."""
 MAX_PLAN_BYTES: Final = 24 * 1024 * 1024
 """Of a plan: its receipt, which repeats it, is read again too."""
-_Seen = Checkpoint | Snapshot | SinkSnapshot | Comparison | FleetComparison | Reconciliation | LagSample | Cutover
+_Seen = (
+    Checkpoint | Snapshot | SinkSnapshot | Comparison | FleetComparison | Reconciliation | LagSample | Cutover | Status
+)
 Stored = _Seen | Plan | Receipt | Verification
 KINDS: Final[dict[str, type]] = {
     "checkpoint": Checkpoint,
@@ -61,6 +64,7 @@ KINDS: Final[dict[str, type]] = {
     "reconciliation": Reconciliation,
     "lag-sample": LagSample,
     "cutover": Cutover,
+    "status": Status,
     "plan": Plan,
     "receipt": Receipt,
     "verification": Verification,
@@ -71,8 +75,7 @@ _LEFT_OUT_OF_LOOKS: Final = ("search", "silent", "unlisted")
 _LEFT_OUT_WHEN_NULL: Final = ("endpoint", "job", "leases", "made_from", "pooled_prefixes", "quota", *_LEFT_OUT_OF_LOOKS)
 _LEFT_OUT_OF_ROWS: Final = ("aggregate", "behind_new", "behind_old", "behind_parts", "parts")
 """Of the partitions of a comparison or a sample, and of their evidence, where they are null or empty."""
-_LEFT_OUT_OF_GROUPS: Final = ("application", "start_offsets")
-"""Of a group that is a consumer group."""
+_LEFT_OUT_OF_GROUPS: Final = ("application", "start_offsets")  # of a consumer group
 _LEFT_OUT_WITHOUT_SHARDS: Final = ("ranges", "shards")
 """Of topics and sources whose stream has no shards, or does not say more of them."""
 _LEFT_OUT_WHEN_EMPTY: Final = ("identities", "marks", "savepoint", "transactions", *_KEYS_OF_1_1)
@@ -345,31 +348,6 @@ def _whole(read: Any, kind: str) -> Any:
 
 def _shallow(value: Any) -> dict[str, Any]:
     return {each.name: getattr(value, each.name) for each in _WRITTEN}
-
-
-def strict_reader(adapter: TypeAdapter[Any]) -> SchemaValidator:
-    """Return what reads values that may be anybody's: no value is taken for one of another type."""
-    return SchemaValidator(_strictly(adapter.core_schema))
-
-
-def _strictly(schema: Any) -> Any:
-    """Let pydantic take numbers, texts and truth values as themselves only, and stop a list at its first mistake.
-
-    A million mistakes would be described in a gigabyte.
-    """
-    if isinstance(schema, list):
-        return [_strictly(each) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    if IN_FILES_FIRST in (schema.get("metadata") or {}):
-        return schema["choices"][0]
-    results = {key: _strictly(each) for key, each in schema.items()}
-    match results.get("type"):
-        case "int" | "str" | "bool":
-            results.setdefault("strict", True)
-        case "tuple" | "list":
-            results["fail_fast"] = True
-    return results
 
 
 def _by_line(body: dict[str, Any]) -> str:

@@ -1,0 +1,261 @@
+"""What shows how far one job has come: its positions, its comparison, its plan, and what that wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from offsetwise import approval
+from offsetwise.api.readers import LiveReaders
+from offsetwise.api.working_folder import PlanFile, WorkingFolder
+from offsetwise.apply.verification import verify
+from offsetwise.approval import ApprovalFile, ApprovalPolicy
+from offsetwise.approval.envelope import Verdict, stated_in
+from offsetwise.approval.judging import believed
+from offsetwise.comparison import Scene
+from offsetwise.errors import NotApprovedError, OffsetwiseError
+from offsetwise.findings import describe, severity_of
+from offsetwise.findings.migration import RUNNING_AGE_MS
+from offsetwise.findings.reading import blocking_problems
+from offsetwise.lag.cutover import ORDER
+from offsetwise.model import (
+    Cluster,
+    Cutover,
+    CutoverState,
+    Plan,
+    Receipt,
+    Severity,
+    Snapshot,
+    StepState,
+    Subject,
+    UnreadJob,
+    Verification,
+    epoch_ms,
+    time_of,
+)
+from offsetwise.model.clusters import has_members
+from offsetwise.plan.drift import drift as drift_of
+from offsetwise.position import offset_or_none
+from offsetwise.status.evidence import (
+    AppliedEvidence,
+    ComparisonEvidence,
+    CutoverEvidence,
+    PlanEvidence,
+)
+from offsetwise.wording import clock, duration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activity:
+    """Whether a job moves its positions."""
+
+    active: bool | None
+    moved_ms: int | None
+    shown_by: str
+    """One sentence."""
+
+
+def unread_of(scene: Scene | OffsetwiseError) -> UnreadJob | None:
+    """Return why a job's positions cannot be used; None where they can."""
+    if isinstance(scene, OffsetwiseError):
+        return UnreadJob(error=type(scene).__name__, problem=scene.problem, fix=scene.fix)
+    checkpoint = scene.subject.read
+    problem = next(iter(blocking_problems(checkpoint.problems)), None) if checkpoint is not None else None
+    return None if problem is None else UnreadJob(error=problem.code, problem=problem.message, fix=problem.fix)
+
+
+def missing_topics(scene: Scene) -> tuple[str, ...]:
+    """Name the topics of a job that one of both clusters says it does not have, with that cluster."""
+    named = []
+    for topic in scene.subject.topics(scene.old):
+        for side, name in ((Cluster.OLD, topic), (Cluster.NEW, scene.migration.new_topic(topic))):
+            if scene.topics[side].get(name) is None:
+                named.append(f"{name} (the {side} cluster)")
+    return tuple(named)
+
+
+def activity_of(scene: Scene) -> Activity:
+    """Return whether a job moves its positions, as its checkpoint or its group shows."""
+    checkpoint, group = scene.subject.read, scene.group(Cluster.OLD)
+    now_ms = epoch_ms(scene.old.taken_at)
+    if checkpoint is None:
+        state = None if group is None else group.state
+        active = None if state is None else has_members(state)
+        return Activity(active=active, moved_ms=None, shown_by=f"Its group is {state or 'of an unknown state'}.")
+    written_ms = checkpoint.details.written_ms
+    if written_ms is None:
+        return Activity(active=None, moved_ms=None, shown_by="Its files do not say when they were written.")
+    age_ms = now_ms - written_ms
+    ended = checkpoint.details.kind == "savepoint"
+    return Activity(
+        active=not ended and age_ms < RUNNING_AGE_MS,
+        moved_ms=written_ms,
+        shown_by=f"{checkpoint.details.last_written} at {clock(written_ms)}, {duration(age_ms)} before it was read.",
+    )
+
+
+def cutover_of(scene: Scene, cutover: Cutover | None) -> CutoverEvidence | None:
+    """Return how far the cutover of a job's topics has come; None where not all of them were watched."""
+    topics = {*scene.subject.topics(scene.old)}
+    if cutover is None:
+        return None
+    rows = [row for row in cutover.partitions if row.topic in topics]
+    if not topics or {row.topic for row in rows} != topics:
+        return None
+    states = []
+    for row in rows:
+        log = scene.log(Cluster.OLD, row.topic, row.partition)
+        end = None if log is None else offset_or_none(log.hw)
+        # What was seen of an end that the log no longer has says nothing.
+        states.append(row.state if end is not None and end == row.end else CutoverState.OPEN)
+    return CutoverEvidence(
+        state=min(states, key=ORDER.index),
+        taken_ms=epoch_ms(cutover.taken_at),
+        still_ms=min(row.still_ms for row in rows),
+    )
+
+
+def comparison_of(job: Subject, folder: WorkingFolder) -> ComparisonEvidence | None:
+    """Return what the newest comparison of a job came to; None where none lies in the folder."""
+    compared = folder.comparisons.get(str(job))
+    if compared is None or compared.summary is None or compared.taken_at is None:
+        return None
+    return ComparisonEvidence(
+        taken_ms=epoch_ms(compared.taken_at),
+        summary=compared.summary,
+        blocking=tuple(filter(_blocks, compared.findings)),
+    )
+
+
+def _blocks(code: str) -> bool:
+    """Return whether a finding blocks a job whose offsets are translated; others are about the old numbers."""
+    return severity_of(code) is Severity.BLOCKS and not describe(code).unedited
+
+
+def chosen_plan(plans: Sequence[PlanFile], folder: WorkingFolder) -> PlanFile | None:
+    """Return the plan of a job that counts: the one that was applied, else the newest."""
+    applied = [plan for plan in plans if plan.digest in folder.receipts or plan.digest in folder.journals]
+    return max(applied or plans, key=lambda plan: plan.document.drafted_at, default=None)
+
+
+def plan_of(
+    plan: PlanFile, scene: Scene | None, approvals: Iterable[ApprovalFile], policy: ApprovalPolicy
+) -> PlanEvidence:
+    """Return whether what a plan requires still holds, and who approved it.
+
+    Args:
+        plan: The plan.
+        scene: What was read of its job; None where that cannot be compared.
+        approvals: All approvals of the folder.
+        policy: Whose approval counts.
+    """
+    drifts = () if scene is None else drift_of(plan.document, scene.old, scene.new, scene.subject.read)
+    files = [file for file in approvals if _names(file, plan.digest)]
+    approvers: tuple[str, ...] = ()
+    approved_ms = None
+    with suppress(NotApprovedError):
+        counted = approval.approved(plan.content, plan.document, files, policy, datetime.now(UTC))
+        approvers = tuple(each.approver.subject for each in counted)
+        approved_ms = max(epoch_ms(each.approver.approved_at) for each in counted)
+    return PlanEvidence(
+        file=plan.path,
+        digest=plan.digest,
+        drafted_ms=epoch_ms(plan.document.drafted_at),
+        drift=tuple(drift.told for drift in drifts),
+        approvers=approvers,
+        approved_ms=approved_ms,
+        rejection=next(_rejections(plan, files, policy), None),
+        approvals=tuple(file.name for file in files),
+    )
+
+
+def _names(file: ApprovalFile, digest: str) -> bool:
+    """Return whether an approval, which nobody believes yet, is of a plan."""
+    try:
+        return stated_in(file).plan_digest == digest
+    except NotApprovedError:
+        return False
+
+
+def _rejections(plan: PlanFile, files: Iterable[ApprovalFile], policy: ApprovalPolicy) -> Iterator[str]:
+    for file in files:
+        with suppress(NotApprovedError):
+            _, statement = believed(plan.content, plan.document, file, policy, datetime.now(UTC))
+            if statement.verdict is Verdict.REJECTED:
+                yield f"{statement.subject} rejected it at {clock(statement.approved_at)}."
+
+
+def applied_of(
+    digest: str, folder: WorkingFolder, readers: LiveReaders, new: Snapshot | None, new_checkpoint: str | None
+) -> AppliedEvidence | None:
+    """Return what applying a plan wrote, and what stands there now; None where it was not applied.
+
+    Args:
+        digest: The plan's, hex.
+        folder: Where receipts and journals lie.
+        readers: Reads what stands at the targets.
+        new: The new cluster with the job's topics; None where they were not read.
+        new_checkpoint: The checkpoint that the job makes once it is moved, where the migration file states it.
+    """
+    written, journal = folder.receipts.get(digest), folder.journals.get(digest)
+    records = () if journal is None else tuple(journal[1].steps.values())
+    undone = sum(record.undone is not None for record in records)
+    if written is None:
+        if journal is None or not records:
+            return None
+        return AppliedEvidence(
+            receipt=journal[0],
+            ended_ms=None,
+            undone=undone,
+            steps=len(records),
+            verification=None,
+            lag_before=None,
+            lag=None,
+        )
+    path, receipt = written
+    undone = undone or sum(step.state is StepState.UNDONE for step in receipt.steps)
+    verification = None if undone else _verified(receipt, readers, new_checkpoint)
+    return AppliedEvidence(
+        receipt=path,
+        ended_ms=epoch_ms(receipt.ended_at),
+        undone=undone,
+        steps=len(receipt.steps),
+        verification=verification,
+        lag_before=_lag_before(receipt.plan),
+        lag=None if verification is None or new is None else _lag_now(verification, new),
+    )
+
+
+def _verified(receipt: Receipt, readers: LiveReaders, checkpoint: str | None) -> Verification | None:
+    with suppress(OffsetwiseError):
+        return verify(receipt, readers, verified_at=time_of(datetime.now(UTC)), checkpoint=checkpoint)
+    return None
+
+
+def _lag_before(plan: Plan) -> int | None:
+    """Return how many records of the old cluster a job had left to read when its plan was drafted."""
+    total = 0
+    for position in plan.positions:
+        offset, end = offset_or_none(position.old_offset), offset_or_none(position.old.hw)
+        if offset is None or end is None:
+            return None
+        total += max(0, end - offset)
+    return total
+
+
+def _lag_now(verification: Verification, new: Snapshot) -> int | None:
+    """Return how many records of the new cluster a job has left to read; of several targets, the first counts."""
+    logs = new.partitions()
+    target = next((position.target for position in verification.positions), None)
+    total = 0
+    for position in verification.positions:
+        if position.target != target:
+            continue
+        log = logs.get(position.topic_partition)
+        offset, end = offset_or_none(position.found), None if log is None else offset_or_none(log.hw)
+        if offset is None or end is None:
+            return None
+        total += max(0, end - offset)
+    return total

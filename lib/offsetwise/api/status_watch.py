@@ -1,0 +1,94 @@
+"""Looks at a migration until every job has caught up, with the old logs watched beside."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from offsetwise.api.status import StatusRequest, read_status
+from offsetwise.errors import OffsetwiseError
+from offsetwise.model import Cutover, Status
+from offsetwise.progress import Progress, unheard
+from offsetwise.workflow.cutting_over import cutover
+
+Notes = Callable[[str], None]
+"""Takes sentences."""
+
+
+def look(request: StatusRequest, heard: Callable[[Status], None], note: Notes, progress: Progress = unheard) -> Status:
+    """Read the status once; see `read_status`."""
+    status, unread = read_status(request, progress=progress)
+    for sentence in unread:
+        note(sentence)
+    heard(status)
+    return status
+
+
+def watch_status(
+    request: StatusRequest,
+    *,
+    every_s: float,
+    records: bool,
+    heard: Callable[[Status], None],
+    note: Notes,
+    wait: Callable[[float], object] = time.sleep,
+) -> Status:
+    """Look again and again until every job has caught up, or another thing than its plan stands at a target.
+
+    Args:
+        request: What is asked.
+        every_s: Seconds between two looks.
+        records: Whether the copies of the old logs' records are looked for, with Spark.
+        heard: Called with every status.
+        note: Told what cannot be read, each sentence once until it changes.
+        wait: Lets so many seconds pass.
+
+    Raises:
+        OffsetwiseError: The first look cannot be taken; a later one that cannot is a note.
+    """
+    once = _EachOnce(note)
+    logs = _LogWatch(request, records=records, note=once)
+    status = look(request, heard, once)
+    logs.start()
+    while not (status.is_done or status.is_different):
+        wait(every_s)
+        try:
+            status = look(replace(request, cutover=logs.newest), heard, once)
+        except OffsetwiseError as error:
+            once(f"{error.problem} {error.fix}")
+    return status
+
+
+class _EachOnce:
+    """Passes on a sentence that was not the last of its kind: a cluster that is away is named once, not every 5 s."""
+
+    def __init__(self, note: Notes) -> None:
+        self._note, self._noted = note, set[str]()
+
+    def __call__(self, sentence: str) -> None:
+        if sentence not in self._noted:
+            self._noted.add(sentence)
+            self._note(sentence)
+
+
+class _LogWatch:
+    """Watches the old logs in a thread of its own: looking for copies takes Spark longer than a look may take."""
+
+    def __init__(self, request: StatusRequest, *, records: bool, note: Notes) -> None:
+        self.newest: Cutover | None = request.cutover
+        self._request, self._records, self._note = request, records, note
+
+    def start(self) -> None:
+        """Begin to watch; the thread ends with the process."""
+        threading.Thread(target=self._run, name="offsetwise-old-logs", daemon=True).start()
+
+    def _run(self) -> None:
+        try:
+            cutover(self._request.migration, until_copied=True, records=self._records, heard=self._keep)
+        except OffsetwiseError as error:
+            self._note(f"The old logs are not watched: {error.problem} {error.fix}")
+
+    def _keep(self, judged: Cutover) -> None:
+        self.newest = judged

@@ -1,0 +1,122 @@
+"""The folder of a migration: the comparisons, plans, approvals and receipts that commands have written there."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from offsetwise import files, regular_files
+from offsetwise.apply.journal import Recorded, read_journal
+from offsetwise.apply.receipts import read_receipt
+from offsetwise.approval.envelope import ApprovalFile
+from offsetwise.errors import FileError, OffsetwiseError
+from offsetwise.model import ComparedJob, Cutover, FleetComparison, Plan, Receipt
+from offsetwise.model.digest import digest
+from offsetwise.plan.reading import read_plan
+
+MOST_FILES: Final = 20_000
+_JOURNAL: Final = ".journal"
+_HEADER: Final = re.compile(rb'"format": ?"offsetwise/([a-z-]+)"')
+_ENVELOPE: Final = re.compile(rb'"payloadType": ?"application/vnd\.offsetwise')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanFile:
+    """A plan in the folder."""
+
+    path: str
+    content: bytes
+    document: Plan
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the file, hex."""
+        return digest(self.content)
+
+
+@dataclass(slots=True, kw_only=True)
+class WorkingFolder:
+    """What lies in a folder; what cannot be read is named and stops nobody."""
+
+    path: Path
+    comparisons: dict[str, ComparedJob] = field(default_factory=dict)
+    """By `checkpoint NAME` or `group NAME`, of the summary that `compare --out` wrote."""
+    plans: list[PlanFile] = field(default_factory=list)
+    approvals: list[ApprovalFile] = field(default_factory=list)
+    receipts: dict[str, tuple[str, Receipt]] = field(default_factory=dict)
+    """By the plan's digest: the receipt's path, and what it says."""
+    journals: dict[str, tuple[str, Recorded]] = field(default_factory=dict)
+    """By the plan's digest, likewise; the path is that of the receipt that the journal is of."""
+    cutover: Cutover | None = None
+    """The newest one."""
+    unread: list[str] = field(default_factory=list)
+    """Files that cannot be used, in a sentence each."""
+
+
+def read_folder(path: Path) -> WorkingFolder:
+    """Read everything of ours that lies directly in a folder.
+
+    Raises:
+        FileError: It is no folder, cannot be read, or has too many files.
+    """
+    folder = WorkingFolder(path=path)
+    for file in _files(path):
+        try:
+            _add(folder, file)
+        except (OffsetwiseError, OSError) as error:
+            problem = error.problem if isinstance(error, OffsetwiseError) else f"{file}: {error.strerror or error}."
+            folder.unread.append(problem)
+    return folder
+
+
+def _files(path: Path) -> Sequence[Path]:
+    try:
+        names = sorted(os.listdir(path))
+    except OSError as error:
+        raise FileError(
+            f"{path}: expected the folder of the migration's comparisons, plans and receipts, but "
+            f"{error.strerror or error}. Nothing was read.",
+            fix="Name the folder that `compare --out` and `draft --out` write to, or leave --folder out.",
+        ) from error
+    wanted = [path / name for name in names if name.endswith((".json", _JOURNAL, ".approval"))]
+    if len(wanted) > MOST_FILES:
+        raise FileError(
+            f"{path}: expected at most {MOST_FILES:,} files, found {len(wanted):,}. Nothing was read.",
+            fix="Name the folder of one migration.",
+        )
+    return wanted
+
+
+def _add(folder: WorkingFolder, file: Path) -> None:
+    """Read one file, if it is one of those that show how far a job has come."""
+    if file.name.endswith(_JOURNAL):
+        recorded = read_journal(str(file))
+        folder.journals[recorded.digest] = str(file).removesuffix(_JOURNAL), recorded
+        return
+    content = regular_files.read_named(file, files.MAX_BYTES)
+    header = _HEADER.search(content)
+    kind = "" if header is None else header[1].decode()
+    if kind == "plan":
+        folder.plans.append(PlanFile(path=str(file), content=content, document=read_plan(content, subject=str(file))))
+    elif kind == "receipt":
+        receipt = read_receipt(str(file))
+        folder.receipts[receipt.plan_digest] = str(file), receipt
+    elif kind == "fleet-comparison":
+        summary: FleetComparison = files.load(content, kind, subject=str(file))
+        folder.comparisons |= dict(_compared(summary))
+    elif kind == "cutover":
+        cutover: Cutover = files.load(content, kind, subject=str(file))
+        if folder.cutover is None or cutover.taken_at > folder.cutover.taken_at:
+            folder.cutover = cutover
+    elif kind == "" and _ENVELOPE.search(content):
+        folder.approvals.append(ApprovalFile(name=str(file), content=content))
+
+
+def _compared(summary: FleetComparison) -> Iterator[tuple[str, ComparedJob]]:
+    for job in summary.jobs:
+        name = f"checkpoint {job.checkpoint}" if job.group is None else f"group {job.group}"
+        yield name, job

@@ -1,0 +1,167 @@
+"""The command for many jobs: how far has each of them come, and what leads on?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from offsetwise.cli.compare import SnapshotFiles
+from offsetwise.cli.options import AsJson, MigrationFile, TrustedKeys
+from offsetwise.cli.output import progress, safe, say, stdout
+from offsetwise.errors import UsageError
+
+if TYPE_CHECKING:
+    from offsetwise import JobState, Status
+    from offsetwise.model import JobStatus
+    from offsetwise.watch.job_states import StateMetrics
+
+
+def status(
+    *,
+    migration: MigrationFile,
+    folder: Annotated[
+        Path | None, typer.Option(help="The folder with the comparisons, plans, approvals and receipts.")
+    ] = None,
+    wave: Annotated[str | None, typer.Option(metavar="NAME", help="Only the jobs of a wave.")] = None,
+    trust: TrustedKeys = None,
+    lag_at_most: Annotated[
+        int, typer.Option(min=0, help="Records that a job may have left to read and counts as caught up.")
+    ] = 0,
+    snapshots: SnapshotFiles = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Look again, and at the old logs too, until every job has caught up.")
+    ] = False,
+    every: Annotated[float, typer.Option(min=0.5, max=3_600, help="Seconds between looks.")] = 5,
+    content: Annotated[
+        bool, typer.Option("--content/--no-content", help="With --watch: look for the copies of records, with Spark.")
+    ] = True,
+    metrics_port: Annotated[
+        int | None, typer.Option(min=0, max=65_535, help="With --watch: serve Prometheus metrics on 127.0.0.1.")
+    ] = None,
+    detailed_exitcode: Annotated[
+        bool, typer.Option("--detailed-exitcode", help="Exit with 2 unless every job has caught up.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show how far every job has come, from what is read now: its state, the evidence, and the command that leads on.
+
+    Exit with 5 if something else than its plan stands at the target of a job.
+    """
+    from offsetwise import Migration, load_snapshots
+
+    _require_live_watch(snapshots, metrics_port, watch=watch)
+    of = Migration.load(migration)
+    before: dict[str, JobState] = {}
+    with _metrics(metrics_port) as metrics, progress() as told:
+
+        def heard(found: Status) -> None:
+            if metrics is not None:
+                metrics.update(found)
+            if watch:
+                _show_look(found, before, as_json=as_json)
+
+        found = of.status(
+            folder=folder,
+            wave=wave,
+            trust=trust or (),
+            lag_at_most=lag_at_most,
+            snapshots=load_snapshots(*snapshots) if snapshots else None,
+            watch=watch,
+            every_s=every,
+            records=content,
+            heard=heard,
+            note=say,
+            progress=told,
+        )
+    if not watch:
+        _show(found, as_json=as_json)
+    if found.is_different:
+        raise typer.Exit(5)
+    if detailed_exitcode and not found.is_done:
+        raise typer.Exit(2)
+
+
+def _require_live_watch(snapshots: tuple[Path, Path] | None, metrics_port: int | None, *, watch: bool) -> None:
+    if watch and snapshots is not None:
+        raise UsageError(
+            "status: expected live clusters with --watch, found --snapshots, which never change. Nothing was read.",
+            fix="Leave one of them out.",
+        )
+    if metrics_port is not None and not watch:
+        raise UsageError(
+            "status: expected --watch with --metrics-port, found none, so the metrics would end at once. Nothing was "
+            "read.",
+            fix="Add --watch, or leave --metrics-port out.",
+        )
+
+
+@contextmanager
+def _metrics(port: int | None) -> Iterator[StateMetrics | None]:
+    """Serve the newest status as metrics, where a port is given."""
+    if port is None:
+        yield None
+        return
+    from offsetwise.watch.job_states import StateMetrics
+    from offsetwise.watch.metrics import HOST, served
+
+    metrics = StateMetrics()
+    with served(metrics, port) as served_port:
+        say(f"Metrics: http://{HOST}:{served_port}/metrics")
+        yield metrics
+
+
+def _show(found: Status, *, as_json: bool) -> None:
+    """Show every job, what its wave waits for, and what is wrong with the whole."""
+    from offsetwise import files
+    from offsetwise.cli.render import findings, new_table, print_table, verdict
+    from offsetwise.wording.status import STATE, answer
+
+    if as_json:
+        typer.echo(files.dump(found), nl=False)
+        return
+    out = stdout()
+    out.print(f"[bold]{safe(answer(found))}[/]", soft_wrap=True)
+    for wave in found.waves:
+        waits = "".join(f" {sentence}" for sentence in wave.waits_for)
+        out.print(
+            f"wave {safe(wave.wave)}: {wave.caught_up:,} of {wave.jobs:,} caught up.{safe(waits)}", soft_wrap=True
+        )
+    table = new_table(out, ("job", "wave", "state", "evidence"), ())
+    for job in found.jobs:
+        table.add_row(safe(job.job), safe(job.wave or ""), verdict(STATE[job.state]), safe(_evidence(job)))
+    print_table(out, table)
+    for job in found.jobs:
+        if job.next is not None:
+            out.print(f"{safe(job.job)}: {safe(job.next)}", soft_wrap=True, highlight=False)
+    findings(out, found.findings)
+
+
+def _show_look(found: Status, before: dict[str, JobState], *, as_json: bool) -> None:
+    """Show one of many looks: with JSON a line, else a line for each job that is in another state than before."""
+    from offsetwise import files
+    from offsetwise.cli.render import verdict
+    from offsetwise.wording.status import STATE, answer
+
+    if as_json:
+        typer.echo(files.dump(found, indent=None), nl=False)
+        return
+    at = datetime.fromisoformat(found.taken_at)
+    changed = [job for job in found.jobs if before.get(job.job) is not job.state]
+    for job in changed:
+        line = f"{at:%H:%M:%S} {safe(job.job)} {verdict(STATE[job.state])} {safe(_evidence(job))}"
+        stdout().print(line, soft_wrap=True)
+        before[job.job] = job.state
+    if changed:
+        stdout().print(f"{at:%H:%M:%S} {safe(answer(found))}", soft_wrap=True)
+
+
+def _evidence(job: JobStatus) -> str:
+    from offsetwise.wording import duration
+
+    old = f" ({duration(job.age_ms)} ago)" if job.age_ms >= 60_000 else ""
+    return f"{job.evidence}{old}"

@@ -1,0 +1,35 @@
+"""Values of files that may be anybody's: none is taken for one of another type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import TypeAdapter
+from pydantic_core import SchemaValidator
+
+from offsetwise.model.offsets import IN_FILES_FIRST
+
+
+def strict_reader(adapter: TypeAdapter[Any]) -> SchemaValidator:
+    """Return what reads values that may be anybody's: no value is taken for one of another type."""
+    return SchemaValidator(_strictly(adapter.core_schema))
+
+
+def _strictly(schema: Any) -> Any:
+    """Let pydantic take numbers, texts and truth values as themselves only, and stop a list at its first mistake.
+
+    A million mistakes would be described in a gigabyte.
+    """
+    if isinstance(schema, list):
+        return [_strictly(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if IN_FILES_FIRST in (schema.get("metadata") or {}):
+        return schema["choices"][0]
+    results = {key: _strictly(each) for key, each in schema.items()}
+    match results.get("type"):
+        case "int" | "str" | "bool":
+            results.setdefault("strict", True)
+        case "tuple" | "list":
+            results["fail_fast"] = True
+    return results

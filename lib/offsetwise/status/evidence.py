@@ -1,0 +1,91 @@
+"""What was read about one job: the only input of its state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from offsetwise.model import CutoverState, Subject, UnreadJob, Verification
+from offsetwise.model.comparison import Summary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CutoverEvidence:
+    """What looks at the old logs of the job's topics showed."""
+
+    state: CutoverState
+    """Of the log that is furthest behind."""
+    taken_ms: int
+    still_ms: int
+    """For how long all of them have stood still."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonEvidence:
+    """What comparing the job came to."""
+
+    taken_ms: int
+    """When the new cluster was read for it."""
+    summary: Summary
+    blocking: tuple[str, ...]
+    """The codes of its findings that block."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanEvidence:
+    """A plan of the job, and who approved it."""
+
+    file: str
+    digest: str
+    drafted_ms: int
+    drift: tuple[str, ...]
+    """What is no longer as it was reviewed, in a sentence each."""
+    approvers: tuple[str, ...]
+    """Who approved it; empty until there are as many as are required."""
+    approved_ms: int | None
+    """When the last of them did."""
+    rejection: str | None
+    """Who rejected it, in a sentence; None where nobody did."""
+    approvals: tuple[str, ...] = ()
+    """The files of the approvals."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppliedEvidence:
+    """What applying the plan wrote, and what stands there now."""
+
+    receipt: str
+    ended_ms: int | None
+    """None where the application has not ended."""
+    undone: int
+    """How many of its steps have been taken back."""
+    steps: int
+    verification: Verification | None
+    """What stands at the targets now; None where that was not looked at."""
+    lag_before: int | None
+    """Records of the old cluster that the job had left to read when it was moved; None where not all are known."""
+    lag: int | None
+    """Records of the new cluster that it has left to read now; None where not all are known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobEvidence:
+    """Everything that was read about one job."""
+
+    job: Subject
+    wave: str | None = None
+    unread: UnreadJob | None = None
+    """Why its positions, or its topics, cannot be used; None where they can."""
+    missing: tuple[str, ...] = ()
+    """Its topics that one of both clusters lacks, each with the cluster."""
+    topics: int = 0
+    """How many it reads."""
+    active: bool | None = None
+    """Whether it moves its positions now; None where that is not known."""
+    moved_ms: int | None = None
+    """When its positions moved last, epoch ms; None where that is not known."""
+    activity: str = ""
+    """What shows whether it runs, as a sentence."""
+    cutover: CutoverEvidence | None = None
+    comparison: ComparisonEvidence | None = None
+    plan: PlanEvidence | None = None
+    applied: AppliedEvidence | None = None

@@ -1,0 +1,1 @@
+"""How far jobs have come."""
