@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from offsetwise.apply.back import Standings
     from offsetwise.apply.run import DryRun
     from offsetwise.approval import PrivateKey, PublicKey, Verdict, keygen, read_private_key, write_approval, write_keys
+    from offsetwise.differences.changes import Change, Difference
+    from offsetwise.differences.reading import diff
     from offsetwise.errors import (
         ApplyError,
         CheckpointError,
@@ -77,6 +79,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ApplyError",
+    "Change",
     "Checkpoint",
     "CheckpointError",
     "Cluster",
@@ -88,6 +91,7 @@ __all__ = [
     "CutoverRequirement",
     "CutoverState",
     "Decision",
+    "Difference",
     "Drift",
     "DryRun",
     "Evidence",
@@ -133,6 +137,7 @@ __all__ = [
     "Verification",
     "VerifiedJob",
     "VerifyError",
+    "diff",
     "init",
     "inspect",
     "keygen",
@@ -148,6 +153,7 @@ __all__ = [
 
 _HOMES = {
     "ApplyError": "errors",
+    "Change": "differences.changes",
     "Checkpoint": "model",
     "CheckpointError": "errors",
     "Cluster": "model",
@@ -159,6 +165,7 @@ _HOMES = {
     "CutoverRequirement": "model",
     "CutoverState": "model",
     "Decision": "transactions.decisions",
+    "Difference": "differences.changes",
     "Drift": "plan.drift",
     "DryRun": "apply.run",
     "Evidence": "model",
@@ -204,6 +211,7 @@ _HOMES = {
     "Verification": "model",
     "VerifiedJob": "model",
     "VerifyError": "errors",
+    "diff": "differences.reading",
     "init": "api.init",
     "inspect": "workflow",
     "keygen": "approval",

@@ -79,7 +79,7 @@ instead(
     ),
 )
 instead(
-    "cli/schemas.py::schema",
+    "cli/formats.py::schema",
     "Name one of them",
     "unknown_schema",
     lambda _: (run("schema", "nope"), run("schema", "migration")),

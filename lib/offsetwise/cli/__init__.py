@@ -20,10 +20,10 @@ from offsetwise.cli import (
     compare,
     cutover,
     errors,
+    formats,
     init,
     lab,
     plans,
-    schemas,
     services,
     sinks,
     status,
@@ -43,8 +43,8 @@ USAGE_ERROR: Final = cast("type[Exception]", typer.BadParameter.__mro__[2])
 """The root of all usage errors. Some releases of typer import click, others bring a copy of it."""
 COMMANDS: Final = (
     *(init.init, compare.inspect, compare.snapshot, compare.compare, compare.reconcile, sinks.transactions),
-    *(services.watch, cutover.cutover, status.status, services.audit, schemas.schema, services.console),
-    *(targets.targets, plans.draft, plans.drift, plans.export, approvals.keygen, approvals.sign),
+    *(services.watch, cutover.cutover, status.status, services.audit, formats.schema, services.console),
+    *(targets.targets, plans.draft, plans.drift, formats.diff, plans.export, approvals.keygen, approvals.sign),
     *(apply.apply, apply.verify, apply.rollback),
 )
 """In the order of the help."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from offsetwise.apply.back import Standings
     from offsetwise.apply.run import DryRun
     from offsetwise.approval.strict import Shape
+    from offsetwise.differences.changes import Difference
     from offsetwise.review.audited import Audited
     from offsetwise.survey.found import Survey
     from offsetwise.targets.listing import TargetListing
@@ -53,12 +54,15 @@ class Failed:
     """`checkpoint NAME` or `group NAME`; left out unless `compare` was asked about several."""
 
 
-Printed: TypeAlias = "DryRun | Standings | TakenBack | Drifted | Audited | Survey | SinkTransactions | TargetListing"
+Printed: TypeAlias = (
+    "DryRun | Standings | TakenBack | Drifted | Difference | Audited | Survey | SinkTransactions | TargetListing"
+)
 KINDS: Final[dict[str, str]] = {
     "dry-run": "DryRun",
     "rollback-preview": "Standings",
     "rollback": "TakenBack",
     "drift": "Drifted",
+    "diff": "Difference",
     "audit": "Audited",
     "survey": "Survey",
     "transactions": "SinkTransactions",
@@ -95,12 +99,14 @@ def _types() -> dict[str, type]:
     """Import the type of every kind. A command that prints one does without a tenth of a second for the others."""
     from offsetwise.apply.back import Standings
     from offsetwise.apply.run import DryRun
+    from offsetwise.differences.changes import Difference
     from offsetwise.review.audited import Audited
     from offsetwise.survey.found import Survey
     from offsetwise.targets.listing import TargetListing
     from offsetwise.transactions.report import SinkTransactions
 
-    types = (DryRun, Standings, TakenBack, Drifted, Audited, Survey, SinkTransactions, TargetListing, Failed)
+    of_others = (DryRun, Standings, Difference, Audited, Survey, SinkTransactions, TargetListing)
+    types: tuple[type, ...] = (*of_others, TakenBack, Drifted, Failed)
     return {type_.__name__: type_ for type_ in types}
 
 
