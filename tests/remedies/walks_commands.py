@@ -134,7 +134,7 @@ instead(
     ),
 )
 instead(
-    "cli/plans.py::export",
+    "cli/plans.py::_require_options",
     "Name the file that the zip is written to",
     "zip_without_a_file",
     lambda scene: (run(*packing(scene)), run(*packing(scene), "--out", scene.folder / "plan.zip")),

@@ -14,6 +14,7 @@ from offsetwise import approval, files, model, new_files, workflow
 from offsetwise.api import live
 from offsetwise.api.receipt import Receipt
 from offsetwise.apply import run
+from offsetwise.apply.writers import output_of
 from offsetwise.approval import unproven
 from offsetwise.approval.key_files import read_approval
 from offsetwise.approval.signing import LIFETIME
@@ -21,6 +22,8 @@ from offsetwise.errors import NotApprovedError, UsageError
 from offsetwise.model.digest import digest
 from offsetwise.plan import exports
 from offsetwise.plan.drift import Drift
+from offsetwise.plan.operators import choice
+from offsetwise.plan.operators.patch import CHECKPOINT_ENV, SERVERS_ENV, Deployment
 from offsetwise.plan.reading import plan_bytes, read_plan
 from offsetwise.progress import Progress, unheard
 from offsetwise.wording.irrevocable import confirmation, irrevocable
@@ -154,6 +157,47 @@ class Plan:
     def consumer_groups_csv(self) -> str:
         """Return the positions as Kafka's `kafka-consumer-groups --from-file` reads them."""
         return exports.consumer_groups_csv(self.document)
+
+    def operator_patch(
+        self,
+        form: str,
+        *,
+        resource: str,
+        output: str | None = None,
+        servers_env: str = SERVERS_ENV,
+        checkpoint_env: str = CHECKPOINT_ENV,
+    ) -> str:
+        """Return the patch of a custom resource, as YAML, that makes an operator start the job from what is written.
+
+        Args:
+            form: `flink-operator` or `spark-operator`, or another one that a target brings.
+            resource: The name of the FlinkDeployment or SparkApplication.
+            output: Where the plan is applied to, as `apply` takes it and the pods reach it: an absolute path or a URI.
+                None for a plan that is written in place, which has the location itself.
+            servers_env: The environment variable that the job takes its bootstrap servers from.
+            checkpoint_env: The one that a Spark query takes the location of its checkpoint from.
+
+        Raises:
+            PlanError: The operator starts no job from what the plan writes; or it is a plan of another migration.
+            UsageError: No output or no migration is given where one is needed; or a name cannot be.
+        """
+        patch, step = choice.patch_for(self.document, form)
+        settings = live.settings_of(self.document, self.migration, output)
+        written = output_of(self.document.targets, step, output) or output
+        location = written or choice.written_in_place(self.document, step)
+        if location is None:
+            raise UsageError(
+                f"Plan {self.digest[:12]}: expected the output that it is applied to, found none. Nothing was printed.",
+                fix="Name it as `offsetwise apply` takes it: --output DIR.",
+            )
+        deployment = Deployment(
+            resource=resource,
+            location=location,
+            servers=choice.new_servers(self.document, settings),
+            servers_env=servers_env,
+            checkpoint_env=checkpoint_env,
+        )
+        return patch.text(deployment, self.digest)
 
     @overload
     def apply(

@@ -19,6 +19,28 @@ if TYPE_CHECKING:
 
 
 _ZIP: Final = "zip"
+Form = Annotated[
+    str, typer.Option("--as", help="starting-offsets, consumer-groups-csv, flink-operator, spark-operator, or zip.")
+]
+ForZipOrOperator = Annotated[
+    Path | None,
+    typer.Option("--migration", "-m", help="For zip: the migration file, whose keys are trusted. For operators too."),
+]
+Approvals = Annotated[list[Path] | None, typer.Option(help="For zip: an approval; may be repeated.")]
+ZipFile = Annotated[Path | None, typer.Option(help="For zip: the file to write. It must not exist.")]
+Resource = Annotated[
+    str | None, typer.Option(help="For operators: the name of the FlinkDeployment or SparkApplication.")
+]
+OutputOfPods = Annotated[
+    str | None, typer.Option(help="For operators: where the plan is applied to, as the job's pods reach it.")
+]
+ServersVariable = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="For operators: the variable that the job takes its bootstrap servers from."),
+]
+CheckpointVariable = Annotated[
+    str | None, typer.Option(metavar="NAME", help="For Spark's: the one of the checkpoint's location.")
+]
 
 
 class DraftCommand(TyperCommand):
@@ -202,39 +224,63 @@ def drift(
 def export(
     plan: PlanFile,
     *,
-    form: Annotated[str, typer.Option("--as", help="starting-offsets, consumer-groups-csv, or zip.")],
-    migration: Annotated[
-        Path | None, typer.Option("--migration", "-m", help="For zip: the migration file, whose keys are trusted.")
-    ] = None,
-    approval: Annotated[list[Path] | None, typer.Option(help="For zip: an approval; may be repeated.")] = None,
+    form: Form,
+    migration: ForZipOrOperator = None,
+    approval: Approvals = None,
     trust: TrustedKeys = None,
-    out: Annotated[Path | None, typer.Option(help="For zip: the file to write. It must not exist.")] = None,
+    out: ZipFile = None,
+    name: Resource = None,
+    output: OutputOfPods = None,
+    servers_env: ServersVariable = None,
+    checkpoint_env: CheckpointVariable = None,
     as_json: AsJson = False,  # noqa: ARG001 - main() looks for it where errors are written
 ) -> None:
-    """Print positions as where a new job starts or for Kafka's tool; or pack an approved plan with its commands.
+    """Print positions as where a new job starts, for Kafka's tool, or as the patch for an operator of Kubernetes.
 
-    The zip has the bytes of the console's, where plan, approvals and migration file are the same.
+    Or pack an approved plan with its commands. The zip has the bytes of the console's, where plan, approvals and
+    migration file are the same.
     """
-    from offsetwise import Plan
+    from offsetwise import Migration, Plan
+    from offsetwise.plan.operators.choice import patches
 
     forms = {"starting-offsets": Plan.starting_offsets, "consumer-groups-csv": Plan.consumer_groups_csv}
-    if form not in (*forms, _ZIP):
+    by_operator = form not in (*forms, _ZIP)
+    if by_operator and form not in patches():
         raise UsageError(
-            f"export: expected --as {', '.join(forms)} or {_ZIP}, found {form!r}. Nothing was printed.",
+            f"export: expected --as {', '.join((*forms, *patches()))} or {_ZIP}, found {form!r}. Nothing was printed.",
             fix="Name one of them.",
         )
-    if (form == _ZIP) != (out is not None) or (form != _ZIP and (migration or approval or trust)):
+    of_zip = bool(out or approval or trust or (migration and not by_operator))
+    _require_options(form, out, of_zip=of_zip)
+    variables = {"servers_env": servers_env, "checkpoint_env": checkpoint_env}
+    names = {key: variable for key, variable in variables.items() if variable is not None}
+    _require_resource(name, given=name is not None or output is not None or bool(names), by_operator=by_operator)
+    if name is not None:
+        chosen = Plan.load(plan, migration=None if migration is None else Migration.load(migration))
+        typer.echo(chosen.operator_patch(form, resource=name, output=output, **names), nl=False)
+    elif out is not None:
+        _packed(Plan.load(plan), out, migration=migration, approvals=approval or [], trust=trust or [])
+    else:
+        text = forms[form](Plan.load(plan))
+        typer.echo(text, nl=not text.endswith("\n"))
+
+
+def _require_options(form: str, out: Path | None, *, of_zip: bool) -> None:
+    if (form == _ZIP) != (out is not None) or (form != _ZIP and of_zip):
         raise UsageError(
             f"export: expected --out with --as {_ZIP}, and --out, --migration, --approval and --trust with no other "
-            "form. Nothing was written.",
+            "form; --migration with the patch for an operator too. Nothing was written.",
             fix=f"Name the file that the zip is written to, or leave these options out: --as {_ZIP} --out plan.zip",
         )
-    chosen = Plan.load(plan)
-    if out is not None:
-        _packed(chosen, out, migration=migration, approvals=approval or [], trust=trust or [])
-        return
-    text = forms[form](chosen)
-    typer.echo(text, nl=not text.endswith("\n"))
+
+
+def _require_resource(name: str | None, *, given: bool, by_operator: bool) -> None:
+    if by_operator != (name is not None) or given != by_operator:
+        raise UsageError(
+            "export: expected --name with the patch for an operator, and --name, --output, --servers-env and "
+            "--checkpoint-env with no other form. Nothing was printed.",
+            fix="Name the resource that is patched, or leave these options out: --as flink-operator --name RESOURCE",
+        )
 
 
 def _packed(plan: Plan, out: Path, *, migration: Path | None, approvals: list[Path], trust: list[Path]) -> None:

@@ -20,6 +20,7 @@ from offsetwise.model import (
     Target,
 )
 from offsetwise.plan.moving import StartingOffsets
+from offsetwise.plan.operators.patch import OperatorPatch
 from offsetwise.plan.recorded import notes_of_output
 from offsetwise.plan.settings import Recorded, Settings, Takers
 from offsetwise.plan.ways import Way
@@ -87,6 +88,8 @@ class TargetType(ABC):
     """Which transactions it ends, by what was decided about them."""
     start: ClassVar[StartingOffsets | None] = None
     """How what it writes tells a job where to begin; None: as the job's engine is told, or it tells no such thing."""
+    patches: ClassVar[tuple[OperatorPatch, ...]] = ()
+    """What makes an operator of Kubernetes start a job from what it writes; one for each operator that can."""
     job: ClassVar[str | None] = None
     """The module that asks a running job whether it began from what was written, by `observed`; see
     `apply.verification.job.JobModule`. None where no job says that."""

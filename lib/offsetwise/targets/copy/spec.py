@@ -15,6 +15,7 @@ from offsetwise.plan.repair.kinds import RepairSettings
 from offsetwise.plan.target import OFFSETS, OutputTarget, TargetRole
 from offsetwise.plan.ways import PRODUCERS_FIRST, Way, not_renamed
 from offsetwise.targets.spark.kinesis.spec import STREAM, added_ends, against_shards
+from offsetwise.targets.spark.operator import SPARK_OPERATOR
 from offsetwise.targets.spark.spec import JOB, against_checkpoint
 
 _NAME: Final = "spark-checkpoint"
@@ -116,6 +117,7 @@ class SparkCopyTarget(OutputTarget):
     name = _NAME
     label = "Spark checkpoint, edited in a copy"
     role = TargetRole.STATE
+    patches = (SPARK_OPERATOR,)
     job = JOB
     streams = frozenset({OFFSETS, STREAM})
     parameters = RepairSettings

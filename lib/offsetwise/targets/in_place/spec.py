@@ -13,6 +13,7 @@ from offsetwise.model import Comparison, Plan, Problem, ReceiptStep
 from offsetwise.plan.recorded import edited_in_place, notes_of_originals
 from offsetwise.plan.target import TargetRole, TargetType, Where
 from offsetwise.plan.ways import Way
+from offsetwise.targets.spark.operator import SPARK_OPERATOR
 from offsetwise.targets.spark.spec import JOB, against_checkpoint
 
 _NAME: Final = "spark-checkpoint-in-place"
@@ -36,6 +37,7 @@ class SparkInPlaceTarget(TargetType):
     label = "Spark checkpoint, edited in place"
     where = Where.CHECKPOINT
     role = TargetRole.STATE
+    patches = (SPARK_OPERATOR,)
     job = JOB
     ways = (_WAY,)
     notes = frozenset({"keep", "guard", "staged", "swapping"})

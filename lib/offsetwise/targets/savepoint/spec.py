@@ -18,6 +18,7 @@ from offsetwise.plan.settings import MarkSettings
 from offsetwise.plan.target import OFFSETS, OutputTarget, TargetRole
 from offsetwise.plan.ways import PRODUCERS_FIRST, Way, not_renamed
 from offsetwise.targets.flink.kinesis.spec import STREAM, against_edit, against_legacy
+from offsetwise.targets.flink.operator import FLINK_OPERATOR
 from offsetwise.targets.flink.spec import (
     JOB,
     KEEP_NAME,
@@ -112,6 +113,7 @@ class SavepointTarget(OutputTarget):
     name = _NAME
     label = "Flink savepoint, edited in a copy"
     role = TargetRole.STATE
+    patches = (FLINK_OPERATOR,)
     job = JOB
     streams = frozenset({OFFSETS, STREAM})
     parameters = MarkSettings

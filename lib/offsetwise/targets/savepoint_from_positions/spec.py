@@ -14,6 +14,7 @@ from offsetwise.plan.ways import Way
 from offsetwise.streams.kinesis.spec import SPEC as STREAM
 from offsetwise.targets.flink.kinesis.settings import SavepointSettings, stated
 from offsetwise.targets.flink.kinesis.spec import against_splits, new_savepoint
+from offsetwise.targets.flink.operator import FLINK_OPERATOR
 from offsetwise.targets.flink.spec import JOB
 
 _NAME: Final = "flink-savepoint-from-positions"
@@ -43,6 +44,7 @@ class SavepointFromPositionsTarget(OutputTarget):
     name = _NAME
     label = "Flink savepoint, made of positions alone"
     role = TargetRole.START
+    patches = (FLINK_OPERATOR,)
     job = JOB
     streams = frozenset({STREAM.name})
     parameters = SavepointSettings

@@ -18,6 +18,7 @@ from offsetwise.plan.settings import MarkSettings
 from offsetwise.plan.target import OutputTarget, TargetRole, target_type
 from offsetwise.plan.ways import Way
 from offsetwise.ports.stream import has_offsets
+from offsetwise.targets.flink.operator import FLINK_OPERATOR
 from offsetwise.targets.flink.spec import (
     JOB,
     START_FROM_COPY,
@@ -82,6 +83,7 @@ class SavepointWithoutSourcesTarget(OutputTarget):
     name = _NAME
     label = "Flink savepoint, its sources' state dropped in a copy"
     role = TargetRole.STATE
+    patches = (FLINK_OPERATOR,)
     job = JOB
     parameters = MarkSettings
     ways = (_WAY,)

@@ -16,6 +16,7 @@ from offsetwise.plan.refusals import sources
 from offsetwise.plan.target import OutputTarget, TargetRole
 from offsetwise.plan.ways import Way
 from offsetwise.ports.stream import has_offsets
+from offsetwise.targets.spark.operator import SPARK_OPERATOR
 from offsetwise.targets.spark.spec import JOB, against_anew, against_several
 from offsetwise.wording import many
 
@@ -57,6 +58,7 @@ class SeededCheckpointTarget(OutputTarget):
     name = _NAME
     label = "fresh checkpoint, seeded"
     role = TargetRole.START
+    patches = (SPARK_OPERATOR,)
     job = JOB
     ways = (_WAY,)
 

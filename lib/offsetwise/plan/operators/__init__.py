@@ -1,0 +1,1 @@
+"""Patches of the resources by which operators of Kubernetes run jobs."""
