@@ -165,5 +165,60 @@ def assemble(
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SameQuery:
+    """Checkpoints that carry one query id: copies of each other, of which only one may be started."""
+
+    job_id: str
+    uris: tuple[str, ...]
+    """In the order in which they were read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetSummary:
+    """What many checkpoints come to together."""
+
+    checkpoints: int
+    """How many there are, those that could not be read among them."""
+    partitions: int
+    """Partitions with a position, of all of them: one that two of them read counts twice."""
+    verdicts: Mapping[str, int]
+    """How many checkpoints have each verdict, the most urgent one first."""
+    problems: Mapping[str, int]
+    """How many checkpoints have each problem, by its code; of those that could not be read the name of the error."""
+    same_query: tuple[SameQuery, ...]
+    """The query ids that several checkpoints carry, in the order of their first checkpoints."""
+
+
+class FleetCount:
+    """Counts checkpoints as they are read, and keeps none of them."""
+
+    def __init__(self) -> None:
+        self._partitions = 0
+        self._verdicts: Counter[FleetVerdict] = Counter()
+        self._problems: Counter[str] = Counter()
+        self._uris: dict[str, list[str]] = {}
+
+    def add(self, row: FleetRow) -> None:
+        """Count one checkpoint, or what could not be read."""
+        self._partitions += row.partitions or 0
+        self._verdicts[row.verdict] += 1
+        self._problems.update(row.codes)
+        if row.checkpoint is not None and row.checkpoint.job_id is not None:
+            self._uris.setdefault(row.checkpoint.job_id, []).append(row.uri)
+
+    def summary(self) -> FleetSummary:
+        """Return what was counted."""
+        return FleetSummary(
+            checkpoints=self._verdicts.total(),
+            partitions=self._partitions,
+            verdicts={str(verdict): self._verdicts[verdict] for verdict in FleetVerdict if self._verdicts[verdict]},
+            problems=dict(sorted(self._problems.items())),
+            same_query=tuple(
+                SameQuery(job_id=job_id, uris=tuple(uris)) for job_id, uris in self._uris.items() if len(uris) > 1
+            ),
+        )
+
+
 def _planned_at(checkpoint: Checkpoint, batch: int | None) -> int | None:
     return next((one.timestamp_ms for one in checkpoint.details.batches if one.id == batch), None)

@@ -42,9 +42,10 @@ INTERRUPTED: Final = 130
 USAGE_ERROR: Final = cast("type[Exception]", typer.BadParameter.__mro__[2])
 """The root of all usage errors. Some releases of typer import click, others bring a copy of it."""
 COMMANDS: Final = (
-    *(init.init, compare.inspect, compare.snapshot, compare.compare, compare.reconcile, sinks.transactions),
-    *(services.watch, cutover.cutover, status.status, services.audit, formats.schema, services.console),
-    *(targets.targets, plans.draft, plans.drift, formats.diff, plans.export, approvals.keygen, approvals.sign),
+    *(init.init, compare.inspect, compare.fleet, compare.snapshot, compare.compare, compare.reconcile),
+    *(sinks.transactions, services.watch, cutover.cutover, status.status, services.audit, formats.schema),
+    *(services.console, targets.targets, plans.draft, plans.drift, formats.diff, plans.export),
+    *(approvals.keygen, approvals.sign),
     *(apply.apply, apply.verify, apply.rollback),
 )
 """In the order of the help."""

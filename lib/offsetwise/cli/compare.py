@@ -1,4 +1,4 @@
-"""The commands that read a migration: inspect, snapshot, compare, reconcile."""
+"""The commands that read a migration: inspect, fleet, snapshot, compare, reconcile."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ import typer
 
 from offsetwise.cli.errors import tell
 from offsetwise.cli.options import AsJson, MigrationFile, seconds
-from offsetwise.cli.output import progress, say, stdout
+from offsetwise.cli.output import progress, safe, say, stdout
 from offsetwise.errors import UsageError
 from offsetwise.model import Cluster
 
 if TYPE_CHECKING:
     from offsetwise import Compared, Comparison, Job, Migration
+    from offsetwise.fleet import FleetRow, FleetSummary
     from offsetwise.model import GroupState, Snapshot
 
 Uris = Annotated[
@@ -55,6 +56,14 @@ SnapshotFiles = Annotated[
 ByRecords = Annotated[bool, typer.Option("--content/--no-content", help="Prove offsets on the records, with Spark.")]
 TwoIfWrong = Annotated[
     bool, typer.Option("--detailed-exitcode", help="Exit with 2 if any current offset would go wrong.")
+]
+
+MostBatches = Annotated[int, typer.Option("--batches", min=0, help="Spark: how many retained batches to read of each.")]
+SparkOf = Annotated[
+    Path | None, typer.Option("--migration", "-m", help="The migration file whose Spark reads them; else local.")
+]
+ParquetFile = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="A Parquet file to write, a row each. It must not exist.")
 ]
 
 
@@ -92,6 +101,82 @@ def inspect(
         raise typer.Exit(1)
     if blocked and detailed_exitcode:
         raise typer.Exit(2)
+
+
+def fleet(
+    uris: Uris,
+    *,
+    parquet: ParquetFile = None,
+    migration: SparkOf = None,
+    batches: MostBatches = 0,
+    detailed_exitcode: TwoIfBlocked = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show many checkpoints, a line each as it is read, and what they come to together. More than 3 are read on Spark.
+
+    With --json the lines of `inspect --json`, and a last one that sums them up.
+    """
+    from offsetwise import Migration, new_files, workflow
+    from offsetwise.fleet import FleetCount, FleetRow, FleetVerdict
+
+    if parquet is not None:
+        from offsetwise.workflow.fleet_parquet import FleetParquet
+
+        new_files.require_new(parquet)
+    table = None if parquet is None else FleetParquet()
+    spark = None if migration is None else Migration.load(migration).settings.spark
+    count = FleetCount()
+    for read in workflow.inspect(uris, spark=spark, batches=batches):
+        row = FleetRow(read=read)
+        count.add(row)
+        if table is not None:
+            table.add(row)
+        _tell_row(row, as_json=as_json)
+    summary = count.summary()
+    if parquet is not None and table is not None:
+        new_files.write_new(parquet, table.content())
+    _tell_fleet(summary, as_json=as_json)
+    if FleetVerdict.UNREADABLE in summary.verdicts:
+        raise typer.Exit(1)
+    if detailed_exitcode and FleetVerdict.PROBLEMS in summary.verdicts:
+        raise typer.Exit(2)
+
+
+def _tell_row(row: FleetRow, *, as_json: bool) -> None:
+    """Write one checkpoint of many: with JSON as `inspect` does."""
+    from offsetwise import files
+    from offsetwise.wording import many
+
+    if row.checkpoint is None:
+        failed = row.read
+        tell(failed.error, failed.problem, failed.fix, as_json=as_json, uri=failed.uri)
+    elif as_json:
+        typer.echo(files.dump(row.checkpoint, indent=None, severities=True), nl=False)
+    else:
+        parts = "? partitions" if row.partitions is None else many(row.partitions, "partition")
+        codes = f"; {', '.join(row.codes)}" if row.codes else ""
+        line = f"{row.verdict}: {safe(row.uri)} ({row.checkpoint.engine}, {parts}{codes})"
+        stdout().print(line, soft_wrap=True)
+
+
+def _tell_fleet(summary: FleetSummary, *, as_json: bool) -> None:
+    """Write what many checkpoints come to together."""
+    from offsetwise.cli import documents
+    from offsetwise.wording import first_of, many
+
+    if as_json:
+        typer.echo(documents.dump(summary, indent=None), nl=False)
+        return
+    out = stdout()
+    counted = ", ".join(f"{count:,} {verdict}" for verdict, count in summary.verdicts.items())
+    total = f"{many(summary.checkpoints, 'checkpoint')} with {many(summary.partitions, 'position')}"
+    out.print(f"[bold]{total}: {counted}.[/]", soft_wrap=True)
+    for code, count in summary.problems.items():
+        out.print(f"{code}: {many(count, 'checkpoint')}.", soft_wrap=True)
+    for same in summary.same_query:
+        listed = safe(first_of(same.uris, 3))
+        sentence = f"{len(same.uris):,} checkpoints carry the query id {safe(same.job_id)}: {listed}. Start one only."
+        out.print(sentence, soft_wrap=True)
 
 
 def snapshot(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from offsetwise.apply.run import DryRun
     from offsetwise.approval.strict import Shape
     from offsetwise.differences.changes import Difference
+    from offsetwise.fleet import FleetSummary
     from offsetwise.review.audited import Audited
     from offsetwise.survey.found import Survey
     from offsetwise.targets.listing import TargetListing
@@ -55,7 +56,8 @@ class Failed:
 
 
 Printed: TypeAlias = (
-    "DryRun | Standings | TakenBack | Drifted | Difference | Audited | Survey | SinkTransactions | TargetListing"
+    "DryRun | Standings | TakenBack | Drifted | Difference | Audited | FleetSummary | Survey | SinkTransactions"
+    " | TargetListing"
 )
 KINDS: Final[dict[str, str]] = {
     "dry-run": "DryRun",
@@ -64,6 +66,7 @@ KINDS: Final[dict[str, str]] = {
     "drift": "Drifted",
     "diff": "Difference",
     "audit": "Audited",
+    "fleet": "FleetSummary",
     "survey": "Survey",
     "transactions": "SinkTransactions",
     "targets": "TargetListing",
@@ -78,13 +81,13 @@ SHAPES: Final[dict[str, str]] = {
 """What `keygen` and `sign` print: the files that they write. An approval is the payload of its envelope."""
 
 
-def dump(value: Printed) -> str:
-    """Write a document, newline included."""
+def dump(value: Printed, *, indent: int | None = 1) -> str:
+    """Write a document, newline included. `indent=None` gives a single line."""
     kind = next(kind for kind, name in KINDS.items() if type(value).__name__ == name)
     header = {"format": f"offsetwise/{kind}", "format_version": files.FORMAT_VERSION}
     adapter: TypeAdapter[Any] = TypeAdapter(type(value))
     body = header | adapter.dump_python(value, mode="json")
-    return json.dumps(body, ensure_ascii=False, sort_keys=True, indent=1, allow_nan=False) + "\n"
+    return json.dumps(body, ensure_ascii=False, sort_keys=True, indent=indent, allow_nan=False) + "\n"
 
 
 def schema(kind: str) -> dict[str, Any]:
@@ -100,12 +103,13 @@ def _types() -> dict[str, type]:
     from offsetwise.apply.back import Standings
     from offsetwise.apply.run import DryRun
     from offsetwise.differences.changes import Difference
+    from offsetwise.fleet import FleetSummary
     from offsetwise.review.audited import Audited
     from offsetwise.survey.found import Survey
     from offsetwise.targets.listing import TargetListing
     from offsetwise.transactions.report import SinkTransactions
 
-    of_others = (DryRun, Standings, Difference, Audited, Survey, SinkTransactions, TargetListing)
+    of_others = (DryRun, Standings, Difference, Audited, FleetSummary, Survey, SinkTransactions, TargetListing)
     types: tuple[type, ...] = (*of_others, TakenBack, Drifted, Failed)
     return {type_.__name__: type_ for type_ in types}
 
