@@ -52,7 +52,7 @@ def test_the_lines_are_those_of_inspect_and_the_last_one_sums_them_up(three: lis
         "format": "offsetwise/fleet",
         "format_version": "1.0",
         "checkpoints": 3,
-        "partitions": 2,
+        "partitions": 4,
         "verdicts": {"unreadable": 1, "restartable": 2},
         "problems": {"NotACheckpointError": 1},
         "same_query": [{"job_id": job_id, "uris": [str(path) for path in three[:2]]}],
@@ -63,11 +63,11 @@ def test_people_read_a_line_each_and_what_they_come_to(three: list[Path]) -> Non
     ran = call("fleet", *three)
 
     assert ran.out.splitlines()[:3] == [
-        f"restartable: {three[0]} (spark, 1 partition)",
-        f"restartable: {three[1]} (spark, 1 partition)",
-        "3 checkpoints with 2 positions: 1 unreadable, 2 restartable.",
+        f"restartable: {three[0]} (spark, 2 partitions)",
+        f"restartable: {three[1]} (spark, 2 partitions)",
+        "3 checkpoints with 4 positions: 1 unreadable, 2 restartable.",
     ]
-    assert f"2 checkpoints carry the query id " in ran.out
+    assert "2 checkpoints carry the query id " in ran.out
     assert f": {three[0]}, {three[1]}. Start one only." in ran.out
     assert f"{three[2]}: expected" in ran.err
 
@@ -168,10 +168,10 @@ def test_ten_thousand_are_read_on_a_standalone_cluster_in_a_bounded_driver(tmp_p
         )
         migration.write_text(f"name: m\n{clusters}spark: {{master: '{master}'}}\n", encoding="utf-8")
         conf.write_text(
-            f"spark.driver.host 127.0.0.1\nspark.driver.memory 512m\nspark.pyspark.python {sys.executable}\n",
+            "spark.driver.host 127.0.0.1\nspark.driver.memory 512m\n",
             encoding="utf-8",
         )
-        own = {"OFFSETWISE_SPARK_SERVERS": master, "OFFSETWISE_SPARK_CONF": str(conf)}
+        own = {"PYSPARK_PYTHON": sys.executable, "OFFSETWISE_SPARK_SERVERS": master, "OFFSETWISE_SPARK_CONF": str(conf)}
         command = [COMMAND, "fleet", f"{tmp_path}/fleet/*", "--json", "-m", migration]
         begun = time.monotonic()
         with out.open("wb") as stdout:
@@ -195,5 +195,5 @@ def test_ten_thousand_are_read_on_a_standalone_cluster_in_a_bounded_driver(tmp_p
         {"job_id": f"00000000-0000-4000-8000-{1:012}", "uris": [f"{tmp_path}/fleet/c0000{number}" for number in (0, 1)]}
     ]
     assert pq.read_metadata(tmp_path / "fleet.parquet").num_rows == MANY
-    figure("10,000 checkpoints on a standalone cluster", f"{took_s:.0f} s, driver {peak} MiB")
+    figure(f"10,000 checkpoints on a standalone cluster: {took_s:.0f} s, driver {peak} MiB")
     assert peak <= MOST_MIB
