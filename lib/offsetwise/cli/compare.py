@@ -145,17 +145,18 @@ def fleet(
 def _tell_row(row: FleetRow, *, as_json: bool) -> None:
     """Write one checkpoint of many: with JSON as `inspect` does."""
     from offsetwise import files
+    from offsetwise.engines.rows import FailedCheckpoint
     from offsetwise.wording import many
 
-    if row.checkpoint is None:
+    if isinstance(row.read, FailedCheckpoint):
         failed = row.read
         tell(failed.error, failed.problem, failed.fix, as_json=as_json, uri=failed.uri)
     elif as_json:
-        typer.echo(files.dump(row.checkpoint, indent=None, severities=True), nl=False)
+        typer.echo(files.dump(row.read, indent=None, severities=True), nl=False)
     else:
         parts = "? partitions" if row.partitions is None else many(row.partitions, "partition")
         codes = f"; {', '.join(row.codes)}" if row.codes else ""
-        line = f"{row.verdict}: {safe(row.uri)} ({row.checkpoint.engine}, {parts}{codes})"
+        line = f"{row.verdict}: {safe(row.uri)} ({row.read.engine}, {parts}{codes})"
         stdout().print(line, soft_wrap=True)
 
 

@@ -27,22 +27,21 @@ POSITION: Final = pa.struct(
 """`offset` is null where a position is no integer, `position` is its text as in every document. A shard's topic is
 its stream."""
 PROBLEM: Final = pa.struct([pa.field(name, pa.string(), nullable=False) for name in ("code", "message", "fix")])
-SCHEMA: Final = pa.schema(
-    [
-        pa.field("uri", pa.string(), nullable=False),
-        pa.field("verdict", pa.string(), nullable=False),
-        pa.field("engine", pa.string()),
-        pa.field("job_id", pa.string()),
-        pa.field("restart", pa.string()),
-        pa.field("last_planned_batch", pa.int64()),
-        pa.field("last_committed_batch", pa.int64()),
-        pa.field("written_at", pa.timestamp("ms", tz="UTC")),
-        pa.field("partitions", pa.int64()),
-        pa.field("state_bytes", pa.int64()),
-        pa.field("positions", pa.list_(POSITION), nullable=False),
-        pa.field("problems", pa.list_(PROBLEM), nullable=False),
-    ]
-)
+_FIELDS: Final[list[pa.Field[Any]]] = [
+    pa.field("uri", pa.string(), nullable=False),
+    pa.field("verdict", pa.string(), nullable=False),
+    pa.field("engine", pa.string()),
+    pa.field("job_id", pa.string()),
+    pa.field("restart", pa.string()),
+    pa.field("last_planned_batch", pa.int64()),
+    pa.field("last_committed_batch", pa.int64()),
+    pa.field("written_at", pa.timestamp("ms", tz="UTC")),
+    pa.field("partitions", pa.int64()),
+    pa.field("state_bytes", pa.int64()),
+    pa.field("positions", pa.list_(POSITION), nullable=False),
+    pa.field("problems", pa.list_(PROBLEM), nullable=False),
+]
+SCHEMA: Final = pa.schema(_FIELDS)
 """Of a checkpoint that could not be read, the error is its only problem, and what is not known is null."""
 _ROWS: Final = 1_000
 """Of a row group: what is held uncompressed."""
