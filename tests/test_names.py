@@ -118,6 +118,7 @@ REGISTERS = {
             ("model.lag", "positions"): "as above",
             ("plan.target", "positions"): "what a target is to the job, whichever engine's it is",
             ("review.difference", "positions"): "a field of plans",
+            ("workflow.fleet_parquet", "positions"): "a column of the file",
             ("watch.metrics", "positions"): "a label of a metric",
         },
     ),

@@ -250,11 +250,9 @@ def export(
             f"export: expected --as {', '.join((*forms, *patches()))} or {_ZIP}, found {form!r}. Nothing was printed.",
             fix="Name one of them.",
         )
-    of_zip = bool(out or approval or trust or (migration and not by_operator))
-    _require_options(form, out, of_zip=of_zip)
-    variables = {"servers_env": servers_env, "checkpoint_env": checkpoint_env}
-    names = {key: variable for key, variable in variables.items() if variable is not None}
-    _require_resource(name, given=name is not None or output is not None or bool(names), by_operator=by_operator)
+    _require_options(form, out, of_zip=bool(out or approval or trust or (migration and not by_operator)))
+    names = _stated(servers_env=servers_env, checkpoint_env=checkpoint_env)
+    _require_resource(name, given=bool(_stated(name=name, output=output) or names), by_operator=by_operator)
     if name is not None:
         chosen = Plan.load(plan, migration=None if migration is None else Migration.load(migration))
         typer.echo(chosen.operator_patch(form, resource=name, output=output, **names), nl=False)
@@ -263,6 +261,11 @@ def export(
     else:
         text = forms[form](Plan.load(plan))
         typer.echo(text, nl=not text.endswith("\n"))
+
+
+def _stated(**options: str | None) -> dict[str, str]:
+    """Return the options that were given."""
+    return {key: value for key, value in options.items() if value is not None}
 
 
 def _require_options(form: str, out: Path | None, *, of_zip: bool) -> None:
