@@ -8,6 +8,7 @@ import random
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,6 +24,7 @@ from offsetwise.cli import documents
 from offsetwise.differences import content
 from offsetwise.differences.changes import Change, Difference
 from offsetwise.differences.markdown import markdown
+from offsetwise.model import Finding, JobState, JobStatus, Severity, Status, WaveStatus
 from tests.commands import call
 from tests.cutovers import DRAINING, STILL, seen
 from tests.plan.scene import drafted
@@ -32,6 +34,29 @@ LIBRARY = Path(ow.__file__).parent
 SAMPLE = LIBRARY / "sample"
 ORDERS = SAMPLE / "comparison-orders.json"
 Body = dict[str, Any]
+
+
+JOB = JobStatus(
+    job="checkpoint orders",
+    wave="pilot",
+    state=JobState.READY,
+    since_ms=1_000,
+    age_ms=7,
+    evidence="It is read.",
+    next="offsetwise compare",
+    waits_for=("A wave.",),
+    lag=5,
+)
+STATUS = Status(
+    migration="m",
+    taken_at="2026-11-28T00:00:00Z",
+    jobs=(JOB, replace(JOB, job="group etl", state=JobState.CAUGHT_UP)),
+    waves=tuple(
+        WaveStatus(wave=name, jobs=2, caught_up=1, not_before_ms=5, window_ms=6, waits_for=("x",))
+        for name in ("pilot", "core")
+    ),
+    findings=(Finding(code="X", severity=Severity.WARNS, topic="t", partition=0, message="It is so.", remedy="Look."),),
+)
 
 
 def body_of(path: Path) -> Body:
@@ -54,9 +79,10 @@ DOCUMENTS: dict[str, Callable[[], Body]] = {
     "plan": lambda: json.loads(files.dump(drafted())),
     "cutover": lambda: json.loads(files.dump(seen([STILL, DRAINING], copied=[True]))),
     "fleet-comparison": fleet,
+    "status": lambda: json.loads(files.dump(STATUS)),
 }
 NO_CONTENT = re.compile(
-    r"\.(format|format_version|taken_at|written_at|drafted_at|compared_at|began_at|made_from|reused|salt|looks_taken"
+    r"\.(format|format_version|taken_at|written_at|drafted_at|compared_at|began_at|made_from|reused|salt|age_ms|looks_taken"
     r"|(before|after|neighbours\[\]|at_raw\[\])\.identity|partitions\[\]\.(still_ms|moved_ms|told)"
     r"|mirror\.topics\[\]\.(newest_ms|records)|heartbeats\[\]\.timestamp_ms)$"
 )

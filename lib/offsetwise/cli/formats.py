@@ -13,7 +13,9 @@ from offsetwise.errors import ConfigError
 
 Before = Annotated[
     Path,
-    typer.Argument(metavar="BEFORE", help="A comparison, plan, snapshot or cutover; or a folder of compare --out."),
+    typer.Argument(
+        metavar="BEFORE", help="A comparison, plan, snapshot, cutover or status; or a folder of compare --out."
+    ),
 ]
 After = Annotated[Path, typer.Argument(metavar="AFTER", help="A later one of the same kind.")]
 Rows = Annotated[int, typer.Option(min=1, help="Changes of a section that are shown at most; --json has all.")]

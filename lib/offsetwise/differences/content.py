@@ -18,11 +18,11 @@ Json: TypeAlias = Any
 Path: TypeAlias = tuple[str, ...]
 """The keys that lead to a value, without the elements of lists."""
 
-KINDS: Final = ("comparison", "plan", "fleet-comparison", "snapshot", "cutover")
+KINDS: Final = ("comparison", "plan", "fleet-comparison", "snapshot", "cutover", "status")
 """The kinds of document that are compared."""
 TIMES: Final = frozenset({"taken_at", "written_at", "drafted_at", "compared_at", "began_at"})
 """When something was read or written."""
-_NO_CONTENT: Final = frozenset({*TIMES, "format", "format_version", "made_from", "reused", "salt"})
+_NO_CONTENT: Final = frozenset({*TIMES, "format", "format_version", "made_from", "reused", "salt", "age_ms"})
 """Keys that are no content, wherever they stand."""
 _NO_CONTENT_AT: Final = frozenset(
     {
@@ -45,6 +45,8 @@ _IDENTITIES: Final[tuple[tuple[str, ...], ...]] = (
     ("topic", "partition"),
     ("code",),
     ("checkpoint", "group"),
+    ("job",),
+    ("wave",),
     ("kind", "group"),
     ("group",),
     ("table",),

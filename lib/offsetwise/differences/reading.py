@@ -12,21 +12,21 @@ from offsetwise import files
 from offsetwise.differences import content
 from offsetwise.differences.changes import Change, Difference
 from offsetwise.errors import FileError, UsageError
-from offsetwise.model import Comparison, Cutover, FleetComparison, Plan, Snapshot
+from offsetwise.model import Comparison, Cutover, FleetComparison, Plan, Snapshot, Status
 from offsetwise.regular_files import below, stays_below
 
 SUMMARY: Final = "summary.json"
 """Of a folder of several jobs."""
 _FLEET: Final = "fleet-comparison"
 _COMPARISON: Final = "comparison"
-_Document = Comparison | Cutover | FleetComparison | Plan | Snapshot
+_Document = Comparison | Cutover | FleetComparison | Plan | Snapshot | Status
 
 
 def diff(before: str | Path | _Document, after: str | Path | _Document) -> Difference:
     """Return what differs between two documents of one kind.
 
     Args:
-        before: The file of a comparison, plan, fleet comparison, snapshot or cutover; a folder of
+        before: The file of a comparison, plan, fleet comparison, snapshot, cutover or status; a folder of
             `offsetwise compare --out`; or such a document itself.
         after: Another one of the same kind.
 
