@@ -188,7 +188,7 @@ REFUSED: dict[str, tuple[ApprovalFile, str]] = {
     ),
     "signed, but no statement": (sealed(b"[]", RITA), "its top level is a list"),
     "statement of a newer version": (
-        forged(RITA, lambda body: body.update(format_version="1.1")),
+        forged(RITA, lambda body: body.update(format_version="1.2")),
         "format_version is wrong",
     ),
     "statement of another kind": (forged(RITA, lambda body: body.update(format="offsetwise/plan")), "format is wrong"),

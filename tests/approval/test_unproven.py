@@ -149,7 +149,7 @@ CHANGES: dict[str, Callable[[dict[str, Any]], object]] = {
     "one that a person decided": lambda body: body["accepted_unproven"][0].update(topic="decided"),
     "one twice": lambda body: body["accepted_unproven"].append(body["accepted_unproven"][0]),
     "none": lambda body: body.update(accepted_unproven=[]),
-    "a later version": lambda body: body.update(format_version="1.1"),
+    "a later version": lambda body: body.update(format_version="1.2"),
     "a number as text": lambda body: body["accepted_unproven"][0].update(partition="0"),
     "a number below nothing": lambda body: body["accepted_unproven"][0].update(partition=-1),
     "a key more": lambda body: body["accepted_unproven"][0].update(until="always"),

@@ -131,14 +131,17 @@ rows(
     ),
 )
 rows(
-    JUDGED + "_verified",
-    ("Let a trusted person sign", "unknown_key", lambda: judged(said(MALLORY)), SIGNED_AGAIN),
+    JUDGED + "_of_another",
     (
         "Give the plan's file exactly as it was signed",
         "other_plan",
         lambda: judged(said(plan=files.dump(OTHER_PLAN).encode())),
         lambda: judged(said(plan=files.dump(OTHER_PLAN).encode()), plan=OTHER_PLAN),
     ),
+)
+rows(
+    JUDGED + "_verified",
+    ("Let a trusted person sign", "unknown_key", lambda: judged(said(MALLORY)), SIGNED_AGAIN),
     (
         "Let the approver sign under the name and issuer",
         "other_name",
@@ -290,7 +293,7 @@ def signing(**changes: Any) -> Call:
 
 DEMO = demo.demo_key()
 rows(
-    "signing.py::_require_possible",
+    "signing.py::require_possible",
     (
         "Give a lifetime that ends soon",
         "no_lifetime",

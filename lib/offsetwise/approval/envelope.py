@@ -12,17 +12,19 @@ import binascii
 import json
 import re
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from offsetwise.approval import strict
 from offsetwise.approval.keys import PrivateKey, PublicKey
 from offsetwise.errors import NotApprovedError, UsageError
 from offsetwise.model import AcceptedUnproven
+from offsetwise.plan.sets.file import MOST_PLANS
 
 PAYLOAD_TYPE: Final = "application/vnd.offsetwise.approval+json"
 SIGN_AGAIN: Final = (
@@ -54,6 +56,7 @@ class Statement:
     """What is signed."""
 
     plan_digest: str
+    """SHA-256 of the plan's file, hex; of several plans that of the file of their set."""
     issuer: str
     subject: str
     """Who the signer says they are."""
@@ -62,7 +65,15 @@ class Statement:
     nonce: str
     verdict: Verdict
     accepted_unproven: tuple[AcceptedUnproven, ...] = ()
-    """Positions that may be applied though their proof cannot be made again."""
+    """Positions that may be applied though their proof cannot be made again; none where a set was signed."""
+    plans: tuple[str, ...] = ()
+    """The digests of all plans of the set that was signed, in its order; empty where one plan was signed."""
+
+    def about(self, plan_digest: str) -> Statement | None:
+        """Return what was said of one plan, alone or among the plans of a set; None where nothing was."""
+        if plan_digest not in (self.plans or (self.plan_digest,)):
+            return None
+        return replace(self, plan_digest=plan_digest)
 
     @classmethod
     def made(
@@ -75,6 +86,7 @@ class Statement:
         now: datetime,
         expires_in: timedelta,
         accepted_unproven: tuple[AcceptedUnproven, ...] = (),
+        plans: tuple[str, ...] = (),
     ) -> Statement:
         """Make one that begins now, in whole seconds as files carry it, and that no other repeats."""
         begins = now.replace(microsecond=0)
@@ -87,6 +99,7 @@ class Statement:
             nonce=secrets.token_hex(16),
             verdict=verdict,
             accepted_unproven=accepted_unproven,
+            plans=plans,
         )
 
 
@@ -125,18 +138,40 @@ class _AcceptedShape(strict.Shape):
     reason: strict.Reason
 
 
+class _PlanSetShape(strict.Shape):
+    digest: strict.Hex32
+    plans: Annotated[list[strict.Hex32], Field(min_length=1, max_length=MOST_PLANS)]
+
+
 class StatementShape(strict.Shape):
-    """What is signed: the payload of an envelope. Releases that do not know a key of it refuse it."""
+    """What is signed: the payload of an envelope. Releases that do not know a key of it refuse it.
+
+    Version 1.0 is of one plan (`plan_digest`), 1.1 of exactly the plans of a set (`plan_set`).
+    """
 
     format: Literal["offsetwise/approval"]
-    format_version: Literal["1.0"]
-    plan_digest: strict.Hex32
+    format_version: Literal["1.0", "1.1"]
+    plan_digest: strict.Hex32 | None = None
+    plan_set: _PlanSetShape | None = None
     approver: _ApproverShape
     approved_at: str
     expires_at: str
     nonce: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
     verdict: Verdict
     accepted_unproven: Annotated[list[_AcceptedShape], Field(min_length=1)] | None = None
+
+    @model_validator(mode="after")
+    def _of_one_kind(self) -> Self:
+        of_set = self.format_version == "1.1"
+        named = "plan_set" if of_set else "plan_digest"
+        other = self.model_fields_set & ({"plan_digest", "accepted_unproven"} if of_set else {"plan_set"})
+        if getattr(self, named) is None or other:
+            message = f"a statement of version {self.format_version} has {named}, and of another version's keys none"
+            raise PydanticCustomError("statement", message)
+        plans = () if self.plan_set is None else self.plan_set.plans
+        if len(set(plans)) != len(plans):
+            raise PydanticCustomError("statement", "plan_set names a plan twice")
+        return self
 
 
 def text_of(at: datetime) -> str:
@@ -152,8 +187,7 @@ def seal(statement: Statement, key: PrivateKey) -> bytes:
     """
     body: dict[str, object] = {
         "format": "offsetwise/approval",
-        "format_version": "1.0",
-        "plan_digest": statement.plan_digest,
+        **_subject_of(statement),
         "approver": {"issuer": statement.issuer, "subject": statement.subject},
         "approved_at": text_of(statement.approved_at),
         "expires_at": text_of(statement.expires_at),
@@ -181,6 +215,14 @@ def seal(statement: Statement, key: PrivateKey) -> bytes:
             fix="Accept fewer positions, or with a shorter reason; for more of them, draft the plan again.",
         )
     return content
+
+
+def _subject_of(statement: Statement) -> dict[str, object]:
+    """Return what a statement is of: releases that know no sets refuse the later version."""
+    if not statement.plans:
+        return {"format_version": "1.0", "plan_digest": statement.plan_digest}
+    plan_set = {"digest": statement.plan_digest, "plans": list(statement.plans)}
+    return {"format_version": "1.1", "plan_set": plan_set}
 
 
 def _covered(payload: bytes) -> bytes:
@@ -249,8 +291,9 @@ def stated_in(file: ApprovalFile) -> Statement:
 
 def _stated(signed: Signed) -> Statement:
     what, read = f"Approval {signed.name}", _read(signed)
+    plan_set = read.plan_set
     return Statement(
-        plan_digest=read.plan_digest,
+        plan_digest=(read.plan_digest or "") if plan_set is None else plan_set.digest,
         issuer=read.approver.issuer,
         subject=read.approver.subject,
         approved_at=_time(read.approved_at, f"{what}: approved_at"),
@@ -258,6 +301,7 @@ def _stated(signed: Signed) -> Statement:
         nonce=read.nonce,
         verdict=read.verdict,
         accepted_unproven=_accepted(read),
+        plans=() if plan_set is None else tuple(plan_set.plans),
     )
 
 

@@ -90,10 +90,16 @@ def approved(
     heard = [_heard(file, case) for file in envelopes]
     case = _with_people(case, [each for each in heard if not isinstance(each, NotApprovedError)])
     _check_can_be_met(case, policy.required)
-    counted, refused = _count(case, zip(envelopes, heard, strict=True))
+    # Of one person, what was said of this plan alone counts before what was said of a set: it may accept more.
+    in_order = sorted(zip(envelopes, heard, strict=True), key=lambda each: _is_of_set(each[1]))
+    counted, refused = _count(case, in_order)
     if len(counted) < policy.required:
         raise _too_few(case, policy.required, tuple(each.approver for each in counted), refused)
     return counted
+
+
+def _is_of_set(heard: tuple[PublicKey, Statement] | NotApprovedError) -> bool:
+    return not isinstance(heard, NotApprovedError) and heard[1].plans != ()
 
 
 def _count(
@@ -264,13 +270,10 @@ def _verified(file: ApprovalFile, case: _Case) -> tuple[PublicKey, Statement]:
             "It counts for nothing.",
             fix="Let a trusted person sign, or trust the key after checking its id with its holder.",
         )
-    said = statement(signed, key)
-    if said.plan_digest != case.digest:
-        raise NotApprovedError(
-            f"{what}: it is of plan {said.plan_digest[:12]}…, expected {case.digest[:12]}…: the plan was edited since, "
-            "or this is the approval of another plan. It counts for nothing.",
-            fix="Give the plan's file exactly as it was signed, or let the approver sign this one.",
-        )
+    signed_statement = statement(signed, key)
+    said = signed_statement.about(case.digest)
+    if said is None:
+        raise _of_another(what, signed_statement, case)
     if key.vouches:
         _check_vouched(what, key, said, case.policy.issuers(key))
     elif (said.issuer, said.subject) != (key.issuer, key.subject):
@@ -286,6 +289,19 @@ def _verified(file: ApprovalFile, case: _Case) -> tuple[PublicKey, Statement]:
             fix="Make a key with `offsetwise keygen`, and trust that.",
         )
     return key, said
+
+
+def _of_another(what: str, said: Statement, case: _Case) -> NotApprovedError:
+    """Return the error of an approval that says nothing of this plan."""
+    plan, result = f"{case.digest[:12]}…", f"plan {said.plan_digest[:12]}…"
+    if said.plans:
+        result = f"the {many(len(said.plans), 'plan')} of set {said.plan_digest[:12]}…"
+        plan = f"plan {plan} among them"
+    return NotApprovedError(
+        f"{what}: it is of {result}, expected {plan}: the plan was edited since, or this is the approval of another "
+        "plan. It counts for nothing.",
+        fix="Give the plan's file exactly as it was signed, or let the approver sign this one.",
+    )
 
 
 def _check_vouched(what: str, key: PublicKey, said: Statement, issuers: tuple[str, ...]) -> None:

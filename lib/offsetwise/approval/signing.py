@@ -62,11 +62,8 @@ def sign(
         raise ValueError("now: expected a time with its zone")
     plan = read_plan(plan_bytes, subject=name)
     digest = digest_of(plan_bytes)
-    _require_possible(expires_in, subject, issuer)
-    check_recorded(plan, digest)
-    _require_signer(plan, digest, key, subject)
-    if verdict is Verdict.APPROVED:
-        require_proofs(plan, digest)
+    require_possible(expires_in, subject, issuer)
+    require_signable(plan, digest, key, subject=subject, verdict=verdict)
     require_acceptable(plan, digest, verdict, accepted_unproven)
     said = Statement.made(
         digest,
@@ -80,7 +77,12 @@ def sign(
     return seal(said, key)
 
 
-def _require_possible(expires_in: timedelta, subject: str, issuer: str) -> None:
+def require_possible(expires_in: timedelta, subject: str, issuer: str) -> None:
+    """Refuse a lifetime or a name that no approval can have.
+
+    Raises:
+        UsageError: One of them is such.
+    """
     if not timedelta(seconds=1) <= expires_in <= LONGEST:
         raise UsageError(
             f"sign: expected a lifetime of up to {LONGEST.days} days, found {expires_in}. Nothing was signed.",
@@ -91,6 +93,14 @@ def _require_possible(expires_in: timedelta, subject: str, issuer: str) -> None:
             f"sign: expected {strict.A_NAME}, found {subject[:40]!a} of {issuer[:40]!a}. Nothing was signed.",
             fix="Sign under the names in your .pub file.",
         )
+
+
+def require_signable(plan: Plan, digest: str, key: PrivateKey, *, subject: str, verdict: Verdict) -> None:
+    """Refuse what would count for nothing, or would not be applied; see `sign`, which names the errors."""
+    check_recorded(plan, digest)
+    _require_signer(plan, digest, key, subject)
+    if verdict is Verdict.APPROVED:
+        require_proofs(plan, digest)
 
 
 def _require_signer(plan: Plan, digest: str, key: PrivateKey, subject: str) -> None:

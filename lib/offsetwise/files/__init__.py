@@ -30,6 +30,7 @@ from offsetwise.model import (
     FleetComparison,
     LagSample,
     Plan,
+    PlanSet,
     Receipt,
     Reconciliation,
     Requirements,
@@ -54,7 +55,7 @@ MAX_PLAN_BYTES: Final = 24 * 1024 * 1024
 _Seen = (
     Checkpoint | Snapshot | SinkSnapshot | Comparison | FleetComparison | Reconciliation | LagSample | Cutover | Status
 )
-Stored = _Seen | Plan | Receipt | Verification
+Stored = _Seen | Plan | PlanSet | Receipt | Verification
 KINDS: Final[dict[str, type]] = {
     "checkpoint": Checkpoint,
     "snapshot": Snapshot,
@@ -66,6 +67,7 @@ KINDS: Final[dict[str, type]] = {
     "cutover": Cutover,
     "status": Status,
     "plan": Plan,
+    "plan-set": PlanSet,
     "receipt": Receipt,
     "verification": Verification,
 }

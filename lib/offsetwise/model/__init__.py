@@ -87,7 +87,18 @@ from offsetwise.model.gate import (
     Outcome,
     Prediction,
 )
-from offsetwise.model.jobs import ComparedJob, FleetComparison, JobState, JobStatus, Status, UnreadJob, WaveStatus
+from offsetwise.model.jobs import (
+    ComparedJob,
+    FleetComparison,
+    JobState,
+    JobStatus,
+    PlanOfSet,
+    PlanSet,
+    RefusedJob,
+    Status,
+    UnreadJob,
+    WaveStatus,
+)
 from offsetwise.model.lag import (
     GroupPosition,
     LagPart,
@@ -242,6 +253,8 @@ __all__ = [
     "PartitionReconciliation",
     "PartitionState",
     "Plan",
+    "PlanOfSet",
+    "PlanSet",
     "PlanTotals",
     "PlannedPosition",
     "PlannedTransaction",
@@ -255,6 +268,7 @@ __all__ = [
     "Receipt",
     "ReceiptStep",
     "Reconciliation",
+    "RefusedJob",
     "Repair",
     "RepairedPosition",
     "Requirements",

@@ -154,3 +154,42 @@ class Status:
     def is_different(self) -> bool:
         """Whether something else than its plan stands at the target of a job."""
         return any(job.state is JobState.DIFFERENT for job in self.jobs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanOfSet:
+    """One plan of a set."""
+
+    job: str
+    """`checkpoint NAME` or `group NAME`, as in the migration file."""
+    file: str
+    """The name of the plan's file, beside the file of the set."""
+    digest: str
+    """The SHA-256 of that file, hex."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedJob:
+    """A job that the set has no plan for, and why."""
+
+    job: str
+    """`checkpoint NAME` or `group NAME`."""
+    error: str
+    """The kind of error."""
+    problem: str
+    """What was expected and found, and the effect."""
+    fix: str
+    """The next thing to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanSet:
+    """Plans that are approved together and applied one after the other."""
+
+    migration: str
+    wave: str | None
+    """The wave of the migration file whose jobs these are; None where they were chosen otherwise."""
+    plans: tuple[PlanOfSet, ...]
+    """In the order in which they are applied."""
+    refused: tuple[RefusedJob, ...]
+    """Jobs that were asked for and could not be planned. An approval of the set says nothing about them."""
