@@ -112,7 +112,7 @@ class Plan:
             UsageError: A lifetime that cannot be.
         """
         if verdict is approval.Verdict.APPROVED:
-            self._require_confirmed(confirm)
+            self.require_confirmed(confirm)
         return approval.sign(
             self.content,
             key,
@@ -125,7 +125,12 @@ class Plan:
             name=str(self.path or "the plan"),
         )
 
-    def _require_confirmed(self, confirm: str | None) -> None:
+    def require_confirmed(self, confirm: str | None) -> None:
+        """Go on only if a signer confirmed what cannot be taken back, and nothing else.
+
+        Raises:
+            NotApprovedError: They did not.
+        """
         if confirm == self.confirmation:
             return
         result = "none" if confirm is None else repr(confirm[:80])
@@ -252,15 +257,33 @@ class Plan:
         tools = live.tools_for(order.migration, progress)
         if execute or approvals:
             with run.telling_of_earlier(order, written):
-                order = replace(
-                    order,
-                    approvals=tuple(read_approval(Path(path)) for path in approvals),
-                    policy=approval.policy_for(order.migration.approval, tuple(map(Path, trust))),
-                )
+                order = _approved_by(order, approvals, trust)
         if not execute:
             return run.dry_run(order, tools, written)
         done = run.apply(order, written, tools)
         return Receipt(written, migration=self.migration, plan=self.content, already=done.already)
+
+    def require_approved(
+        self,
+        *,
+        receipt: str | Path | None = None,
+        approvals: Sequence[str | Path] = (),
+        trust: Sequence[str | Path] = (),
+    ) -> None:
+        """Go on only if exactly this plan is approved; nothing else is asked, and nothing is contacted.
+
+        Args:
+            receipt: As for `apply`.
+            approvals: The files of approvals.
+            trust: The `.pub` files of reviewers besides those that the migration file trusts.
+
+        Raises:
+            NotApprovedError: Nobody trusted has approved it. The message tells what an earlier call has written.
+        """
+        order = self._order(None)
+        with run.telling_of_earlier(order, str(self._receipt(receipt))):
+            order = _approved_by(order, approvals, trust)
+            approval.approved(self.content, self.document, order.approvals, order.policy, datetime.now(UTC))
 
     def require(self, found: run.DryRun, *, receipt: str | Path | None = None) -> None:
         """Go on only if a dry run found everything as it was reviewed.
@@ -298,3 +321,12 @@ class Plan:
                 fix="Save the plan, or name the receipt.",
             )
         return self.path.with_suffix(SUFFIX)
+
+
+def _approved_by(order: run.ApplyOrder, approvals: Sequence[str | Path], trust: Sequence[str | Path]) -> run.ApplyOrder:
+    """Return an order with the approvals that were handed over, and whom to trust."""
+    return replace(
+        order,
+        approvals=tuple(read_approval(Path(path)) for path in approvals),
+        policy=approval.policy_for(order.migration.approval, tuple(map(Path, trust))),
+    )

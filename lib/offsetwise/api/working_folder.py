@@ -17,6 +17,7 @@ from offsetwise.errors import FileError, OffsetwiseError
 from offsetwise.model import ComparedJob, Cutover, FleetComparison, Plan, Receipt
 from offsetwise.model.digest import digest
 from offsetwise.plan.reading import read_plan
+from offsetwise.plan.sets.file import SET_FILE
 
 MOST_FILES: Final = 20_000
 _JOURNAL: Final = ".journal"
@@ -93,6 +94,8 @@ def _files(path: Path) -> Sequence[Path]:
 
 def _add(folder: WorkingFolder, file: Path) -> None:
     """Read one file, if it is one of those that show how far a job has come."""
+    if file.name == f"{SET_FILE}{_JOURNAL}":
+        return  # each plan of a set has a journal of its own, which says how far it is
     if file.name.endswith(_JOURNAL):
         recorded = read_journal(str(file))
         folder.journals[recorded.digest] = str(file).removesuffix(_JOURNAL), recorded

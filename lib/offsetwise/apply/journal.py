@@ -81,7 +81,7 @@ def read_journal(path: str) -> Recorded:
             f"{path}: expected a journal, but {error.strerror or error}. Nothing was changed.", fix=_GIVE_PATH
         ) from error
     try:
-        data = _content(fd, path)
+        data = content_of(fd, path)
     finally:
         os.close(fd)
     lines = data[: data.rfind(b"\n") + 1].splitlines()
@@ -146,7 +146,7 @@ class Journal:
                 "Nothing was written.",
                 fix="Wait until the other one has ended, then give the same command again.",
             ) from error
-        data = _content(fd, path)
+        data = content_of(fd, path)
         whole = data[: data.rfind(b"\n") + 1]
         with told("Nothing was written."):
             if len(whole) < len(data):
@@ -263,7 +263,7 @@ def check_plan(found: str, digest: str, path: str) -> None:
         )
 
 
-def _content(fd: int, path: str) -> bytes:
+def content_of(fd: int, path: str) -> bytes:
     """Read an open journal. What it says is gone on from, so nobody but this user may have written it.
 
     Raises:

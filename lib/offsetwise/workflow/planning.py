@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
 from offsetwise.config import Migration
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.errors import CheckpointError, ConfigError, OffsetwiseError, PlanError, StorageError
+from offsetwise.errors import ConfigError, OffsetwiseError, PlanError
 from offsetwise.findings.committed import open_transactions
 from offsetwise.model import (
     Checkpoint,
-    CheckpointRequirement,
-    Cluster,
     Comparison,
     Plan,
     ServiceRead,
@@ -26,24 +24,21 @@ from offsetwise.model import (
     epoch_ms,
 )
 from offsetwise.plan.draft import draft as draft_plan
-from offsetwise.plan.drift import Drift, drift_of_checkpoint, drift_of_targets
-from offsetwise.plan.drift import drift as drift_of
 from offsetwise.plan.reading import contradictions
 from offsetwise.plan.repair.draft import check_repair, with_repair
 from offsetwise.plan.request import DraftRequest, StartChoice, check_request, takers
 from offsetwise.plan.settings import settings_of
 from offsetwise.plan.sinks.settled import draft_settling
-from offsetwise.plan.sinks.settling import ends_of, moved
+from offsetwise.plan.sinks.settling import ends_of
 from offsetwise.plan.target import TargetRole, groups_of, target_type, target_types
 from offsetwise.ports.stream import spec_of
 from offsetwise.position import offset_or_none
 from offsetwise.progress import Progress, unheard
-from offsetwise.streams.reader import offsets_for_times, read_cluster, timestamps_at
+from offsetwise.streams.reader import offsets_for_times, timestamps_at
 from offsetwise.transactions.snapshot import SinkSnapshot
 from offsetwise.workflow.comparing import compare
 from offsetwise.workflow.repairing import repaired_checkpoint
-from offsetwise.workflow.scenes import digests
-from offsetwise.workflow.sinks import settling_of, sink_of, transactions_of
+from offsetwise.workflow.sinks import settling_of, sink_of
 
 
 def draft(
@@ -82,6 +77,30 @@ def draft(
     return _consistent(
         _drafted(migration, request, drafted_at=drafted_at, comparison=comparison, sink=sink, progress=progress)
     )
+
+
+def draft_compared(
+    migration: Migration,
+    request: DraftRequest,
+    comparison: Comparison,
+    *,
+    drafted_at: str,
+    progress: Progress = unheard,
+) -> Plan:
+    """Draft a plan from a comparison that was made just now with the live clusters, as `draft` makes one itself.
+
+    Args:
+        migration: The migration.
+        request: What to write, with its subject. Where it has the times of the newest records, these are not read.
+        comparison: What was compared.
+        drafted_at: ISO 8601, UTC.
+        progress: Told each step.
+
+    Raises:
+        PlanError: The plan may not be made; every reason is named.
+        ClusterError: A cluster cannot be read.
+    """
+    return _consistent(_drafted(migration, request, drafted_at=drafted_at, made=comparison, progress=progress))
 
 
 def _consistent(plan: Plan) -> Plan:
@@ -141,6 +160,7 @@ def _drafted(
     sink: SinkSnapshot | None = None,
     progress: Progress,
     repaired: Checkpoint | None = None,
+    made: Comparison | None = None,
 ) -> Plan:
     settling = None
     check_request(request)
@@ -157,21 +177,29 @@ def _drafted(
             read = read_checkpoint(of.uri, roots=migration.checkpoint_roots, batches=0)
             return draft_settling(read, settling, migration, request, drafted_at=drafted_at)
     if comparison is None:
-        comparison = _compared(migration, request, repaired, progress)
-        request = replace(
-            request,
-            starts=tuple(_looked_up(migration, comparison, choice) for choice in request.starts),
-            newest=_newest(migration, comparison),
-            tables=tuple(_tables(migration, request, comparison)),
-            before=tuple(_before(migration, request)),
-        )
-        if request.sink is None and request.checkpoint is not None and open_transactions(comparison.checkpoint):
-            with suppress(OffsetwiseError):  # the start gate says that nobody was asked, and how to ask
-                request = replace(request, sink=sink_of(migration, request, comparison, progress=progress))
+        comparison = made or _compared(migration, request, repaired, progress)
+        request = _with_readings(migration, request, comparison, progress)
     else:
         request = replace(request, before=(*request.before, *_read_before(comparison, request)))
     plan = draft_plan(comparison, migration, request, drafted_at=drafted_at, settling=settling)
     return replace(plan, from_files=True) if comparison.from_files else plan
+
+
+def _with_readings(
+    migration: Migration, request: DraftRequest, comparison: Comparison, progress: Progress
+) -> DraftRequest:
+    """Read what a plan needs beside a comparison that was made just now."""
+    request = replace(
+        request,
+        starts=tuple(_looked_up(migration, comparison, choice) for choice in request.starts),
+        newest=request.newest or newest_of(migration, [comparison])[0],
+        tables=tuple(_tables(migration, request, comparison)),
+        before=tuple(_before(migration, request)),
+    )
+    if request.sink is None and request.checkpoint is not None and open_transactions(comparison.checkpoint):
+        with suppress(OffsetwiseError):  # the start gate says that nobody was asked, and how to ask
+            request = replace(request, sink=sink_of(migration, request, comparison, progress=progress))
+    return request
 
 
 def _check_cutover(migration: Migration, request: DraftRequest) -> None:
@@ -258,68 +286,6 @@ def _with_stream(migration: Migration, subject: Subject, request: DraftRequest) 
     )
 
 
-def drift_of_sink(
-    plan: Plan, migration: Migration, sink: SinkSnapshot | None, *, progress: Progress = unheard
-) -> tuple[Drift, ...]:
-    """Report what is not as it was reviewed of the transactions that a plan ends; see `drift`."""
-    if plan.requirements.sink is None:
-        return ()
-    return tuple(moved(plan, transactions_of(migration, plan, snapshot=sink, progress=progress)))
-
-
-def drift(
-    plan: Plan, migration: Migration, *, sink: SinkSnapshot | None = None, progress: Progress = unheard
-) -> tuple[Drift, ...]:
-    """Read again what a plan requires, and say what is not as it was reviewed. No record is read.
-
-    Args:
-        plan: The plan.
-        migration: The one that it is of.
-        sink: Decide about transactions of the job's sinks from this instead of their live cluster.
-        progress: Told each step.
-
-    Raises:
-        PlanError: The plan is one of another migration.
-        ClusterError: A cluster cannot be read.
-    """
-    if plan.migration != migration.name and not plan.moves_nothing:
-        raise PlanError(
-            f"The plan: expected one of migration {migration.name!r}, found one of {plan.migration!r}. "
-            "Nothing was read.",
-            fix="Give the migration file that the plan was drafted with.",
-        )
-    requirements = plan.requirements
-    of_sink = drift_of_sink(plan, migration, sink, progress=progress)
-    if not plan.positions:
-        return (
-            *drift_of_checkpoint(requirements.checkpoint, *_checkpoint(requirements.checkpoint, migration)),
-            *of_sink,
-        )
-    taken = {}
-    for side, required, groups in (
-        (Cluster.OLD, requirements.old, () if requirements.old_group is None else (requirements.old_group.group,)),
-        (Cluster.NEW, requirements.new, tuple(group.group for group in requirements.groups)),
-    ):
-        topics = tuple(topic.name for topic in required.topics)
-        taken[side] = read_cluster(migration, side, topics=topics, groups=groups, mirror=False, progress=progress)
-    checkpoint, files_now = _checkpoint(requirements.checkpoint, migration)
-    moved_on = drift_of(plan, taken[Cluster.OLD], taken[Cluster.NEW], checkpoint, files=files_now)
-    return (*moved_on, *drift_of_targets(plan, requirements, migration), *of_sink)
-
-
-def _checkpoint(
-    wanted: CheckpointRequirement | None, migration: Migration
-) -> tuple[Checkpoint | None, Mapping[str, str]]:
-    """Read a checkpoint as it is now, and digests of its files; None where it cannot be: it may have changed."""
-    if wanted is None:
-        return None, {}
-    try:
-        checkpoint = read_checkpoint(wanted.uri, roots=migration.checkpoint_roots, batches=0)
-        return checkpoint, digests(migration, checkpoint, [path for path, _ in wanted.files])
-    except (CheckpointError, StorageError):
-        return None, {}
-
-
 def _looked_up(migration: Migration, comparison: Comparison, choice: StartChoice) -> StartChoice:
     """Ask the new cluster where a topic's records of a time begin."""
     if choice.start is not Start.TIMESTAMP or choice.timestamp_ms is None:
@@ -329,9 +295,13 @@ def _looked_up(migration: Migration, comparison: Comparison, choice: StartChoice
     return replace(choice, looked_up=tuple((key.partition, results.get(key)) for key in keys))
 
 
-def _newest(migration: Migration, comparison: Comparison) -> tuple[tuple[TopicPartition, int | None], ...]:
-    """Read the time of the newest record of every partition on the new cluster."""
-    rows = comparison.partitions
-    ends = {row.new_topic_partition: end - 1 for row in rows if (end := offset_or_none(row.new.hw))}
-    results = timestamps_at(migration.target, ends.items())
-    return tuple((key, results[key, offset]) for key, offset in ends.items())
+def newest_of(
+    migration: Migration, comparisons: Sequence[Comparison]
+) -> list[tuple[tuple[TopicPartition, int | None], ...]]:
+    """Read the time of the newest record of every partition on the new cluster, for all comparisons at once."""
+    ends = [
+        {row.new_topic_partition: end - 1 for row in comparison.partitions if (end := offset_or_none(row.new.hw))}
+        for comparison in comparisons
+    ]
+    results = timestamps_at(migration.target, dict.fromkeys(item for each in ends for item in each.items()))
+    return [tuple((key, results[key, offset]) for key, offset in each.items()) for each in ends]

@@ -11,8 +11,8 @@ from offsetwise.config import Migration, load_migration
 from offsetwise.model import Comparison, Plan, Reconciliation, Snapshot
 from offsetwise.plan.drift import Drift, drift
 from offsetwise.transactions.snapshot import SinkSnapshot
-from offsetwise.workflow.planning import drift as live_drift
-from offsetwise.workflow.planning import drift_of_sink
+from offsetwise.workflow.drifting import drift as live_drift
+from offsetwise.workflow.drifting import drift_of_sink
 from offsetwise.workflow.stored import load_sink_snapshot, load_snapshots, read_file
 
 

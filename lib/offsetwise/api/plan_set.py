@@ -1,0 +1,296 @@
+"""The plans of many jobs: read, signed, applied, looked at and taken back together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Self, TypeAlias
+
+from offsetwise import approval, files, model, new_files, workflow
+from offsetwise.api import live
+from offsetwise.api.plan import SUFFIX, Plan
+from offsetwise.api.receipt import Receipt
+from offsetwise.api.set_members import Member, Written, require_approved, require_output, try_each
+from offsetwise.apply.back import Standings
+from offsetwise.apply.sets.journal import SUFFIX as JOURNAL_SUFFIX
+from offsetwise.apply.sets.journal import SetAction, SetEvent, SetJournal, applied_order, events_of
+from offsetwise.apply.sets.outcomes import PlanOutcome, PlanStep, one_by_one, recorded
+from offsetwise.approval.signing import LIFETIME
+from offsetwise.approval.signing_sets import sign_set
+from offsetwise.errors import OffsetwiseError, UsageError
+from offsetwise.model.digest import digest
+from offsetwise.plan.drift import Drift
+from offsetwise.plan.reading import plan_bytes, read_plan
+from offsetwise.plan.sets.file import MAX_SET_BYTES, SET_FILE, of_job, read_plan_set, require_plan_of
+from offsetwise.progress import Progress, unheard
+
+if TYPE_CHECKING:
+    from offsetwise.api.migration import Migration
+
+TakenBack: TypeAlias = Standings | tuple[model.ReceiptStep, ...]
+"""What taking back one plan came to: a preview; with `execute` its steps."""
+
+
+def _ignore(_: object) -> None:
+    return None
+
+
+@dataclass(slots=True, kw_only=True)
+class PlanSet:
+    """Plans of several jobs, in the order in which they are applied, and every byte of the file that names them."""
+
+    document: model.PlanSet
+    """What the file says."""
+    content: bytes
+    plans: tuple[Plan, ...]
+    """Those that it names, in its order."""
+    migration: Migration | None = None
+    path: Path | None = None
+    """Where the file was read or saved; the plans' files are beside it."""
+
+    @classmethod
+    def of(cls, document: model.PlanSet, plans: Sequence[Plan], *, migration: Migration | None = None) -> Self:
+        """Return the set of plans that have just been drafted."""
+        return cls(document=document, content=files.dump(document).encode(), plans=tuple(plans), migration=migration)
+
+    @classmethod
+    def load(cls, path: str | Path, *, migration: Migration | None = None) -> Self:
+        """Read the file of a set, and the plans beside it.
+
+        Args:
+            path: The file, or the folder that it is in under the name `plan-set.json`.
+            migration: The one that the plans were drafted with, without which they can be read and signed only.
+
+        Raises:
+            FileError: A file cannot be read, or is another plan than the set names: it says which.
+            PlanError: The set or a plan contradicts itself.
+        """
+        path = Path(path) / SET_FILE if Path(path).is_dir() else Path(path)
+        content = _set_bytes(path)
+        document = read_plan_set(content, subject=str(path))
+        plans = []
+        for entry in document.plans:
+            file = path.parent / entry.file
+            of_plan = plan_bytes(file)
+            require_plan_of(entry, of_plan, subject=str(file))
+            plan = read_plan(of_plan, subject=str(file))
+            plans.append(Plan(document=plan, content=of_plan, migration=migration, path=file))
+        return cls(document=document, content=content, plans=tuple(plans), migration=migration, path=path)
+
+    def save(self, folder: str | Path) -> None:
+        """Write the plans, each to a file of its own, and then the set that names them. None of them may exist yet.
+
+        Raises:
+            FileError: A file exists, or cannot be written.
+        """
+        folder = Path(folder)
+        for entry, plan in zip(self.document.plans, self.plans, strict=True):
+            plan.save(folder / entry.file)
+        self.path = folder / SET_FILE
+        new_files.write_new(self.path, self.content)
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the file, hex."""
+        return digest(self.content)
+
+    def sign(
+        self,
+        key: approval.PrivateKey,
+        *,
+        expires_in: timedelta = LIFETIME,
+        verdict: approval.Verdict = approval.Verdict.APPROVED,
+        confirm: Sequence[str] = (),
+    ) -> bytes:
+        """Approve or reject exactly these plans with one approval; return its file, for `write_approval`.
+
+        Args:
+            key: The signer's.
+            expires_in: How long the approval is good for.
+            verdict: Approved or rejected.
+            confirm: What shows that the signer knows that a plan cannot be taken back: the `confirmation` of each.
+
+        Raises:
+            NotApprovedError: The signer drafted or edited one of the plans, or did not confirm what cannot be taken
+                back.
+            PlanError: A position of a plan has no proof.
+            UsageError: A lifetime that cannot be.
+        """
+        if verdict is approval.Verdict.APPROVED:
+            self._require_confirmed(confirm)
+        return sign_set(
+            self.content,
+            [plan.content for plan in self.plans],
+            key,
+            now=datetime.now(UTC),
+            expires_in=expires_in,
+            verdict=verdict,
+            name=str(self.path or "the set"),
+        )
+
+    def _require_confirmed(self, confirm: Sequence[str]) -> None:
+        for entry, plan in zip(self.document.plans, self.plans, strict=True):
+            try:
+                plan.require_confirmed(plan.confirmation if plan.confirmation in confirm else None)
+            except OffsetwiseError as error:
+                raise of_job(entry.job, error) from error
+        unasked = next((words for words in confirm if words not in {plan.confirmation for plan in self.plans}), None)
+        if unasked is not None:
+            self.plans[0].require_confirmed(unasked)
+
+    def apply(
+        self,
+        *,
+        output: str | Path | None = None,
+        approvals: Sequence[str | Path] = (),
+        trust: Sequence[str | Path] = (),
+        execute: bool = False,
+        keep_going: bool = False,
+        heard: Callable[[PlanOutcome[Written]], None] = _ignore,
+        progress: Progress = unheard,
+    ) -> tuple[PlanOutcome[Written], ...]:
+        """Return what each plan would write; with `execute`, write them one after the other; see `Plan.apply`.
+
+        Args:
+            output: A folder; each plan that writes a copy or a file gets one of its own in it, named after its job.
+            approvals: The files of approvals, of the set or of single plans.
+            trust: As for `Plan.apply`.
+            execute: Write.
+            keep_going: Whether to go on with the other plans after one that fails. A dry run always does.
+            heard: Called with each plan as soon as it is known what came of it.
+            progress: Told each step.
+
+        Returns:
+            One for each plan that was reached, with its dry run or receipt, or why it failed.
+
+        Raises:
+            NotApprovedError: A plan is not approved; nothing was written. With `keep_going` it is a plan that failed.
+            ApplyError: Another process is at work on this set, or its journal cannot be written.
+        """
+        members = self._members()
+        require_output(members, output)
+        call = {"approvals": approvals, "trust": trust, "progress": progress}
+        if not execute:
+            return try_each(members, output, heard, **call)
+        if not keep_going:
+            require_approved(members, approvals, trust)
+        steps = [member.writing(output=member.output(output), **call) for member in members]
+        with self._journal(progress) as (journal, time):
+            running = [recorded(step, SetAction.APPLY, journal, time) for step in steps]
+            return one_by_one(running, keep_going=keep_going, heard=heard)
+
+    def rollback(
+        self,
+        *,
+        approvals: Sequence[str | Path] = (),
+        trust: Sequence[str | Path] = (),
+        execute: bool = False,
+        keep_going: bool = False,
+        heard: Callable[[PlanOutcome[TakenBack]], None] = _ignore,
+        progress: Progress = unheard,
+    ) -> tuple[PlanOutcome[TakenBack], ...]:
+        """Return what stands where plans of the set were applied; with `execute`, put back what stood there before.
+
+        The plan that was applied last comes first. Plans that nobody has begun to apply are left out.
+
+        Args:
+            approvals: As for `Receipt.rollback`, which is done with each.
+            trust: Likewise.
+            execute: Take back.
+            keep_going: Whether to go on with the other plans after one that fails. A preview always does.
+            heard: Called with each plan as soon as it is known what came of it.
+            progress: Told each step.
+
+        Raises:
+            ApplyError: Another process is at work on this set, or its journal cannot be written.
+        """
+        call = {"approvals": approvals, "trust": trust, "progress": progress, "execute": execute}
+
+        def steps(events: Iterable[SetEvent]) -> list[PlanStep[TakenBack]]:
+            begun = {member.plan.digest: member for member in self._members() if member.is_begun}
+            last_first = [*reversed(applied_order(begun, events))]
+            return [begun[each].step(partial(begun[each].written.rollback, **call)) for each in last_first]
+
+        if not execute or not any(member.is_begun for member in self._members()):
+            return one_by_one(steps(events_of(self._journal_path, self.digest)), keep_going=True, heard=heard)
+        with self._journal(progress) as (journal, time):
+            # Looked at again: whoever held the journal before may have applied more.
+            running = [recorded(step, SetAction.ROLLBACK, journal, time) for step in steps(tuple(journal.events))]
+            return one_by_one(running, keep_going=keep_going, heard=heard)
+
+    def verify(
+        self, *, heard: Callable[[PlanOutcome[model.Verification]], None] = _ignore
+    ) -> tuple[PlanOutcome[model.Verification], ...]:
+        """Look whether every target of every plan stands as planned; of a plan that was not applied, that is the error.
+
+        Args:
+            heard: Called with each plan as soon as it was looked at.
+
+        Raises:
+            UsageError: The set is not saved.
+        """
+        steps = [
+            member.step(Receipt(member.receipt, self.migration, plan=member.plan.content).verify)
+            for member in self._members()
+        ]
+        return one_by_one(steps, keep_going=True, heard=heard)
+
+    def drift(
+        self, *, heard: Callable[[PlanOutcome[tuple[Drift, ...]]], None] = _ignore, progress: Progress = unheard
+    ) -> tuple[PlanOutcome[tuple[Drift, ...]], ...]:
+        """Report what has changed since each plan was drafted. Each cluster is read once for all of them.
+
+        Args:
+            heard: Called with each plan as soon as it was looked at.
+            progress: Told each step.
+
+        Raises:
+            ClusterError: A cluster cannot be read at all.
+        """
+        settings = live.settings_of(self.plans[0].document, self.migration, None)
+        read = workflow.shared_reading(settings, [plan.document for plan in self.plans], progress=progress)
+        steps = [
+            PlanStep(
+                job=entry.job,
+                plan=entry.digest,
+                run=partial(workflow.drift, plan.document, settings, read=read, progress=progress),
+            )
+            for entry, plan in zip(self.document.plans, self.plans, strict=True)
+        ]
+        return one_by_one(steps, keep_going=True, heard=heard)
+
+    def _members(self) -> tuple[Member, ...]:
+        if self.path is None:
+            raise UsageError(
+                f"The set of plans {self.digest[:12]}: expected one whose plans have files, to write receipts beside "
+                "them, found one that is not saved. Nothing was done.",
+                fix="Save it: `save` writes the set and its plans into a folder.",
+            )
+        return tuple(
+            Member(entry=entry, plan=plan, receipt=(self.path.parent / entry.file).with_suffix(SUFFIX))
+            for entry, plan in zip(self.document.plans, self.plans, strict=True)
+        )
+
+    @property
+    def _journal_path(self) -> str:
+        return f"{self.path}{JOURNAL_SUFFIX}"
+
+    @contextmanager
+    def _journal(self, progress: Progress) -> Iterator[tuple[SetJournal, Callable[[], str]]]:
+        """Yield the journal of the set, held by this process, and what tells the time."""
+        tools = live.tools_for(live.settings_of(self.plans[0].document, self.migration, None), progress)
+        with SetJournal.open(self._journal_path, digest=self.digest, begun_at=tools.time(), disk=tools.disk) as journal:
+            yield journal, tools.time
+
+
+def _set_bytes(path: Path) -> bytes:
+    return files.read_bytes(
+        path,
+        "a set of plans",
+        fix=f"Give the {SET_FILE} that `offsetwise draft` wrote, or its folder.",
+        most=MAX_SET_BYTES,
+    )

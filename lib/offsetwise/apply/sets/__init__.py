@@ -1,0 +1,1 @@
+"""Sets of plans: one after the other, and what came of each."""
