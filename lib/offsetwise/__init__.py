@@ -15,14 +15,17 @@ from offsetwise.lazy import exported
 
 if TYPE_CHECKING:
     from offsetwise import targets
+    from offsetwise.api.drafting import DraftedJob
     from offsetwise.api.init import init
     from offsetwise.api.job import Compared, Job
     from offsetwise.api.migration import Migration
     from offsetwise.api.plan import Plan
+    from offsetwise.api.plan_set import PlanSet
     from offsetwise.api.receipt import Receipt
     from offsetwise.api.repair import repair
     from offsetwise.apply.back import Standings
     from offsetwise.apply.run import DryRun
+    from offsetwise.apply.sets.outcomes import PlanOutcome
     from offsetwise.approval import PrivateKey, PublicKey, Verdict, keygen, read_private_key, write_approval, write_keys
     from offsetwise.differences.changes import Change, Difference
     from offsetwise.differences.reading import diff
@@ -92,6 +95,7 @@ __all__ = [
     "CutoverState",
     "Decision",
     "Difference",
+    "DraftedJob",
     "Drift",
     "DryRun",
     "Evidence",
@@ -110,6 +114,8 @@ __all__ = [
     "PartitionComparison",
     "Plan",
     "PlanError",
+    "PlanOutcome",
+    "PlanSet",
     "PrivateKey",
     "PublicKey",
     "Receipt",
@@ -166,6 +172,7 @@ _HOMES = {
     "CutoverState": "model",
     "Decision": "transactions.decisions",
     "Difference": "differences.changes",
+    "DraftedJob": "api.drafting",
     "Drift": "plan.drift",
     "DryRun": "apply.run",
     "Evidence": "model",
@@ -184,6 +191,8 @@ _HOMES = {
     "PartitionComparison": "model",
     "Plan": "api.plan",
     "PlanError": "errors",
+    "PlanOutcome": "apply.sets.outcomes",
+    "PlanSet": "api.plan_set",
     "PrivateKey": "approval",
     "PublicKey": "approval",
     "Receipt": "api.receipt",

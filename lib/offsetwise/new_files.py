@@ -93,6 +93,25 @@ def write_over(path: Path, text: str) -> None:
         ) from error
 
 
+def append_line(path: Path, line: str) -> None:
+    """Add a line to a file of ours, which is made where there is none; it is on the disk when this returns.
+
+    Raises:
+        FileError: It cannot be written.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        with os.fdopen(os.open(path, flags, 0o666), "ab") as file:
+            file.write(f"\n{line}\n".encode())
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise FileError(
+            f"{path}: expected to add a line to it, but {error.strerror or error}.",
+            fix="Make room, or name another folder; the same command then goes on with what is missing.",
+        ) from error
+
+
 def _beside(path: Path) -> Path:
     """Return a name in the same folder that nobody else uses."""
     return path.with_name(f".offsetwise-{os.getpid()}-{secrets.token_hex(4)}.tmp")

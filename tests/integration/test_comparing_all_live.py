@@ -20,6 +20,7 @@ from tests.engines.spark.folders import checkpoint, write
 from tests.integration.topics import copies, create, produce
 
 JOBS = 300
+JOBS_OF_SAMPLE = ["checkpoint orders", "checkpoint payments", "group orders-etl"]
 TIMES = ("taken_at", "job", "made_from")
 """What differs between two comparisons of the same: when, and what only one of many has."""
 
@@ -81,6 +82,31 @@ def test_all_jobs_together_get_the_answers_of_each_alone(sample: Path, tmp_path:
         assert kept == body
     again = call("compare", "-m", sample, "--all", "--out", tmp_path / "out")
     assert again.out.count("(as compared before)") == 3
+
+
+def test_all_jobs_drafted_together_get_the_plans_of_each_alone(
+    sample: Path, tmp_path: Path, counted: dict[str, list[Any]]
+) -> None:
+    targets = ("--target", "spark-checkpoint", "--target", "consumer-group", "--author", "ada")
+    ran = call("draft", "-m", sample, "--all", *targets, "--out", tmp_path / "plans", "--json")
+    body = json.loads(ran.out)
+    assert len(counted["clusters"]) <= 3, "each cluster once, and the groups' commits before"
+
+    assert sorted(each["job"] for each in (*body["plans"], *body["refused"])) == JOBS_OF_SAMPLE
+    assert body["plans"], ran.err
+    entry = body["plans"][-1]
+    kind, _, name = entry["job"].partition(" ")
+    target = "spark-checkpoint" if kind == "checkpoint" else f"consumer-group:{name}"
+    given = ("--target", target, "--author", "ada", f"--{kind}", name, "--out", tmp_path / "alone.json")
+    assert call("draft", "-m", sample, *given).code == 0
+    together, alone = (
+        json.loads(path.read_text(encoding="utf-8"))
+        for path in (tmp_path / "plans" / entry["file"], tmp_path / "alone.json")
+    )
+    differs = ("drafted_at", "compared_at")
+    assert stable({key: value for key, value in together.items() if key not in differs}) == stable(
+        {key: value for key, value in alone.items() if key not in differs}
+    )
 
 
 def test_300_jobs_cost_what_two_cost_and_what_cannot_be_read_stops_nobody(

@@ -152,7 +152,7 @@ class Job:
             sink_rewound=sink_rewound,
             cutover_ms=cutover_ms,
             cutover=require,
-            **_with_settings(settings or {}, rewind_to=rewind_to, unset=unset, repair=repair),
+            **with_settings(settings or {}, rewind_to=rewind_to, unset=unset, repair=repair),
         )
         return self._drafted(request, comparison, sink_snapshot, progress)
 
@@ -173,8 +173,12 @@ class Job:
         return Plan.of(plan, migration=self.migration)
 
 
-def _with_settings(
-    settings: Mapping[str, object], *, rewind_to: int | None, unset: Unset | None, repair: str | None
+def with_settings(
+    settings: Mapping[str, object],
+    *,
+    rewind_to: int | None = None,
+    unset: Unset | None = None,
+    repair: str | None = None,
 ) -> dict[str, Any]:
     """Return what a request says of the job: of each value the one among settings, else the argument."""
     left, decided = options.of_engines(dict(texts(settings)))

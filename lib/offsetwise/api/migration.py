@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from offsetwise import config, workflow
-from offsetwise.api.job import Compared, Job
+from offsetwise.api.job import Compared, Job, with_settings
 from offsetwise.config import load_migration
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import (
     Cluster,
     Cutover,
+    CutoverRequirement,
     Reconciliation,
     Snapshot,
     Status,
     Subject,
     SubjectKind,
+    Target,
 )
+from offsetwise.plan.request import DraftRequest
 from offsetwise.progress import Progress, unheard
 from offsetwise.workflow import WantedJob
 
 if TYPE_CHECKING:
+    from offsetwise.api.drafting import DraftedJob
     from offsetwise.api.plan import Plan
+    from offsetwise.api.plan_set import PlanSet
     from offsetwise.transactions.report import SinkTransactions
     from offsetwise.transactions.snapshot import SinkSnapshot
 
@@ -159,6 +164,45 @@ class Migration:
             heard(compared)
             done.append(compared)
         return tuple(done)
+
+    def draft_all(
+        self,
+        *targets: Target,
+        author: str,
+        jobs: Iterable[Job] | None = None,
+        wave: str | None = None,
+        editors: Sequence[str] = (),
+        cutover_ms: int | None = None,
+        require: CutoverRequirement | None = None,
+        settings: Mapping[str, object] | None = None,
+        out: str | Path | None = None,
+        max_age_s: float = 3_600.0,
+        heard: Callable[[DraftedJob], None] = lambda _: None,
+        progress: Progress = unheard,
+    ) -> PlanSet:
+        """Draft a plan for each of many jobs at once; `document.refused` of the set has those that have none, and why.
+
+        Args:
+            targets: What to write; each job gets those that move jobs of its engine, under its own name.
+            author: Who drafts the plans; barred from approving any of them.
+            jobs: Jobs of this migration; None for all that its file names.
+            wave: The wave whose jobs these are, for the set to name.
+            editors: Who edited earlier versions; barred too.
+            cutover_ms: When the jobs are to start on the new cluster, epoch ms.
+            require: How far the cutover must have come before a plan is applied.
+            settings: As for `Job.draft`; each target gets its own.
+            out: A folder for the plans and `plan-set.json`. A plan that is there and still holds is not drafted again.
+            max_age_s: How old the comparison of such a plan may be.
+            heard: Called with each job as soon as it is ready.
+            progress: Told each step.
+        """
+        from offsetwise.api.drafting import draft_all  # noqa: PLC0415 - approvals import the clients of clouds
+
+        values = with_settings(settings or {})
+        request = DraftRequest(
+            targets=targets, author=author, editors=tuple(editors), cutover_ms=cutover_ms, cutover=require, **values
+        )
+        return draft_all(self, request, jobs, wave=wave, out=out, max_age_s=max_age_s, heard=heard, progress=progress)
 
     def transactions(
         self,

@@ -141,6 +141,17 @@ class TargetType(ABC):
         """
         return ()
 
+    def namesake(self, comparison: Comparison) -> str | None:
+        """Return the name after the colon under which a job is written where it keeps its own name.
+
+        Args:
+            comparison: What was compared.
+
+        Returns:
+            None for a job that has no such name.
+        """
+        return None
+
     def services(self, migration: Migration) -> Sequence[str]:
         """Return the names of the services that a migration file says how to reach, of targets that are some."""
         return ()

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from offsetwise.workflow.comparing_all import JobComparison, all_jobs, compare_all
     from offsetwise.workflow.counting import reconcile
     from offsetwise.workflow.cutting_over import cutover
-    from offsetwise.workflow.planning import draft, drift, with_services
+    from offsetwise.workflow.drafting_all import draft_all, plan_set_of
+    from offsetwise.workflow.drifting import drift, shared_reading
+    from offsetwise.workflow.plan_folder import JobPlan
+    from offsetwise.workflow.planning import draft, with_services
     from offsetwise.workflow.recorded import (
         load_migrations,
         sample,
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "JobComparison",
+    "JobPlan",
     "WantedJob",
     "all_jobs",
     "batch_files",
@@ -40,6 +44,7 @@ __all__ = [
     "compare_all",
     "cutover",
     "draft",
+    "draft_all",
     "drift",
     "fitting_repairs",
     "fleet",
@@ -48,6 +53,7 @@ __all__ = [
     "load_migrations",
     "load_sink_snapshot",
     "load_snapshots",
+    "plan_set_of",
     "reconcile",
     "repair",
     "sample",
@@ -55,6 +61,7 @@ __all__ = [
     "sample_drift",
     "sample_reconciliation",
     "sample_sink",
+    "shared_reading",
     "sink_snapshot",
     "sink_transactions",
     "snapshot",
@@ -65,6 +72,7 @@ __all__ = [
 
 _HOMES = {
     "JobComparison": "comparing_all",
+    "JobPlan": "plan_folder",
     "WantedJob": "scenes",
     "all_jobs": "comparing_all",
     "batch_files": "checkpoints",
@@ -74,7 +82,8 @@ _HOMES = {
     "compare_all": "comparing_all",
     "cutover": "cutting_over",
     "draft": "planning",
-    "drift": "planning",
+    "draft_all": "drafting_all",
+    "drift": "drifting",
     "fitting_repairs": "repairing",
     "fleet": "checkpoints",
     "inspect": "checkpoints",
@@ -82,6 +91,7 @@ _HOMES = {
     "load_migrations": "recorded",
     "load_sink_snapshot": "stored",
     "load_snapshots": "stored",
+    "plan_set_of": "drafting_all",
     "reconcile": "counting",
     "repair": "repairing",
     "sample": "recorded",
@@ -89,6 +99,7 @@ _HOMES = {
     "sample_drift": "recorded",
     "sample_reconciliation": "recorded",
     "sample_sink": "recorded",
+    "shared_reading": "drifting",
     "sink_snapshot": "sinks",
     "sink_transactions": "sinks",
     "snapshot": "comparing",

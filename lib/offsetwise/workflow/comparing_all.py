@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -36,6 +36,8 @@ from offsetwise.workflow.stored import read_file
 MAX_AGE_S: Final = 3_600.0
 """How old a comparison may be that is taken from an earlier command."""
 SUMMARY: Final = "summary.json"
+RECORDS: Final = "records"
+"""How positions were proven, where that is by records."""
 _LONGEST_NAME: Final = 200
 """Characters of a file's name; what file systems take is 255 bytes."""
 
@@ -104,9 +106,9 @@ def compare_all(
         SparkError: Spark cannot read the records.
     """
     jobs = tuple(dict.fromkeys(wanted or all_jobs(migration)))
-    how = "records" if content and snapshots is None else "claims"
-    every = {*_listed(migration), *jobs}
-    folder = None if out is None else _Folder(out, _settings(migration, how, snapshots), max_age_s, jobs=every)
+    how = RECORDS if content and snapshots is None else "claims"
+    names = file_names(migration, jobs)
+    folder = None if out is None else ComparisonFolder(out, settings_of(migration, how, snapshots), max_age_s, names)
     done: dict[WantedJob, JobComparison] = {}
     outcomes = compare_each(
         migration,
@@ -159,6 +161,13 @@ def file_name(one: WantedJob, *, alike: bool = False) -> str:
     return f"{one.kind}-{encoded}.json"
 
 
+def file_names(migration: Migration, jobs: Iterable[WantedJob]) -> dict[WantedJob, str]:
+    """Name the file of each job, also of those of the migration file, so that no two have one; see `file_name`."""
+    every = dict.fromkeys((*_listed(migration), *jobs))
+    alike = Counter(file_name(job).lower() for job in every)
+    return {job: file_name(job, alike=alike[file_name(job).lower()] > 1) for job in every}
+
+
 def _row(each: JobComparison) -> ComparedJob:
     comparison = each.outcome if isinstance(each.outcome, Comparison) else None
     error = each.outcome if isinstance(each.outcome, OffsetwiseError) else None
@@ -179,31 +188,31 @@ def _sum(summaries: Iterable[Summary]) -> Summary:
     return Summary(**{field.name: sum(getattr(each, field.name) for each in every) for field in fields(Summary)})
 
 
-def _settings(migration: Migration, how: str, snapshots: tuple[Snapshot, Snapshot] | None) -> str:
+def settings_of(migration: Migration, how: str = RECORDS, snapshots: tuple[Snapshot, Snapshot] | None = None) -> str:
     """Distinguish what decides about every comparison: this release, the migration file as read, and the way."""
     taken = [snapshot.taken_at for snapshot in snapshots or ()]
     return json.dumps([version("offsetwise"), migration.model_dump_json(), how, taken])
 
 
-class _Folder:
+class ComparisonFolder:
     """Keeps comparisons, each with the SHA-256 of what it was made from.
 
     Args:
         path: The folder; made where there is none.
         settings: What decides about every comparison.
         max_age_s: How old one may be that is taken again.
-        jobs: All that may have a file here.
+        names: The name of the file of each job; see `file_names`.
 
     Raises:
         FileError: It cannot be used, or holds a summary that is not ours.
     """
 
-    def __init__(self, path: Path, settings: str, max_age_s: float, *, jobs: Iterable[WantedJob]) -> None:
+    def __init__(self, path: Path, settings: str, max_age_s: float, names: Mapping[WantedJob, str]) -> None:
         self.path = path
         self._settings = settings
         self._youngest = datetime.now(UTC) - timedelta(seconds=max_age_s)
         self._known: set[WantedJob] = set()
-        self._with_name = Counter(file_name(job).lower() for job in jobs)
+        self._names = names
         try:
             path.mkdir(exist_ok=True)
         except OSError as error:
@@ -217,7 +226,7 @@ class _Folder:
 
     def has(self, one: WantedJob) -> bool:
         """Whether something of a job stands here, which may still hold."""
-        return self._stands(self._name(one))
+        return self._stands(self._names[one])
 
     def known(self, one: WantedJob, scene: Scene) -> Comparison | None:
         """Return the comparison of a job, if it was made from the same, and not too long ago.
@@ -227,7 +236,7 @@ class _Folder:
         """
         if not self.has(one):
             return None
-        comparison: Comparison = read_file(self.path / self._name(one), "comparison")
+        comparison: Comparison = read_file(self.path / self._names[one], "comparison")
         made_from = _made_from(self._settings, one, scene.subject.read, scene.old, scene.new)
         time = datetime.fromisoformat(comparison.taken_at)
         if made_from is None or comparison.made_from != made_from or not self._youngest < time <= datetime.now(UTC):
@@ -241,16 +250,21 @@ class _Folder:
         Raises:
             FileError: It cannot be written.
         """
-        path = self.path / self._name(one)
-        reused = one in self._known
-        if not reused:
-            made_from = _made_from(self._settings, one, comparison.checkpoint, *comparison.snapshots)
-            comparison = replace(comparison, job=str(one), made_from=made_from)
-            new_files.write_over(path, files.dump(comparison))
-        return JobComparison(wanted=one, outcome=comparison, reused=reused, file=path)
+        return self.write(one, comparison) if one not in self._known else self._kept(one, comparison, reused=True)
 
-    def _name(self, one: WantedJob) -> str:
-        return file_name(one, alike=self._with_name[file_name(one).lower()] > 1)
+    def write(self, one: WantedJob, comparison: Comparison) -> JobComparison:
+        """Write the comparison of a job.
+
+        Raises:
+            FileError: It cannot be written.
+        """
+        made_from = _made_from(self._settings, one, comparison.checkpoint, *comparison.snapshots)
+        comparison = replace(comparison, job=str(one), made_from=made_from)
+        new_files.write_over(self.path / self._names[one], files.dump(comparison))
+        return self._kept(one, comparison, reused=False)
+
+    def _kept(self, one: WantedJob, comparison: Comparison, *, reused: bool) -> JobComparison:
+        return JobComparison(wanted=one, outcome=comparison, reused=reused, file=self.path / self._names[one])
 
     def _stands(self, name: str) -> bool:
         return os.path.lexists(self.path / name)

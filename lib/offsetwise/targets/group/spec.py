@@ -50,6 +50,10 @@ class ConsumerGroupTarget(TargetType):
         """Return the group that moves, else the one that the job commits to."""
         return comparison.group or job.commits_to or "GROUP"
 
+    def namesake(self, comparison: Comparison) -> str | None:
+        """Return the group that moves; None for the job of a checkpoint."""
+        return comparison.group
+
     def groups(self, target: Target) -> tuple[str, ...]:
         """Return the group."""
         return () if target.group is None else (target.group,)

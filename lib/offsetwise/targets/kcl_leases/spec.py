@@ -240,6 +240,10 @@ class KclLeasesTarget(TargetType):
         """Return the application whose leases were compared; nobody tells which other tables there are."""
         return applications(comparison)
 
+    def namesake(self, comparison: Comparison) -> str | None:
+        """Return the application whose leases were compared."""
+        return next(iter(applications(comparison)), None)
+
     def is_checkpoint(self, target: Target, checkpoint: CheckpointRequirement | None) -> bool:
         """Return whether the table is the one that the positions were read from."""
         return checkpoint is not None and target.group == checkpoint.job_id

@@ -1,0 +1,133 @@
+"""Many jobs drafted by one command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from offsetwise.config import Migration
+from offsetwise.errors import OffsetwiseError
+from offsetwise.model import Comparison, Plan, PlanOfSet, PlanSet, RefusedJob, time_of
+from offsetwise.model.digest import digest as digest_of
+from offsetwise.plan.request import DraftRequest
+from offsetwise.plan.sets.file import require_few
+from offsetwise.plan.sets.several_jobs import request_of, require_for_several
+from offsetwise.progress import Progress, unheard
+from offsetwise.workflow.comparing import compare_each
+from offsetwise.workflow.comparing_all import MAX_AGE_S, all_jobs, file_names
+from offsetwise.workflow.plan_folder import JobPlan, PlanFolder, plan_name
+from offsetwise.workflow.planning import draft_compared, newest_of
+from offsetwise.workflow.scenes import WantedJob
+
+
+def draft_all(
+    migration: Migration,
+    request: DraftRequest,
+    wanted: Sequence[WantedJob] | None = None,
+    *,
+    wave: str | None = None,
+    out: Path | None = None,
+    max_age_s: float = MAX_AGE_S,
+    progress: Progress = unheard,
+) -> Iterator[tuple[WantedJob, JobPlan | OffsetwiseError]]:
+    """Draft a plan for each of many jobs from one reading of each cluster, and one search for the records of all.
+
+    Args:
+        migration: The migration.
+        request: What to write. Each job gets those of the targets that move jobs of its engine.
+        wanted: The jobs; None for all of the migration file.
+        wave: The wave whose jobs these are.
+        out: A folder for the plans, their comparisons and the set. A plan there that still holds is not drafted again.
+        max_age_s: How old the comparison of such a plan may be.
+        progress: Told each step.
+
+    Yields:
+        Each job as soon as it is ready, as drafting it alone would have given it, or why it cannot be drafted.
+
+    Raises:
+        OffsetwiseError: Nothing more can be drafted. What was written before stays.
+    """
+    require_for_several(request)
+    jobs = tuple(dict.fromkeys(wanted or all_jobs(migration)))
+    require_few(len(jobs), "draft: expected")
+    names = file_names(migration, jobs)
+    folder = None if out is None else PlanFolder(out, migration, request, max_age_s, names)
+    done: dict[WantedJob, JobPlan | OffsetwiseError] = {}
+    for job, outcome in _planned(migration, request, names, jobs, folder, progress):
+        done[job] = outcome
+        yield job, outcome
+    if folder is not None:
+        folder.finish(plan_set_of(migration, [(job, done[job]) for job in jobs], wave=wave))
+
+
+def _planned(  # noqa: PLR0917 - what a plan is drafted from, and the names of files
+    migration: Migration,
+    request: DraftRequest,
+    names: Mapping[WantedJob, str],
+    jobs: Sequence[WantedJob],
+    folder: PlanFolder | None,
+    progress: Progress,
+) -> Iterator[tuple[WantedJob, JobPlan | OffsetwiseError]]:
+    """Yield the plan of each job, kept in the folder, or why there is none."""
+    compared: dict[WantedJob, Comparison] = {}
+    for job, outcome in _compared(migration, jobs, folder, progress):
+        if isinstance(outcome, Comparison):
+            compared[job] = outcome
+        else:
+            yield job, outcome
+    for job, drafted in _drafted_each(migration, request, compared, progress):
+        plan = drafted if isinstance(drafted, OffsetwiseError) else JobPlan.of(job, drafted, plan_name(names[job]))
+        if folder is not None:
+            folder.keep(plan, compared[job])
+        yield job, plan
+
+
+def _compared(
+    migration: Migration, jobs: Sequence[WantedJob], folder: PlanFolder | None, progress: Progress
+) -> Iterator[tuple[WantedJob, Comparison | JobPlan | OffsetwiseError]]:
+    """Yield each job compared, or its plan where that still holds, or why it cannot be compared."""
+    if folder is None:
+        yield from compare_each(migration, jobs, progress=progress)
+        return
+    beside = not all(map(folder.has, jobs))
+    for job, outcome in compare_each(migration, jobs, progress=progress, known=folder.known, spark_beside=beside):
+        yield job, folder.reused.get(job, outcome)
+
+
+def _drafted_each(
+    migration: Migration, request: DraftRequest, compared: Mapping[WantedJob, Comparison], progress: Progress
+) -> Iterator[tuple[WantedJob, Plan | OffsetwiseError]]:
+    """Yield the plan of each job that was compared, or why there is none."""
+    newest = newest_of(migration, [*compared.values()]) if compared else []
+    for (job, comparison), times in zip(compared.items(), newest, strict=True):
+        now = time_of(datetime.now(UTC))
+        try:
+            asked = replace(request_of(request, job, comparison), newest=times)
+            yield job, draft_compared(migration, asked, comparison, drafted_at=now, progress=progress)
+        except OffsetwiseError as error:
+            yield job, error
+
+
+def plan_set_of(
+    migration: Migration,
+    drafted: Iterable[tuple[WantedJob, JobPlan | OffsetwiseError]],
+    *,
+    wave: str | None = None,
+) -> PlanSet:
+    """Return the set of the plans that were drafted, with the reason of each job that has none.
+
+    Args:
+        migration: The migration.
+        drafted: The jobs, in the order in which their plans are to be applied.
+        wave: The wave whose jobs these are.
+    """
+    plans, refused = [], []
+    for job, outcome in drafted:
+        if isinstance(outcome, JobPlan):
+            plans.append(PlanOfSet(job=str(job), file=outcome.file, digest=digest_of(outcome.content)))
+        else:
+            error, problem, fix = type(outcome).__name__, outcome.problem, outcome.fix
+            refused.append(RefusedJob(job=str(job), error=error, problem=problem, fix=fix))
+    return PlanSet(migration=migration.name, wave=wave, plans=tuple(plans), refused=tuple(refused))
