@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from offsetwise.cli import plan_sets
 from offsetwise.cli.options import AsJson, MaybeMigrationFile, PlanFile, TrustedKeys
 from offsetwise.cli.output import progress, say, stdout
 from offsetwise.model import StepState, Verification
@@ -18,6 +19,9 @@ ReceiptFile = Annotated[
     Path | None, typer.Option(help="The receipt to write; PLAN.receipt.json by default. Its journal is beside it.")
 ]
 Execute = Annotated[bool, typer.Option("--execute", help="Write. Without it, nothing is.")]
+KeepGoing = Annotated[
+    bool, typer.Option("--keep-going", help="Of a set of plans: go on with the others after one that fails.")
+]
 TwoIfChanged = Annotated[
     bool, typer.Option("--detailed-exitcode", help="Exit with 2 if a dry run would change anything.")
 ]
@@ -44,10 +48,29 @@ def apply(
     output: Output = None,
     receipt: ReceiptFile = None,
     execute: Execute = False,
+    keep_going: KeepGoing = False,
     detailed_exitcode: TwoIfChanged = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show what a plan would write, and with --execute write it. The same call again goes on where it ended."""
+    """Show what a plan would write, and with --execute write it. The same call again goes on where it ended.
+
+    The plans of a set are applied one after the other, up to the first one that fails.
+    """
+    from offsetwise.plan.sets.file import is_plan_set
+
+    given = {"output": output, "approvals": approval or (), "trust": trust or ()}
+    if is_plan_set(plan):
+        plan_sets.require_of_several("apply", {"--receipt": receipt})
+        changes = plan_sets.apply(plan, migration, execute=execute, keep_going=keep_going, as_json=as_json, **given)
+    else:
+        plan_sets.require_set("apply", keep_going=keep_going)
+        changes = _apply(plan, migration, execute=execute, as_json=as_json, receipt=receipt, **given)
+    if changes and detailed_exitcode:
+        raise typer.Exit(2)
+
+
+def _apply(plan: Path, migration: Path | None, *, execute: bool, as_json: bool, **given: Any) -> bool:
+    """Apply one plan, or try it; return whether a dry run would change anything."""
     from offsetwise import Migration, Plan, files
     from offsetwise.cli import documents
     from offsetwise.cli.render import applied as render_apply
@@ -56,30 +79,26 @@ def apply(
     chosen = Plan.load(plan, migration=None if migration is None else Migration.load(migration))
     if chosen.document.from_files:
         say(refusals.FROM_FILES)
-    approvals, trusted = approval or (), trust or ()
     if not execute:
         with progress() as told:
-            run = chosen.apply(output=output, receipt=receipt, approvals=approvals, trust=trusted, progress=told)
+            run = chosen.apply(progress=told, **given)
         if not as_json:
             render_apply.dry_run(stdout(), run)
-        chosen.require(run, receipt=receipt)
+        chosen.require(run, receipt=given["receipt"])
         if as_json:
             typer.echo(documents.dump(run), nl=False)
-        if detailed_exitcode and run.changes:
-            raise typer.Exit(2)
-        return
+        return bool(run.changes)
     with progress() as told:
-        done = chosen.apply(
-            output=output, receipt=receipt, approvals=approvals, trust=trusted, execute=True, progress=told
-        )
+        done = chosen.apply(execute=True, progress=told, **given)
     if as_json:
         typer.echo(files.dump(done.document), nl=False)
     else:
         render_apply.applied(stdout(), done.document.steps, done.already, done.document.approvers)
+    return False
 
 
 def rollback(
-    written: Annotated[Path, typer.Argument(metavar="RECEIPT", help="The receipt, or its journal.")],
+    written: Annotated[Path, typer.Argument(metavar="RECEIPT", help="The receipt, or its journal; or a set of plans.")],
     *,
     migration: MaybeMigrationFile = None,
     plan: Annotated[
@@ -90,9 +109,28 @@ def rollback(
     ] = None,
     trust: TrustedKeys = None,
     execute: Annotated[bool, typer.Option("--execute", help="Take back. Without it, nothing is.")] = False,
+    keep_going: KeepGoing = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show what stands where a plan was applied, and with --execute put back what stood there before."""
+    """Show what stands where a plan was applied, and with --execute put back what stood there before.
+
+    The plans of a set are taken back in the reverse of the order in which they were applied.
+    """
+    from offsetwise.plan.sets.file import is_plan_set
+
+    given = {"approvals": approval or (), "trust": trust or ()}
+    if is_plan_set(written):
+        plan_sets.require_of_several("rollback", {"--plan": plan})
+        plan_sets.rollback(written, migration, execute=execute, keep_going=keep_going, as_json=as_json, **given)
+    else:
+        plan_sets.require_set("rollback", keep_going=keep_going)
+        _rollback(written, migration, plan, execute=execute, as_json=as_json, **given)
+
+
+def _rollback(
+    written: Path, migration: Path | None, plan: Path | None, *, execute: bool, as_json: bool, **given: Any
+) -> None:
+    """Take back one plan, or show what stands where it was applied."""
     from offsetwise import Migration, Receipt
     from offsetwise.cli import documents
     from offsetwise.cli.render import applied as render_apply
@@ -102,13 +140,13 @@ def rollback(
     receipt = Receipt(written, chosen, plan=None if plan is None else plan_bytes(plan))
     with progress() as told:
         if not execute:
-            standings = receipt.rollback(approvals=approval or (), trust=trust or (), progress=told)
+            standings = receipt.rollback(progress=told, **given)
             if as_json:
                 typer.echo(documents.dump(standings), nl=False)
             else:
                 render_apply.standings(stdout(), standings)
             return
-        steps = receipt.rollback(approvals=approval or (), trust=trust or (), execute=True, progress=told)
+        steps = receipt.rollback(execute=True, progress=told, **given)
     if as_json:
         typer.echo(documents.dump(documents.TakenBack(steps=steps)), nl=False)
     else:
@@ -118,7 +156,9 @@ def rollback(
 
 
 def verify(
-    receipt: Annotated[Path, typer.Argument(metavar="RECEIPT", help="The receipt that `apply` wrote.")],
+    receipt: Annotated[
+        Path, typer.Argument(metavar="RECEIPT", help="The receipt that `apply` wrote; or a set of plans.")
+    ],
     *,
     migration: MaybeMigrationFile = None,
     plan: Annotated[Path | None, typer.Option(help="The plan's file, where it is not as `draft` wrote it.")] = None,
@@ -132,6 +172,23 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Look whether every target stands as planned, and whether the job began at exactly the planned positions."""
+    from offsetwise.plan.sets.file import is_plan_set
+
+    if is_plan_set(receipt):
+        given = {"--plan": plan, "--checkpoint": checkpoint, "--job": job, "--watch": watch}
+        plan_sets.require_of_several("verify", given)
+        plan_sets.verify(receipt, migration, as_json=as_json)
+        return
+    more = {"checkpoint": checkpoint, "job": job}
+    made = _verify(receipt, migration, plan, every=every if watch else None, as_json=as_json, **more)
+    if made.exit_code:
+        raise typer.Exit(made.exit_code)
+
+
+def _verify(
+    receipt: Path, migration: Path | None, plan: Path | None, *, every: float | None, as_json: bool, **more: Any
+) -> Verification:
+    """Look at what one plan wrote; every so many seconds, until the job has begun, where a time is given."""
     from offsetwise import Migration, Receipt, files
     from offsetwise.apply import verification as verifying
     from offsetwise.cli.render import applied as render_apply
@@ -140,19 +197,16 @@ def verify(
     chosen = None if migration is None else Migration.load(migration)
 
     def look() -> Verification:
-        written = Receipt(receipt, chosen, plan=None if plan is None else plan_bytes(plan))
-        return written.verify(checkpoint=checkpoint, job=job)
+        return Receipt(receipt, chosen, plan=None if plan is None else plan_bytes(plan)).verify(**more)
 
     def told(made: Verification) -> None:
         if as_json:
-            typer.echo(files.dump(made, indent=None if watch else 1), nl=False)
+            typer.echo(files.dump(made, indent=1 if every is None else None), nl=False)
         else:
             render_apply.verification(stdout(), made)
 
-    if watch:
-        made = verifying.watch(look, wait=lambda: time.sleep(every), told=told)
-    else:
-        made = look()
-        told(made)
-    if made.exit_code:
-        raise typer.Exit(made.exit_code)
+    if every is not None:
+        return verifying.watch(look, wait=lambda: time.sleep(every), told=told)
+    made = look()
+    told(made)
+    return made

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from offsetwise.cli import plan_sets
 from offsetwise.cli.options import AsJson, PlanFile
 from offsetwise.cli.output import say, stderr
 from offsetwise.errors import UsageError
 
 if TYPE_CHECKING:
-    from offsetwise import Plan
+    from collections.abc import Mapping
+
+    from offsetwise import Plan, PrivateKey, TopicPartition
 
 SignerKey = Annotated[Path, typer.Option(help="The signer's private file.")]
 Signer = Annotated[str, typer.Option("--as", help="Who signs. Recorded; believed is what the applier trusts.")]
 ApprovalFile = Annotated[Path, typer.Option(help="The approval's file to write. It must not exist.")]
 Lifetime = Annotated[int, typer.Option(min=1, max=8_784, help="How long the approval is good for.")]
 Confirmation = Annotated[
-    str | None,
-    typer.Option(metavar="WORDS", help="For a plan that ends transactions: what the refusal without it asks for."),
+    list[str] | None,
+    typer.Option(
+        metavar="WORDS",
+        help="For a plan that ends transactions: what the refusal without it asks for. Of a set may be repeated.",
+    ),
 ]
 Unproven = Annotated[
     list[str] | None,
@@ -74,12 +80,11 @@ def sign(
     reject: Rejects = False,
     as_json: AsJson = False,
 ) -> None:
-    """Approve or reject exactly this file of a plan. Its author and editors can do neither."""
-    from offsetwise import Plan, approval
+    """Approve or reject exactly this file of a plan, or all plans of a set. Author and editors can do neither."""
+    from offsetwise import approval
     from offsetwise.approval import unproven
-    from offsetwise.cli import render
+    from offsetwise.plan.sets.file import is_plan_set
 
-    chosen = Plan.load(plan)
     signer = approval.read_private_key(key)
     if subject != signer.public.subject:
         raise UsageError(
@@ -89,16 +94,35 @@ def sign(
         )
     accepted = unproven.named(accept_unproven or [], reason or [])
     verdict = approval.Verdict.REJECTED if reject else approval.Verdict.APPROVED
-    render.transactions(stderr(), chosen.document)
-    good_for = timedelta(hours=expires_in_hours)
-    data = chosen.sign(signer, expires_in=good_for, verdict=verdict, confirm=confirm, accept_unproven=accepted)
+    said: dict[str, Any] = {"expires_in": timedelta(hours=expires_in_hours), "verdict": verdict}
+    if is_plan_set(plan):
+        plan_sets.require_of_several("sign", {"--accept-unproven": accepted})
+        data = plan_sets.sign(plan, signer, confirm=confirm or (), **said)
+    else:
+        data = _sign(plan, signer, confirm=_one(confirm), accept_unproven=accepted, **said)
     approval.write_approval(out, data)
     if as_json:
         typer.echo(data.decode("ascii"), nl=False)
-    _warn(chosen)
-    for at, why in sorted(accepted.items()):
-        say(f"{at} is accepted as unproven: {why}")
     say(f"{plan} {verdict} by {subject}, good for {expires_in_hours} hours: {out}.")
+
+
+def _sign(path: Path, signer: PrivateKey, *, accept_unproven: Mapping[TopicPartition, str], **said: Any) -> bytes:
+    """Sign one plan, and show what a signer should know of it."""
+    from offsetwise import Plan
+    from offsetwise.cli import render
+
+    plan = Plan.load(path)
+    render.transactions(stderr(), plan.document)
+    data = plan.sign(signer, accept_unproven=accept_unproven, **said)
+    _warn(plan)
+    for at, why in sorted(accept_unproven.items()):
+        say(f"{at} is accepted as unproven: {why}")
+    return data
+
+
+def _one(confirm: list[str] | None) -> str | None:
+    """Return what is confirmed about one plan: all of it, so that words too many are refused."""
+    return " ".join(confirm) if confirm else None
 
 
 def _warn(plan: Plan) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from offsetwise.cli.errors import tell
-from offsetwise.cli.options import AsJson, MigrationFile, seconds
+from offsetwise.cli.options import AsJson, MigrationFile, WaveName, seconds
 from offsetwise.cli.output import progress, safe, say, stdout
 from offsetwise.errors import UsageError
 from offsetwise.model import Cluster
@@ -38,7 +38,6 @@ TwoIfBlocked = Annotated[
 ]
 Checkpoints = Annotated[list[str] | None, typer.Option(help="A checkpoint named in the migration file.")]
 Groups = Annotated[list[str] | None, typer.Option(help="A consumer group of the old cluster.")]
-WaveName = Annotated[str | None, typer.Option(metavar="NAME", help="All jobs of a wave of the migration file.")]
 AllJobs = Annotated[bool, typer.Option("--all", help="All checkpoints and groups of the migration file.")]
 PositionsFile = Annotated[
     str | None, typer.Option(metavar="FILE", help="A file with the positions instead; - is standard input.")

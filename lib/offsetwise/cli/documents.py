@@ -55,8 +55,34 @@ class Failed:
     """`checkpoint NAME` or `group NAME`; left out unless `compare` was asked about several."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedPlan:
+    """Why something could not be done with a plan."""
+
+    error: str
+    """The kind of error."""
+    problem: str
+    """What was expected and found, and the effect."""
+    fix: str
+    """The next thing to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutcomeOfPlan:
+    """What came of one plan of a set."""
+
+    job: str
+    """`checkpoint NAME` or `group NAME`, as the set has it."""
+    plan: str
+    """The plan's digest, hex."""
+    result: dict[str, Any] | None
+    """What the command prints of one plan, with its own `format`; null where it failed before that."""
+    error: FailedPlan | None
+    """Null where it did not fail."""
+
+
 Printed: TypeAlias = (
-    "DryRun | Standings | TakenBack | Drifted | Difference | Audited | FleetSummary | Survey | SinkTransactions"
+    "DryRun | Standings | TakenBack | Drifted | OutcomeOfPlan | Difference | Audited | FleetSummary | Survey | SinkTransactions"
     " | TargetListing"
 )
 KINDS: Final[dict[str, str]] = {
@@ -65,6 +91,7 @@ KINDS: Final[dict[str, str]] = {
     "rollback": "TakenBack",
     "drift": "Drifted",
     "diff": "Difference",
+    "plan-outcome": "OutcomeOfPlan",
     "audit": "Audited",
     "fleet": "FleetSummary",
     "survey": "Survey",
@@ -82,7 +109,7 @@ SHAPES: Final[dict[str, str]] = {
 
 
 def dump(value: Printed, *, indent: int | None = 1) -> str:
-    """Write a document, newline included. `indent=None` gives a single line."""
+    """Write a document, newline included; `indent=None` gives a single line. `indent=None` gives a single line."""
     kind = next(kind for kind, name in KINDS.items() if type(value).__name__ == name)
     header = {"format": f"offsetwise/{kind}", "format_version": files.FORMAT_VERSION}
     adapter: TypeAdapter[Any] = TypeAdapter(type(value))
@@ -109,8 +136,9 @@ def _types() -> dict[str, type]:
     from offsetwise.targets.listing import TargetListing
     from offsetwise.transactions.report import SinkTransactions
 
+    own = (TakenBack, Drifted, OutcomeOfPlan, Failed)
     of_others = (DryRun, Standings, Difference, Audited, FleetSummary, Survey, SinkTransactions, TargetListing)
-    types: tuple[type, ...] = (*of_others, TakenBack, Drifted, Failed)
+    types: tuple[type, ...] = (*of_others, *own)
     return {type_.__name__: type_ for type_ in types}
 
 

@@ -8,15 +8,24 @@ from typing import Annotated
 import typer
 
 Author = Annotated[str, typer.Option(help="Who drafts it. Recorded, not believed; barred from approving.")]
-Out = Annotated[Path, typer.Option(help="The plan's file to write. It must not exist.")]
+Out = Annotated[
+    Path, typer.Option(help="The plan's file to write, which must not exist; for several jobs a folder for all plans.")
+]
 Targets = Annotated[
     list[str] | None,
     typer.Option(help="What the plan writes, TYPE or TYPE:NAME; `offsetwise targets` lists them. May be repeated."),
 ]
-CheckpointName = Annotated[
-    str | None, typer.Option(help="A checkpoint named in the migration file; without one, its path or URI.")
+CheckpointNames = Annotated[
+    list[str] | None,
+    typer.Option(help="A checkpoint named in the migration file; without one, its path or URI. May be repeated."),
 ]
-Group = Annotated[str | None, typer.Option(help="A consumer group of the old cluster instead.")]
+Groups = Annotated[list[str] | None, typer.Option(help="A consumer group of the old cluster instead; may be repeated.")]
+AllJobs = Annotated[
+    bool, typer.Option("--all", help="All checkpoints and groups of the migration file: a set of plans.")
+]
+MaxAge = Annotated[
+    str, typer.Option(metavar="TIME", help="Of several jobs: maximum age of plans that are taken again; 30m, 2h.")
+]
 Editors = Annotated[list[str] | None, typer.Option(help="Who edited an earlier version; barred too. May be repeated.")]
 Overrides = Annotated[
     list[str] | None, typer.Option(help="topic:partition=offset, decided by a person; may be repeated.")

@@ -16,9 +16,12 @@ MaybeMigrationFile = Annotated[
     Path | None,
     typer.Option("--migration", "-m", help="The migration file (YAML); none for a plan that only repairs."),
 ]
-PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="The plan's file.")]
+PlanFile = Annotated[
+    Path, typer.Argument(metavar="PLAN", help="The plan's file; or a set of plans: its file or folder.")
+]
 TrustedKeys = Annotated[list[Path] | None, typer.Option(help="The .pub file of a reviewer; may be repeated.")]
 Store = Annotated[str | None, typer.Option(help="The URL of the store; by default a file in the state folder.")]
+WaveName = Annotated[str | None, typer.Option(metavar="NAME", help="All jobs of a wave of the migration file.")]
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 

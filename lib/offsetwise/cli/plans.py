@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -9,7 +11,8 @@ import typer
 from typer.core import TyperCommand
 
 from offsetwise.cli import draft_options as of
-from offsetwise.cli.options import AsJson, MaybeMigrationFile, PlanFile, TrustedKeys, seconds
+from offsetwise.cli import plan_sets
+from offsetwise.cli.options import AsJson, MaybeMigrationFile, PlanFile, TrustedKeys, WaveName, seconds
 from offsetwise.cli.output import say, stderr
 from offsetwise.errors import UsageError
 from offsetwise.wording import many
@@ -63,8 +66,10 @@ def draft(
     out: of.Out,
     migration: MaybeMigrationFile = None,
     target: of.Targets = None,
-    checkpoint: of.CheckpointName = None,
-    group: of.Group = None,
+    checkpoint: of.CheckpointNames = None,
+    group: of.Groups = None,
+    every: of.AllJobs = False,
+    wave: WaveName = None,
     editor: of.Editors = None,
     override: of.Overrides = None,
     start: of.Starts = None,
@@ -80,43 +85,87 @@ def draft(
     comparison: of.ComparisonFile = None,
     snapshots: of.SnapshotFiles = None,
     sink_snapshot: of.SinkSnapshotFile = None,
+    max_age: of.MaxAge = "1h",
     as_json: AsJson = False,
 ) -> None:
-    """Draft a plan: where every partition resumes, why that is right, and what must still hold. Writes one file."""
-    from offsetwise import Job, Migration, load_comparison, load_sink_snapshot
-    from offsetwise.new_files import require_new
+    """Draft a plan: where every partition resumes, why that is right, and what must still hold. Writes one file.
+
+    For several jobs (--all, --wave, or repeated options) a folder with a plan of each, and the set that names them.
+    """
     from offsetwise.plan import options, settings
 
-    _require_both_or_neither(comparison, snapshots)
+    decided = _Decided(
+        override=override or [],
+        start=start or [],
+        commit_transaction=commit_transaction or [],
+        abort_transaction=abort_transaction or [],
+        topic=topic or [],
+        reason=reason or [],
+        sink_rewound=sink_rewound,
+        comparison=comparison,
+        snapshots=snapshots,
+        sink_snapshot=sink_snapshot,
+    )
+    jobs = plan_sets.Jobs(migration=migration, checkpoints=checkpoint or [], groups=group or [], every=every, wave=wave)
+    asked: dict[str, Any] = {"author": author, "editors": editor or (), "settings": settings.parse(set_ or [])}
+    asked["require"] = _required(require, still_for, migration)
+    asked["cutover_ms"] = None if cutover is None else options.time_ms(cutover, "--cutover")
+    if jobs.are_several:
+        plan_sets.require_of_several("draft", decided.options)
+        max_age_s = seconds(max_age, option="--max-age")
+        plan_sets.draft(jobs, target or [], out, as_json=as_json, max_age_s=max_age_s, **asked)
+    else:
+        _written(_drafted(jobs, target or [], out, decided, asked), out, as_json=as_json)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Decided:
+    """What is decided about one job, by the names of the options."""
+
+    override: list[str]
+    start: list[str]
+    commit_transaction: list[str]
+    abort_transaction: list[str]
+    topic: list[str]
+    reason: list[str]
+    sink_rewound: bool
+    comparison: Path | None
+    snapshots: tuple[Path, Path] | None
+    sink_snapshot: Path | None
+
+    @property
+    def options(self) -> dict[str, object]:
+        return {f"--{each.name.replace('_', '-')}": getattr(self, each.name) for each in fields(self)}
+
+
+def _drafted(jobs: plan_sets.Jobs, targets: list[str], out: Path, decided: _Decided, asked: dict[str, Any]) -> Plan:
+    """Draft the plan of one job."""
+    from offsetwise import Job, Migration, load_comparison, load_sink_snapshot
+    from offsetwise.new_files import require_new
+    from offsetwise.plan import options
+
+    _require_both_or_neither(decided.comparison, decided.snapshots)
     require_new(out)
-    values = settings.parse(set_ or [])
-    required = _required(require, still_for, migration)
-    if migration is None:
-        plan = _repaired(checkpoint, targets=target or [], author=author, editors=editor or [], values=values)
-        _written(plan, out, as_json=as_json)
-        return
-    if not target:
-        raise _no_target()
-    read = None if comparison is None or snapshots is None else load_comparison(comparison, *snapshots)
-    stated = Migration.load(migration)
+    checkpoint, group = next(iter(jobs.checkpoints), None), next(iter(jobs.groups), None)
+    if jobs.migration is None:
+        author, editors, values = asked["author"], asked["editors"], asked["settings"]
+        return _repaired(checkpoint, targets=targets, author=author, editors=editors, values=values)
+    if not targets:
+        raise plan_sets.no_target()
+    snapshots, sink = decided.snapshots, decided.sink_snapshot
+    read = None if decided.comparison is None or snapshots is None else load_comparison(decided.comparison, *snapshots)
+    stated = Migration.load(jobs.migration)
     named = read is None or checkpoint is not None or group is not None
     job = stated.job(checkpoint=checkpoint, group=group) if named else Job(stated)
-    plan = job.draft(
-        *(options.target(name) for name in target),
-        author=author,
+    return job.draft(
+        *(options.target(name) for name in targets),
         comparison=read,
-        editors=editor or (),
-        **_decisions(
-            override or [], start or [], commit_transaction or [], abort_transaction or [], reason or [], author
-        ),
-        sink_topics=topic or (),
-        sink_snapshot=None if sink_snapshot is None else load_sink_snapshot(sink_snapshot),
-        sink_rewound=sink_rewound,
-        cutover_ms=None if cutover is None else options.time_ms(cutover, "--cutover"),
-        require=required,
-        settings=values,
+        **_decisions(decided, asked["author"]),
+        sink_topics=decided.topic,
+        sink_snapshot=None if sink is None else load_sink_snapshot(sink),
+        sink_rewound=decided.sink_rewound,
+        **asked,
     )
-    _written(plan, out, as_json=as_json)
 
 
 def _require_both_or_neither(comparison: Path | None, snapshots: tuple[Path, Path] | None) -> None:
@@ -140,21 +189,14 @@ def _required(require: str | None, still_for: str | None, migration: Path | None
     return requirement
 
 
-def _no_target() -> UsageError:
-    return UsageError(
-        "draft: expected --target, what the plan writes, found none. Nothing was drafted.",
-        fix="Name one: --target spark-checkpoint writes a copy of a Spark checkpoint.",
-    )
-
-
-def _decisions(  # noqa: PLR0917 - the options in the order of their reasons
-    overrides: list[str], starts: list[str], commits: list[str], aborts: list[str], given: list[str], author: str
-) -> dict[str, Any]:
+def _decisions(decided: _Decided, author: str) -> dict[str, Any]:
     """Return what a person decided, each with its reason."""
     from offsetwise.plan import options
 
+    overrides, starts = decided.override, decided.start
+    commits, aborts = decided.commit_transaction, decided.abort_transaction
     of_positions = len(overrides) + len(starts)
-    reasons = options.reasons_for(of_positions + len(commits) + len(aborts), given)
+    reasons = options.reasons_for(of_positions + len(commits) + len(aborts), decided.reason)
     return {
         "overrides": options.overrides(overrides, reasons[: len(overrides)], by=author),
         "starts": options.starts(starts, reasons[len(overrides) : of_positions], by=author),
@@ -167,7 +209,7 @@ def _repaired(
     *,
     targets: list[str],
     author: str,
-    editors: list[str],
+    editors: Sequence[str],
     values: dict[str, str],
 ) -> Plan:
     """Draft a repair that asks no cluster."""
@@ -206,7 +248,11 @@ def drift(
     """Show what has changed since a plan was drafted: exit code 3 if anything has. Growth of logs is no change."""
     from offsetwise import Migration, Plan
     from offsetwise.cli import documents
+    from offsetwise.plan.sets.file import is_plan_set
 
+    if is_plan_set(plan):
+        plan_sets.drift(plan, migration, as_json=as_json)
+        return
     named = None if migration is None else Migration.load(migration)
     chosen = Plan.load(plan, migration=named)
     drifts = chosen.drift()
@@ -242,6 +288,7 @@ def export(
     """
     from offsetwise import Migration, Plan
     from offsetwise.plan.operators.choice import patches
+    from offsetwise.plan.sets.file import is_plan_set
 
     forms = {"starting-offsets": Plan.starting_offsets, "consumer-groups-csv": Plan.consumer_groups_csv}
     by_operator = form not in (*forms, _ZIP)
@@ -253,11 +300,15 @@ def export(
     _require_options(form, out, of_zip=bool(out or approval or trust or (migration and not by_operator)))
     names = _stated(servers_env=servers_env, checkpoint_env=checkpoint_env)
     _require_resource(name, given=bool(_stated(name=name, output=output) or names), by_operator=by_operator)
+    of_set = is_plan_set(plan)
+    if out is None:
+        plan_sets.require_of_several("export", {f"--as {form}": of_set})
     if name is not None:
         chosen = Plan.load(plan, migration=None if migration is None else Migration.load(migration))
         typer.echo(chosen.operator_patch(form, resource=name, output=output, **names), nl=False)
     elif out is not None:
-        _packed(Plan.load(plan), out, migration=migration, approvals=approval or [], trust=trust or [])
+        pack = plan_sets.pack if of_set else _packed
+        pack(plan, out, migration=migration, approvals=approval or [], trust=trust or [])
     else:
         text = forms[form](Plan.load(plan))
         typer.echo(text, nl=not text.endswith("\n"))
@@ -286,17 +337,18 @@ def _require_resource(name: str | None, *, given: bool, by_operator: bool) -> No
         )
 
 
-def _packed(plan: Plan, out: Path, *, migration: Path | None, approvals: list[Path], trust: list[Path]) -> None:
+def _packed(path: Path, out: Path, *, migration: Path | None, approvals: list[Path], trust: list[Path]) -> None:
     """Write the archive of a plan whose approvals count for those whom the migration file and the options trust."""
     from datetime import UTC, datetime
 
-    from offsetwise import Migration
+    from offsetwise import Migration, Plan
     from offsetwise.approval import approved, policy_for, read_approval
     from offsetwise.config import ApprovalSettings
     from offsetwise.new_files import require_new, write_new
     from offsetwise.review import exports
     from offsetwise.review.sheet import SheetMark
 
+    plan = Plan.load(path)
     require_new(out)
     stated = None if migration is None else Migration.load(migration).settings
     policy = policy_for(ApprovalSettings() if stated is None else stated.approval, trust)

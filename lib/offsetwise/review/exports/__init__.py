@@ -240,11 +240,12 @@ def archive(
         *exported(ExportKind.APPROVAL, plan, content, digest=digest, envelopes=envelopes, mark=mark),
     ]
     text = readme(plan, parts, digest=digest, envelopes=envelopes, destination=destination)
-    packed = _packed([(README, text.encode()), *((part.name, part.content) for part in parts)])
-    return Export(name=f"plan-{digest[:8]}.zip", content=packed, mime="application/zip", digest=digest, mark=mark)
+    content = packed([(README, text.encode()), *((part.name, part.content) for part in parts)])
+    return Export(name=f"plan-{digest[:8]}.zip", content=content, mime="application/zip", digest=digest, mark=mark)
 
 
-def _packed(files: Iterable[tuple[str, bytes]]) -> bytes:
+def packed(files: Iterable[tuple[str, bytes]]) -> bytes:
+    """Return an archive of files by their names: the same bytes for the same files."""
     content = BytesIO()
     # Stored, not compressed: what a library makes of the same bytes changes from release to release.
     with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as archived:
@@ -269,7 +270,9 @@ def readme(
     rollback = f"{verify.replace('offsetwise verify', 'offsetwise rollback')} --execute"
     needs = plan.requirements
     sums = "\n".join(f"{hashlib.sha256(part.content).hexdigest()}  {part.name}" for part in parts)
-    by = "\n".join(_approver(stated_in(ApprovalFile(name="to be packed", content=envelope))) for envelope in envelopes)
+    by = "\n".join(
+        approver_line(stated_in(ApprovalFile(name="to be packed", content=envelope))) for envelope in envelopes
+    )
     steps = (
         ("1. Check the files", f"sha256sum --check <<'END'\n{sums}\nEND"),
         ("2. Dry run: says what would be written, and writes nothing", dry),
@@ -282,8 +285,8 @@ def readme(
     place = "\n`DIR` is a folder that does not exist yet, below a write root of the migration file.\n"
     return (
         f"# Plan {digest[:8]} · {marked(job_of(plan.moves, destination.checkpoints))}\n\n"
-        f"{plan.strategy[:1].upper()}{plan.strategy[1:]}. From {_cluster(needs.old.name, needs.old.cluster_id)} to "
-        f"{_cluster(needs.new.name, needs.new.cluster_id)}. Digest `{digest}`.\n\nApproved by\n\n{by}\n\n"
+        f"{plan.strategy[:1].upper()}{plan.strategy[1:]}. From {cluster_name(needs.old.name, needs.old.cluster_id)} to "
+        f"{cluster_name(needs.new.name, needs.new.cluster_id)}. Digest `{digest}`.\n\nApproved by\n\n{by}\n\n"
         "Stop the job first. Run the commands in the folder of this file. `migration.yaml` is your migration file: it "
         "names the clusters, and the keys that `apply` believes.\n"
         f"{place if output == 'DIR' else ''}{_required(needs.cutover)}\n{message}\n\n{_positions(plan)}"
@@ -301,12 +304,14 @@ def _watched(cutover: CutoverRequirement | None, name: str) -> Iterator[tuple[st
         yield "To see how far the old logs are", f"offsetwise cutover --migration migration.yaml --plan {name} --watch"
 
 
-def _approver(said: Statement) -> str:
+def approver_line(said: Statement) -> str:
+    """Return who signed, when, and for how long it is good, as an element of a list in Markdown."""
     since, until = (moment(int(at.timestamp() * 1000)) for at in (said.approved_at, said.expires_at))
     return f"- {marked(said.subject)} ({marked(said.issuer)}), {since}, good until {until}"
 
 
-def _cluster(name: str, cluster_id: str | None) -> str:
+def cluster_name(name: str, cluster_id: str | None) -> str:
+    """Return a cluster by its name and id, in Markdown."""
     return marked(name) if cluster_id is None else f"{marked(name)} (`{marked(cluster_id)}`)"
 
 
