@@ -34,7 +34,7 @@ from offsetwise.engines.registry import engines
 from offsetwise.exit_codes import EXIT_CODES
 from offsetwise.findings import Case, MigrationCase, Stage, TopicCase, findings
 from offsetwise.findings.register import decided
-from offsetwise.model import ComparedJob, Exactness, FleetComparison, PartitionComparison, RawVerdict, Severity
+from offsetwise.model import ComparedJob, Exactness, FleetComparison, PartitionComparison, PlanSet, RawVerdict, Severity
 from offsetwise.registry import ENGINES
 from offsetwise.storage.location import SCHEMES
 from tests.commands import call, run
@@ -208,6 +208,8 @@ def test_the_format_tables_name_every_key() -> None:
     shown = {key.split("[")[0] for key in _keys(text, "key")}
     assert shown == checkpoint - _keys_of_plug_ins() - {"uri", "engine"}
     whole, job = ({field.name for field in dataclasses.fields(kind)} for kind in (FleetComparison, ComparedJob))
+    of_set = {field.name for field in dataclasses.fields(PlanSet)}
+    assert {key.removesuffix("[]") for key in _keys(text, "key of a set")} == of_set
     assert _keys(text, "key of a summary") == (whole - {"jobs"}) | {f"jobs[].{key}" for key in job}
 
 

@@ -283,13 +283,13 @@ def code_of_a_later_release(_: Scene) -> Steps:
     return Steps(lambda: stated("OF_LATER"), lambda: None, lambda: stated("GAP"))
 
 
-@walk(PLAN + "_require_confirmed", "Leave the confirmation")
+@walk(PLAN + "require_confirmed", "Leave the confirmation")
 def confirmation_that_nobody_asked_for(scene: Scene) -> Steps:
     plan, rita = ow.Plan.load(drafted(scene)), keygen(subject="rita")
     return Steps(lambda: plan.sign(rita, confirm="yes"), lambda: None, lambda: plan.sign(rita))
 
 
-@walk(PLAN + "_require_confirmed", "then confirm: --confirm")
+@walk(PLAN + "require_confirmed", "then confirm: --confirm")
 def confirmation_missing(scene: Scene) -> Steps:
     made = stage(scene.folder)
     plan, rita = ow.Plan(document=made.plan, content=made.data), keygen(subject="rita")

@@ -26,7 +26,7 @@ Call = Callable[[], object]
 GIVEN = ("--author", "ada", "--checkpoint", "payments")
 
 
-@walk("cli/plans.py::_no_target", "Name one: --target spark-checkpoint")
+@walk("cli/plan_sets.py::no_target", "Name one: --target spark-checkpoint")
 def draft_without_a_target(scene: Scene) -> Steps:
     path = sample(scene)
     files = (path.with_name("comparison-payments.json"), path.with_name("old.json"), path.with_name("new.json"))

@@ -29,7 +29,7 @@ from offsetwise.survey import reading as survey
 from offsetwise.survey.found import Trouble
 from offsetwise.watch import reading as watching
 from offsetwise.workflow import checkpoints, counting, scenes
-from offsetwise.workflow.planning import drift
+from offsetwise.workflow.drifting import drift
 from tests.engines.test_kinesis import DATA
 from tests.lag_samples import row
 from tests.lag_samples import sample as lag_sample
@@ -142,7 +142,7 @@ def too_many_checkpoints(scene: Scene) -> Steps:
 
 
 # compare, drift and reconcile.
-@walk("workflow/comparing_all.py::_Folder.__init__", "or one below a folder that does")
+@walk("workflow/comparing_all.py::ComparisonFolder.__init__", "or one below a folder that does")
 def folder_of_comparisons(scene: Scene) -> Steps:
     path = sample(scene)
 
@@ -152,12 +152,12 @@ def folder_of_comparisons(scene: Scene) -> Steps:
     return Steps(into(scene.folder / "no" / "such"), lambda: None, into(scene.folder / "comparisons"))
 
 
-@walk("workflow/planning.py::drift", "Give the migration file that the plan was drafted with")
+@walk("workflow/drifting.py::drift", "Give the migration file that the plan was drafted with")
 def drift_of_another_migration(scene: Scene) -> Steps:
     plan = ow.Plan.load(drafted(scene))
     right = load_migration(sample(scene))
     taken = dict(zip(Cluster, plan_clusters(scene), strict=True))
-    scene.patch.setattr("offsetwise.workflow.planning.read_cluster", lambda _, side, **__: taken[side])
+    scene.patch.setattr("offsetwise.workflow.drifting.read_cluster", lambda _, side, **__: taken[side])
     other = right.model_copy(update={"name": "other"})
     return Steps(
         lambda: drift(plan.document, other) and None, lambda: None, lambda: drift(plan.document, right) and None

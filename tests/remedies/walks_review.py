@@ -151,7 +151,7 @@ def reason_of_two_lines(board: people.Scene) -> Given:
     )
 
 
-@on_board("exports.py::archive", "Export a plan that enough people approve.")
+@on_board("exports/__init__.py::archive", "Export a plan that enough people approve.")
 def archive_of_a_draft(board: people.Scene) -> Given:
     saved = board.submitted()
 

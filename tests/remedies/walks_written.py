@@ -152,7 +152,7 @@ def no_journal(scene: Scene) -> Steps:
     return Steps(lambda: read_journal(f"{path}l"), lambda: None, lambda: read_journal(path) and None)
 
 
-@walk("apply/journal.py::_content", "run `chmod 600")
+@walk("apply/journal.py::content_of", "run `chmod 600")
 def journal_that_others_may_write(scene: Scene) -> Steps:
     staged = stage(scene.folder)
     failed(staged)

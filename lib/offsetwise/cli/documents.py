@@ -82,8 +82,8 @@ class OutcomeOfPlan:
 
 
 Printed: TypeAlias = (
-    "DryRun | Standings | TakenBack | Drifted | OutcomeOfPlan | Difference | Audited | FleetSummary | Survey | SinkTransactions"
-    " | TargetListing"
+    "DryRun | Standings | TakenBack | Drifted | OutcomeOfPlan | Difference | Audited | FleetSummary | Survey"
+    " | SinkTransactions | TargetListing"
 )
 KINDS: Final[dict[str, str]] = {
     "dry-run": "DryRun",
