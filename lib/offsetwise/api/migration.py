@@ -301,33 +301,21 @@ class Migration:
             trust: The `.pub` files of reviewers besides those that the migration file trusts.
             lag_at_most: Records that a moved job may have left to read and counts as caught up, even if it had fewer.
             snapshots: The old and the new cluster as read before; no cluster is contacted then.
-            watch: Look again until every job has caught up, and watch the old logs meanwhile.
-            every_s: Seconds between two looks.
+            watch: Look again every `every_s` seconds until every job has caught up, and watch the old logs meanwhile.
+            every_s: As above.
             records: Whether a watch looks for the copies of the records, with Spark. Without, nothing is MIRRORED.
             heard: Called with every status.
-            note: Told what of the folder cannot be read, and why a look came to nothing, in a sentence each.
+            note: Told what cannot be read, in a sentence each.
             progress: Told each step.
-
-        Raises:
-            ClusterError: A cluster gives no answer, or both are one. A watch goes on after its first look.
-            ConfigError: The migration file names no job, or no such wave.
-            FileError: The folder cannot be read.
         """
-        from offsetwise.api.status import StatusRequest  # noqa: PLC0415 - approvals import the clients of clouds
-        from offsetwise.api.status_watch import look, watch_status  # noqa: PLC0415 - as above
+        from offsetwise.api import status_watch  # noqa: PLC0415 - approvals import the clients of clouds
 
-        request = StatusRequest(
-            migration=self.settings,
-            file=str(self.path or "migration.yaml"),
-            folder=None if folder is None else Path(folder),
-            wave=wave,
-            trust=tuple(map(Path, trust)),
-            lag_at_most=lag_at_most,
-            snapshots=snapshots,
+        request = status_watch.requested(
+            self.settings, self.path, folder, wave=wave, trust=trust, lag_at_most=lag_at_most, snapshots=snapshots
         )
         if not watch:
-            return look(request, heard, note, progress)
-        return watch_status(request, every_s=every_s, records=records, heard=heard, note=note)
+            return status_watch.look(request, heard, note, progress)
+        return status_watch.watch_status(request, every_s=every_s, records=records, heard=heard, note=note)
 
     def reconcile(self, topic: str, *, progress: Progress = unheard) -> Reconciliation:
         """Count a whole topic on both clusters, on Spark; see `workflow.reconcile`."""

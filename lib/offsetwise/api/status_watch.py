@@ -4,17 +4,41 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from offsetwise.api.status import StatusRequest, read_status
+from offsetwise.config import Migration
 from offsetwise.errors import OffsetwiseError
-from offsetwise.model import Cutover, Status
+from offsetwise.model import Cutover, Snapshot, Status
 from offsetwise.progress import Progress, unheard
 from offsetwise.workflow.cutting_over import cutover
 
 Notes = Callable[[str], None]
 """Takes sentences."""
+
+
+def requested(
+    settings: Migration,
+    path: Path | None,
+    folder: str | Path | None,
+    *,
+    wave: str | None,
+    trust: Sequence[str | Path],
+    lag_at_most: int,
+    snapshots: tuple[Snapshot, Snapshot] | None,
+) -> StatusRequest:
+    """Put together what is asked; see `Migration.status`."""
+    return StatusRequest(
+        migration=settings,
+        file=str(path or "migration.yaml"),
+        folder=None if folder is None else Path(folder),
+        wave=wave,
+        trust=tuple(map(Path, trust)),
+        lag_at_most=lag_at_most,
+        snapshots=snapshots,
+    )
 
 
 def look(request: StatusRequest, heard: Callable[[Status], None], note: Notes, progress: Progress = unheard) -> Status:

@@ -22,7 +22,7 @@ from offsetwise.model import Cluster
 if TYPE_CHECKING:
     from offsetwise import Compared, Comparison, Job, Migration
     from offsetwise.fleet import FleetRow, FleetSummary
-    from offsetwise.model import GroupState, Snapshot
+    from offsetwise.model import GroupState, Snapshot, Summary
 
 Uris = Annotated[
     list[str],
@@ -241,9 +241,9 @@ def compare(
     detailed_exitcode: TwoIfWrong = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show every partition's old offset beside its place on the new cluster, with proof and cost.
+    """Show each partition's old offset beside the new one, with proof and cost; of several jobs a line each.
 
-    For several jobs (--all, or repeated options) one line each. Each cluster is read once, the records in one search.
+    Each cluster is read once, the records in one search.
     """
     from offsetwise import Migration, load_snapshots
 
@@ -251,10 +251,9 @@ def compare(
     loaded = load_snapshots(*snapshots) if snapshots else None
     jobs = [of.checkpoint(name) for name in checkpoint or ()] + [of.group(name) for name in group or ()]
     _require_one_way(jobs, positions, shape, every=every, wave=wave, out=out)
-    jobs += of.wave(wave) if wave is not None else ()
     max_age_s = seconds(max_age, option="--max-age")
     with _job_of_file(of, positions, shape) as filed:
-        jobs += filed
+        jobs += (*filed, *(() if wave is None else of.wave(wave)))
         if every or wave is not None or out is not None or len(jobs) > 1:
             compare_jobs = partial(of.compare_all, jobs or None, out=out, max_age_s=max_age_s)
             compared = _print_many(partial(compare_jobs, snapshots=loaded, records=content), as_json=as_json)
@@ -264,8 +263,13 @@ def compare(
             (job,) = jobs or [of.job()]
             comparison = _print_one(partial(job.compare, snapshots=loaded, records=content), as_json=as_json)
             unread, summaries = False, [comparison.summary]
+    _exit(summaries if detailed_exitcode else (), unread=unread)
+
+
+def _exit(summaries: Sequence[Summary], *, unread: bool) -> None:
+    """End with 1 where a job could not be compared, else with 2 where an old offset would go wrong."""
     differ = any(summary.raw_wrong or summary.blocked for summary in summaries)
-    if unread or (detailed_exitcode and differ):
+    if unread or differ:
         raise typer.Exit(1 if unread else 2)
 
 

@@ -292,17 +292,12 @@ def export(
 
     forms = {"starting-offsets": Plan.starting_offsets, "consumer-groups-csv": Plan.consumer_groups_csv}
     by_operator = form not in (*forms, _ZIP)
-    if by_operator and form not in patches():
-        raise UsageError(
-            f"export: expected --as {', '.join((*forms, *patches()))} or {_ZIP}, found {form!r}. Nothing was printed.",
-            fix="Name one of them.",
-        )
+    _require_form(form, (*forms, *patches(), _ZIP))
     _require_options(form, out, of_zip=bool(out or approval or trust or (migration and not by_operator)))
     names = _stated(servers_env=servers_env, checkpoint_env=checkpoint_env)
     _require_resource(name, given=bool(_stated(name=name, output=output) or names), by_operator=by_operator)
     of_set = is_plan_set(plan)
-    if out is None:
-        plan_sets.require_of_several("export", {f"--as {form}": of_set})
+    plan_sets.require_of_several("export", {f"--as {form}": of_set and out is None})
     if name is not None:
         chosen = Plan.load(plan, migration=None if migration is None else Migration.load(migration))
         typer.echo(chosen.operator_patch(form, resource=name, output=output, **names), nl=False)
@@ -312,6 +307,14 @@ def export(
     else:
         text = forms[form](Plan.load(plan))
         typer.echo(text, nl=not text.endswith("\n"))
+
+
+def _require_form(form: str, known: Sequence[str]) -> None:
+    if form not in known:
+        raise UsageError(
+            f"export: expected --as {', '.join(known[:-1])} or {known[-1]}, found {form!r}. Nothing was printed.",
+            fix="Name one of them.",
+        )
 
 
 def _stated(**options: str | None) -> dict[str, str]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,34 +19,39 @@ from offsetwise.errors import UsageError
 if TYPE_CHECKING:
     from offsetwise import JobState, Status
     from offsetwise.model import JobStatus
-    from offsetwise.watch.job_states import StateMetrics
+
+
+Folder = Annotated[Path | None, typer.Option(help="The folder with the comparisons, plans, approvals and receipts.")]
+WaveName = Annotated[str | None, typer.Option(metavar="NAME", help="Only the jobs of a wave.")]
+LagAtMost = Annotated[
+    int, typer.Option(min=0, help="Records that a job may have left to read and counts as caught up.")
+]
+Watch = Annotated[
+    bool, typer.Option("--watch", help="Look again, and at the old logs too, until every job has caught up.")
+]
+Every = Annotated[float, typer.Option(min=0.5, max=3_600, help="Seconds between looks.")]
+ByRecords = Annotated[
+    bool, typer.Option("--content/--no-content", help="With --watch: look for the copies of records, with Spark.")
+]
+MetricsPort = Annotated[
+    int | None, typer.Option(min=0, max=65_535, help="With --watch: serve Prometheus metrics on 127.0.0.1.")
+]
+TwoIfLeft = Annotated[bool, typer.Option("--detailed-exitcode", help="Exit with 2 unless every job has caught up.")]
 
 
 def status(
     *,
     migration: MigrationFile,
-    folder: Annotated[
-        Path | None, typer.Option(help="The folder with the comparisons, plans, approvals and receipts.")
-    ] = None,
-    wave: Annotated[str | None, typer.Option(metavar="NAME", help="Only the jobs of a wave.")] = None,
+    folder: Folder = None,
+    wave: WaveName = None,
     trust: TrustedKeys = None,
-    lag_at_most: Annotated[
-        int, typer.Option(min=0, help="Records that a job may have left to read and counts as caught up.")
-    ] = 0,
+    lag_at_most: LagAtMost = 0,
     snapshots: SnapshotFiles = None,
-    watch: Annotated[
-        bool, typer.Option("--watch", help="Look again, and at the old logs too, until every job has caught up.")
-    ] = False,
-    every: Annotated[float, typer.Option(min=0.5, max=3_600, help="Seconds between looks.")] = 5,
-    content: Annotated[
-        bool, typer.Option("--content/--no-content", help="With --watch: look for the copies of records, with Spark.")
-    ] = True,
-    metrics_port: Annotated[
-        int | None, typer.Option(min=0, max=65_535, help="With --watch: serve Prometheus metrics on 127.0.0.1.")
-    ] = None,
-    detailed_exitcode: Annotated[
-        bool, typer.Option("--detailed-exitcode", help="Exit with 2 unless every job has caught up.")
-    ] = False,
+    watch: Watch = False,
+    every: Every = 5,
+    content: ByRecords = True,
+    metrics_port: MetricsPort = None,
+    detailed_exitcode: TwoIfLeft = False,
     as_json: AsJson = False,
 ) -> None:
     """Show how far every job has come, from what is read now: its state, the evidence, and the command that leads on.
@@ -55,35 +61,23 @@ def status(
     from offsetwise import Migration, load_snapshots
 
     _require_live_watch(snapshots, metrics_port, watch=watch)
-    of = Migration.load(migration)
-    before: dict[str, JobState] = {}
-    with _metrics(metrics_port) as metrics, progress() as told:
-
-        def heard(found: Status) -> None:
-            if metrics is not None:
-                metrics.update(found)
-            if watch:
-                _show_look(found, before, as_json=as_json)
-
-        found = of.status(
-            folder=folder,
-            wave=wave,
-            trust=trust or (),
-            lag_at_most=lag_at_most,
-            snapshots=load_snapshots(*snapshots) if snapshots else None,
-            watch=watch,
-            every_s=every,
-            records=content,
-            heard=heard,
-            note=say,
-            progress=told,
-        )
+    read = partial(
+        Migration.load(migration).status,
+        folder=folder,
+        wave=wave,
+        trust=trust or (),
+        lag_at_most=lag_at_most,
+        snapshots=load_snapshots(*snapshots) if snapshots else None,
+        note=say,
+    )
+    with _metrics(metrics_port) as update, progress() as told:
+        show = partial(_show_look, before={}, update=update, as_json=as_json)
+        watched = partial(read, watch=True, every_s=every, records=content, heard=show)
+        found = (watched if watch else read)(progress=told)
     if not watch:
         _show(found, as_json=as_json)
-    if found.is_different:
-        raise typer.Exit(5)
-    if detailed_exitcode and not found.is_done:
-        raise typer.Exit(2)
+    if found.is_different or (detailed_exitcode and not found.is_done):
+        raise typer.Exit(5 if found.is_different else 2)
 
 
 def _require_live_watch(snapshots: tuple[Path, Path] | None, metrics_port: int | None, *, watch: bool) -> None:
@@ -101,10 +95,10 @@ def _require_live_watch(snapshots: tuple[Path, Path] | None, metrics_port: int |
 
 
 @contextmanager
-def _metrics(port: int | None) -> Iterator[StateMetrics | None]:
-    """Serve the newest status as metrics, where a port is given."""
+def _metrics(port: int | None) -> Iterator[Callable[[Status], None]]:
+    """Serve the newest status as metrics, where a port is given; yield what takes the newest."""
     if port is None:
-        yield None
+        yield lambda _: None
         return
     from offsetwise.watch.job_states import StateMetrics
     from offsetwise.watch.metrics import HOST, served
@@ -112,7 +106,7 @@ def _metrics(port: int | None) -> Iterator[StateMetrics | None]:
     metrics = StateMetrics()
     with served(metrics, port) as served_port:
         say(f"Metrics: http://{HOST}:{served_port}/metrics")
-        yield metrics
+        yield metrics.update
 
 
 def _show(found: Status, *, as_json: bool) -> None:
@@ -141,12 +135,13 @@ def _show(found: Status, *, as_json: bool) -> None:
     findings(out, found.findings)
 
 
-def _show_look(found: Status, before: dict[str, JobState], *, as_json: bool) -> None:
+def _show_look(found: Status, *, before: dict[str, JobState], update: Callable[[Status], None], as_json: bool) -> None:
     """Show one of many looks: with JSON a line, else a line for each job that is in another state than before."""
     from offsetwise import files
     from offsetwise.cli.render import verdict
     from offsetwise.wording.status import STATE, answer
 
+    update(found)
     if as_json:
         typer.echo(files.dump(found, indent=None), nl=False)
         return
