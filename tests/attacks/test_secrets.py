@@ -43,7 +43,7 @@ from tests.engines.spark.folders import FLINK_NAMES, NAMES, SAMPLES, checkpoint,
 from tests.stores import S3
 from tests.with_cases import with_cases
 
-LIB = Path(files.__file__).parent
+LIB = Path(files.__file__).parents[1]
 
 SECRET_NAMES = (
     *("fs.s3a.secret.key", "fs.s3a.session.token", "fs.s3a.encryption.key", "fs.s3a.server-side-encryption.key"),

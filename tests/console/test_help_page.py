@@ -60,7 +60,11 @@ def test_an_unknown_code_in_the_url_breaks_nothing(open_page: OpenPage) -> None:
 
 def test_findings_are_searched_and_filtered_from_the_url(open_page: OpenPage) -> None:
     page = open_page(ValueReader(), HELP, about="Findings", find="retention raise", severity=["warns"])
-    assert page.dataframe[0].value["code"].tolist() == ["RETENTION_BEFORE_CUTOVER", "GROUP_OFFSETS_EXPIRE"][::-1]
+    assert page.dataframe[0].value["code"].tolist() == [
+        "GROUP_OFFSETS_EXPIRE",
+        "RETENTION_BEFORE_CUTOVER",
+        "WAVE_AFTER_RETENTION",
+    ]
     none = open_page(ValueReader(), HELP, about="Findings", find="no such words")
     assert "No finding has these words." in words(none)
     unknown = open_page(ValueReader(), HELP, about="Findings", severity=["fatal"])

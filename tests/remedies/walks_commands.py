@@ -125,7 +125,7 @@ def packing(scene: Scene) -> tuple[str | Path, ...]:
 
 
 instead(
-    "cli/plans.py::export",
+    "cli/plans.py::_require_form",
     "Name one of them",
     "unknown_form",
     lambda scene: (

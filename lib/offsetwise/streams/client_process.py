@@ -130,9 +130,11 @@ class _Process:
     def is_ready(self) -> bool:
         """Whether it can take another question."""
         try:
-            return self._connection.poll(_FREED_S) and isinstance(self._connection.recv(), _Freed)
+            freed = self._connection.poll(_FREED_S) and isinstance(self._connection.recv(), _Freed)
         except (EOFError, OSError):
             return False
+        # One that ended since it said so has left that in the pipe.
+        return freed and self._process.poll() is None
 
     def ask(self, question: _Question, progress: Progress | None) -> _Outcome | None:
         """Put a question and pass on how far its answer is; return None where the process ended over it."""
