@@ -85,7 +85,8 @@ class Jobs:
         """Start one, from state if there is some; give its id. It takes checkpoints when it is told to."""
         settings = {
             "parallelism.default": str(parallelism),
-            "execution.checkpointing.interval": "1 h",
+            # The first one comes at any time within the interval, and would commit what the savepoint is to have open.
+            "execution.checkpointing.interval": "300 d",
             "execution.checkpointing.dir": (self.folder / "retained").as_uri(),
             "execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION",
         }
