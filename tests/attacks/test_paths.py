@@ -560,8 +560,7 @@ OPENS: Final = {
     "approval/demo.py": "a sample of our own package",
     "approval/key_files.py": "makes new files, O_EXCL",
     "apply/disk.py": "writes, relative to folders that `regular_files` opened",
-    "apply/journal.py": "no link, no wait; owner, mode and kind of what was opened are looked at before it is read",
-    "apply/sets/journal.py": "as the journal of a plan",
+    "apply/journal_file.py": "no link, no wait; owner, mode and kind of what was opened are looked at before reading",
     "cli/compare.py": "standard input, into a folder of its own that nobody else can write to",
     "clusters/reading.py": "a sample of our own package",
     "console/server/headers.py": "a page of Streamlit's own package",
@@ -585,7 +584,7 @@ OPENS: Final = {
 LAB: Final = "lab/"
 """A lab's files stand in its own folder on a developer's machine, and no customer's are read."""
 CALLS: Final = frozenset({"open", "read_bytes", "read_text", "write_bytes", "write_text"})
-OURS: Final = frozenset({"Journal", "SetJournal", "files"})
+OURS: Final = frozenset({"Journal", "JournalFile", "SetJournal", "files"})
 """Whose functions of such a name are ours, and go through the one place."""
 
 

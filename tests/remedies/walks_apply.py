@@ -136,7 +136,7 @@ def journal_of_another_plan(scene: Scene) -> Steps:
     return Steps(opened(path, "cd" * 32), lambda: None, opened(scene.folder / "other", "cd" * 32))
 
 
-@walk(JOURNAL + "Journal._opened", "Wait until the other one has ended")
+@walk("apply/journal_file.py::_locked_lines", "Wait until the other one has ended")
 def journal_in_use(scene: Scene) -> Steps:
     other = journal(scene.folder)
     held = other.__enter__()

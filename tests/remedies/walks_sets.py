@@ -72,7 +72,7 @@ EVENT = SetEvent(
 )
 
 
-@walk("apply/sets/journal.py::SetJournal.record", "See to the disk")
+@walk("apply/journal_file.py::JournalFile.append", "See to the disk")
 def journal_of_a_set_on_a_broken_disk(scene: Scene) -> Steps:
     made = staged(scene)
     with recording(made, Disk()) as journal:
@@ -96,7 +96,7 @@ def journal_of_a_set_that_cannot_be_read(scene: Scene) -> Steps:
     return Steps(lambda: made.rollback(execute=False) and None, path.unlink)
 
 
-@walk("apply/sets/journal.py::_lines_of", "Wait until the other one has ended")
+@walk("apply/journal_file.py::_locked_lines", "Wait until the other one has ended")
 def set_that_another_process_applies(scene: Scene) -> Steps:
     made = staged(scene)
     other = recording(made, Disk())
@@ -182,12 +182,6 @@ def job_that_no_target_moves(scene: Scene) -> Steps:
 
     copy = ow.targets.SparkCopy()
     return Steps(draft(copy), lambda: None, draft(copy, Target(kind="consumer-group")))
-
-
-@walk("cli/plan_sets.py::Jobs.require", "Leave the others out")
-def jobs_named_in_two_ways(scene: Scene) -> Steps:
-    desk = Desk(scene.folder, scene.patch)
-    return Steps(run(*drafting(desk, "--all", *PAYMENTS)), lambda: None, run(*drafting(desk, "--all")))
 
 
 @walk("cli/plan_sets.py::Jobs.require", "Name the migration file. A checkpoint")

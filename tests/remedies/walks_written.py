@@ -152,7 +152,7 @@ def no_journal(scene: Scene) -> Steps:
     return Steps(lambda: read_journal(f"{path}l"), lambda: None, lambda: read_journal(path) and None)
 
 
-@walk("apply/journal.py::content_of", "run `chmod 600")
+@walk("apply/journal_file.py::_content", "run `chmod 600")
 def journal_that_others_may_write(scene: Scene) -> Steps:
     staged = stage(scene.folder)
     failed(staged)
@@ -187,7 +187,7 @@ class Broken(Disk):
         self.call("truncate", path, lambda: super(Broken, self).truncate(fd, size, path))
 
 
-@walk("apply/journal.py::Journal._add", "See to the disk, then give the same command again")
+@walk("apply/journal_file.py::JournalFile.append", "See to the disk, then give the same command again")
 def disk_that_fails_the_journal(scene: Scene) -> Steps:
     disk = Broken()
 

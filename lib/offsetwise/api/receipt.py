@@ -12,6 +12,7 @@ from offsetwise import config, model
 from offsetwise.api import live
 from offsetwise.apply import back
 from offsetwise.apply.journal import read_journal
+from offsetwise.apply.journal_file import SUFFIX
 from offsetwise.apply.receipts import read_receipt
 from offsetwise.apply.verification import verify as verified
 from offsetwise.apply.writing import SeenPlace
@@ -120,7 +121,7 @@ class Receipt:
 
     def _alone(self) -> config.Migration:
         """Return what a plan is taken back with that is of no migration."""
-        if not str(self.path).endswith(".journal") or self.plan is None:
+        if not str(self.path).endswith(SUFFIX) or self.plan is None:
             read = self.document
             return live.settings_of(read.plan, None, read.steps[0].place)
         begun = (record.done or record.intended for record in read_journal(str(self.path)).steps.values())

@@ -15,6 +15,7 @@ from offsetwise import model, regular_files
 from offsetwise.api.plan import Plan
 from offsetwise.api.receipt import Receipt
 from offsetwise.apply import run
+from offsetwise.apply.journal_file import SUFFIX
 from offsetwise.apply.sets.outcomes import PlanOutcome, PlanStep
 from offsetwise.errors import OffsetwiseError, UsageError
 from offsetwise.plan.sets.file import PLAN_SUFFIX, of_job
@@ -58,7 +59,7 @@ class Member:
     @property
     def journal(self) -> str:
         """Where its journal is, or will be."""
-        return f"{self.receipt}.journal"
+        return f"{self.receipt}{SUFFIX}"
 
     @property
     def is_begun(self) -> bool:

@@ -11,16 +11,16 @@ from typing import Final
 
 from offsetwise import files, regular_files
 from offsetwise.apply.journal import Recorded, read_journal
+from offsetwise.apply.journal_file import SUFFIX
 from offsetwise.apply.receipts import read_receipt
 from offsetwise.approval.envelope import ApprovalFile
 from offsetwise.errors import FileError, OffsetwiseError
-from offsetwise.model import ComparedJob, Cutover, FleetComparison, Plan, Receipt
+from offsetwise.model import ComparedJob, Cutover, FleetComparison, Plan, Receipt, Subject
 from offsetwise.model.digest import digest
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.sets.file import SET_FILE
 
 MOST_FILES: Final = 20_000
-_JOURNAL: Final = ".journal"
 _HEADER: Final = re.compile(rb'"format": ?"offsetwise/([a-z-]+)"')
 _ENVELOPE: Final = re.compile(rb'"payloadType": ?"application/vnd\.offsetwise')
 
@@ -83,7 +83,7 @@ def _files(path: Path) -> Sequence[Path]:
             f"{error.strerror or error}. Nothing was read.",
             fix="Name the folder that `compare --out` and `draft --out` write to, or leave --folder out.",
         ) from error
-    wanted = [path / name for name in names if name.endswith((".json", _JOURNAL, ".approval"))]
+    wanted = [path / name for name in names if name.endswith((".json", SUFFIX, ".approval"))]
     if len(wanted) > MOST_FILES:
         raise FileError(
             f"{path}: expected at most {MOST_FILES:,} files, found {len(wanted):,}. Nothing was read.",
@@ -94,11 +94,11 @@ def _files(path: Path) -> Sequence[Path]:
 
 def _add(folder: WorkingFolder, file: Path) -> None:
     """Read one file, if it is one of those that show how far a job has come."""
-    if file.name == f"{SET_FILE}{_JOURNAL}":
+    if file.name == f"{SET_FILE}{SUFFIX}":
         return  # each plan of a set has a journal of its own, which says how far it is
-    if file.name.endswith(_JOURNAL):
+    if file.name.endswith(SUFFIX):
         recorded = read_journal(str(file))
-        folder.journals[recorded.digest] = str(file).removesuffix(_JOURNAL), recorded
+        folder.journals[recorded.digest] = str(file).removesuffix(SUFFIX), recorded
         return
     content = regular_files.read_named(file, files.MAX_BYTES)
     header = _HEADER.search(content)
@@ -121,5 +121,4 @@ def _add(folder: WorkingFolder, file: Path) -> None:
 
 def _compared(summary: FleetComparison) -> Iterator[tuple[str, ComparedJob]]:
     for job in summary.jobs:
-        name = f"checkpoint {job.checkpoint}" if job.group is None else f"group {job.group}"
-        yield name, job
+        yield str(Subject.either(checkpoint=job.checkpoint, group=job.group)), job

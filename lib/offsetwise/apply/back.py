@@ -10,9 +10,9 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final
 
 from offsetwise.apply.journal import KIND, Journal, StepRecord, check_plan, read_journal
+from offsetwise.apply.journal_file import SUFFIX
 from offsetwise.apply.receipts import places_of, receipt_and_plan, require_agreeing_records
 from offsetwise.apply.run import Tools, context_of
 from offsetwise.apply.writing import Context, SeenPlace, StepStanding
@@ -25,8 +25,6 @@ from offsetwise.model.digest import digest as digest_of
 from offsetwise.plan.evidence import changed
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.target import Where, target_type
-
-_SUFFIX: Final = ".journal"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +100,7 @@ def rollback(order: BackOrder, tools: Tools) -> tuple[ReceiptStep, ...]:
     evidence = _evidence(order)
     _approvers(order, evidence, tools)
     _check_same(order, evidence, tools)
-    path = order.path if order.path.endswith(_SUFFIX) else order.path + _SUFFIX
+    path = order.path if order.path.endswith(SUFFIX) else order.path + SUFFIX
     with Journal.open(path, digest=evidence.digest, begun_at=evidence.begun_at, disk=tools.disk) as journal:
         # Without an output, a place is held against the write roots by its writer.
         places = places_of(evidence.plan, order.migration, None)
@@ -115,9 +113,9 @@ def rollback(order: BackOrder, tools: Tools) -> tuple[ReceiptStep, ...]:
 
 def _evidence(order: BackOrder) -> _Evidence:
     """Read what was handed over, and hold it against its plan."""
-    if not order.path.endswith(_SUFFIX):
+    if not order.path.endswith(SUFFIX):
         receipt, data = receipt_and_plan(order.path, order.plan_bytes)
-        beside = order.path + _SUFFIX
+        beside = order.path + SUFFIX
         begun_at = receipt.begun_at
         if os.path.lexists(beside) and os.lstat(beside).st_size:
             recorded = read_journal(beside)

@@ -1,17 +1,13 @@
 """What has been begun and done, one synced line each, so that any prefix of it says how to go on.
 
 A JSON lines file beside the receipt. The first line names the plan by its digest. A line is on the disk before what it
-announces is done, so a step without a line did not begin. The last line may be torn by a crash: it was never synced as
-a whole, so what it announces did not begin either, and it is cut off. Lines of steps that begin together are written
-and synced together, ascending, before any of the steps is: a crash leaves the first few of them, and none had begun.
+announces is done, so a step without a line did not begin; nor did one whose line is torn. Lines of steps that begin
+together are written and synced together, ascending, before any of the steps is: a crash leaves the first few of them,
+and none had begun.
 """
 
 from __future__ import annotations
 
-import fcntl
-import json
-import os
-import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import TracebackType
@@ -19,17 +15,20 @@ from typing import Any, Final, Self
 
 from pydantic import TypeAdapter, ValidationError
 
-from offsetwise import files
-from offsetwise.apply.disk import Disk, told
+from offsetwise.apply.disk import Disk
+from offsetwise.apply.journal_file import JournalFile, JournalNoun, read_lines
 from offsetwise.errors import ApplyError, FileError
 from offsetwise.files import check_header, read_object
 from offsetwise.model import ReceiptStep
-from offsetwise.regular_files import named_place
 
 KIND: Final = "journal"
 _VERSION: Final = "1.0"
 _STEP: Final = TypeAdapter(ReceiptStep)
-_GIVE_PATH: Final = "Give the path of the journal."
+_NOUN: Final = JournalNoun(
+    name="the journal",
+    only_one="who applies with this journal, found it",
+    unrecorded="What it announces is not recorded.",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,17 +73,7 @@ def read_journal(path: str) -> Recorded:
         FileError: It cannot be read, is not this user's alone, nothing had begun, it is damaged before its last line,
             or it is something else.
     """
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        raise FileError(
-            f"{path}: expected a journal, but {error.strerror or error}. Nothing was changed.", fix=_GIVE_PATH
-        ) from error
-    try:
-        data = content_of(fd, path)
-    finally:
-        os.close(fd)
-    lines = data[: data.rfind(b"\n") + 1].splitlines()
+    lines = read_lines(path, "a journal", fix="Give the path of the journal.")
     if not lines:
         raise _nothing_begun(path)
     header = _header(lines[0], path)
@@ -94,15 +83,12 @@ def read_journal(path: str) -> Recorded:
 class Journal:
     """The journal of one application of one plan. It holds a lock on its file until it is closed."""
 
-    def __init__(self, path: str, fd: int, disk: Disk, header: Mapping[str, Any], size: int) -> None:
-        self.path = path
+    def __init__(self, file: JournalFile, header: Mapping[str, Any]) -> None:
+        self.path = file.path
         self.digest = str(header["plan"])
         self.begun_at = str(header["begun_at"])
-        self._fd = fd
-        self._disk = disk
-        self._size = size
-        self._broken = False
-        self._records: dict[int, StepRecord] = {}
+        self._file = file
+        self._records = _steps(file.lines, file.path)
 
     @classmethod
     def open(
@@ -126,43 +112,15 @@ class Journal:
             OutputError: It cannot be written.
             FileError: It is not this user's alone, damaged before its last line, or something else.
         """
-        disk = disk or Disk()
-        with told("Nothing was written."):
-            fd = disk.open_append(named_place(path))
         header = {"format": f"offsetwise/{KIND}", "format_version": _VERSION, "plan": digest, "begun_at": begun_at}
+        file = JournalFile.open(path, header, _NOUN, disk or Disk())
         try:
-            return cls._opened(path, fd, disk, header)
+            first = _header(file.lines[0], path)
+            check_plan(first["plan"], digest, path)
+            return cls(file, first)
         except BaseException:
-            os.close(fd)
+            file.close()
             raise
-
-    @classmethod
-    def _opened(cls, path: str, fd: int, disk: Disk, begins: Mapping[str, Any]) -> Self:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise ApplyError(
-                f"{path}: expected to be the only one who applies with this journal, found it held by another process. "
-                "Nothing was written.",
-                fix="Wait until the other one has ended, then give the same command again.",
-            ) from error
-        data = content_of(fd, path)
-        whole = data[: data.rfind(b"\n") + 1]
-        with told("Nothing was written."):
-            if len(whole) < len(data):
-                disk.truncate(fd, len(whole), path)
-            if not whole:
-                whole = _line(begins)
-                disk.append(fd, whole, path)
-            # A name that was made by a run which ended before this line may not be durable yet.
-            if whole.count(b"\n") == 1:
-                disk.sync_folder(os.path.dirname(named_place(path)))
-        lines = whole.splitlines()
-        header = _header(lines[0], path)
-        check_plan(header["plan"], begins["plan"], path)
-        made_journal = cls(path, fd, disk, header, len(whole))
-        made_journal._records = _steps(lines, path)
-        return made_journal
 
     def __enter__(self) -> Self:
         return self
@@ -172,7 +130,7 @@ class Journal:
 
     def close(self) -> None:
         """Let go of the file and its lock."""
-        os.close(self._fd)
+        self._file.close()
 
     @property
     def records(self) -> Mapping[int, StepRecord]:
@@ -224,27 +182,7 @@ class Journal:
     def _add(self, *events: dict[str, Any]) -> None:
         if not events:
             return
-        if self._broken:
-            raise ApplyError(
-                f"{self.path}: expected to go on writing the journal, found that an earlier line could not be written. "
-                "Nothing more is done.",
-                fix="See to the disk, then give the same command again: it goes on from here.",
-            )
-        lines = b"".join(_line(event) for event in events)
-        try:
-            with told("What it announces is not recorded."):
-                self._disk.append(self._fd, lines, self.path)
-        except ApplyError:
-            # What is left of the line would spoil the next one. A later start cuts it off as well.
-            self._broken = True
-            try:
-                self._disk.truncate(self._fd, self._size, self.path)
-            except OSError:
-                pass
-            else:
-                self._broken = False
-            raise
-        self._size += len(lines)
+        self._file.append(*events)
         for event in events:
             _replay(self._records, event, self.path, 0)
 
@@ -261,31 +199,6 @@ def check_plan(found: str, digest: str, path: str) -> None:
             "Nothing was written.",
             fix="Give another --receipt, or go on with the plan that the journal names.",
         )
-
-
-def content_of(fd: int, path: str) -> bytes:
-    """Read an open journal. What it says is gone on from, so nobody but this user may have written it.
-
-    Raises:
-        FileError: It is another's, others may use it, it is no file, or it is larger than any journal.
-    """
-    facts = os.fstat(fd)
-    if not stat.S_ISREG(facts.st_mode):
-        result, fix = "no regular file", _GIVE_PATH
-    elif facts.st_uid != os.geteuid():
-        result, fix = f"that of user {facts.st_uid}", "Let that user go on, or give another --receipt."
-    elif facts.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        result = f"mode {stat.S_IMODE(facts.st_mode):04o}: others may have written it"
-        fix = f"If it was fetched from where only you write, run `chmod 600 {path}`; else move it away."
-    elif facts.st_size > files.MAX_BYTES:
-        result, fix = f"more than {files.MAX_BYTES:,} bytes", _GIVE_PATH
-    else:
-        with open(fd, "rb", closefd=False) as stream:
-            stream.seek(0)
-            return stream.read(files.MAX_BYTES)
-    raise FileError(
-        f"{path}: expected a journal of this user's own, mode 0600, found {result}. Nothing was written.", fix=fix
-    )
 
 
 def _header(line: bytes, path: str) -> dict[str, Any]:
@@ -327,10 +240,6 @@ def _replay(records: dict[int, StepRecord], event: Mapping[str, Any], path: str,
     else:
         raise _damaged(path, number, f"its event is {kind!r}")
     records[step] = known
-
-
-def _line(value: Mapping[str, Any]) -> bytes:
-    return json.dumps(value, ensure_ascii=True, sort_keys=True, separators=(",", ":")).encode() + b"\n"
 
 
 def _dumped(step: ReceiptStep) -> Any:

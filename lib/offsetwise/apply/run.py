@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 
 from offsetwise.apply.disk import Disk
 from offsetwise.apply.journal import Journal, StepRecord, check_plan, read_journal
+from offsetwise.apply.journal_file import SUFFIX
 from offsetwise.apply.readers import Readers
 from offsetwise.apply.receipts import (
     parse_receipt,
@@ -156,7 +157,7 @@ def telling_of_earlier(order: ApplyOrder, receipt: str) -> Iterator[None]:
     try:
         yield
     except OffsetwiseError as error:
-        path = f"{receipt}.journal"
+        path = f"{receipt}{SUFFIX}"
         try:
             earlier = _recorded(order, receipt).values()
             stand = [(one, step) for one in earlier if one.stands and (step := one.done or one.intended) is not None]
@@ -195,7 +196,7 @@ def apply(order: ApplyOrder, receipt: str, tools: Tools) -> Applied:
         FileError: The journal or the receipt that stands there says something else than the plan.
         ApplyError: A target could not be written. The message says what stands where now, and how to go on.
     """
-    path = f"{receipt}.journal"
+    path = f"{receipt}{SUFFIX}"
     with telling_of_earlier(order, receipt):
         counted = approved(order.plan_bytes, order.plan, order.approvals, order.policy, tools.now())
         approvers = tuple(each.approver for each in counted)
@@ -297,7 +298,7 @@ def _written(order: ApplyOrder, tools: Tools, journal: Journal) -> tuple[Receipt
 
 def _recorded(order: ApplyOrder, receipt: str | None) -> Mapping[int, StepRecord]:
     """Read how far an earlier call came."""
-    path = f"{receipt}.journal"
+    path = f"{receipt}{SUFFIX}"
     if receipt is None or not os.path.lexists(path) or os.lstat(path).st_size == 0:
         return {}
     recorded = read_journal(path)

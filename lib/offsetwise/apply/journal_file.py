@@ -1,0 +1,189 @@
+"""A JSON lines file that is gone on from after a crash: one process holds it, and a line is on the disk once written.
+
+The last line may be torn by a crash: it was never synced as a whole, so what it announces did not begin, and it is cut
+off. Nobody but this user may have written the file.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from offsetwise import files
+from offsetwise.apply.disk import Disk, told
+from offsetwise.errors import ApplyError, FileError
+from offsetwise.regular_files import named_place
+
+SUFFIX: Final = ".journal"
+"""Of a journal, after the name of the file that it stands beside."""
+_GIVE_PATH: Final = "Give the path of the journal."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalNoun:
+    """How messages speak of a kind of journal."""
+
+    name: str
+    """With its article."""
+    only_one: str
+    """Behind `expected to be the only one`, up to what is held."""
+    unrecorded: str
+    """What follows where a line cannot be written: a sentence."""
+
+
+class JournalFile:
+    """An open journal. It holds a lock on its file until it is closed."""
+
+    def __init__(self, path: str, fd: int, disk: Disk, noun: JournalNoun, lines: list[bytes]) -> None:
+        self.path = path
+        self.lines = lines
+        """Those that it had when it was opened, each with its newline; the first one is the header."""
+        self._fd = fd
+        self._disk = disk
+        self._noun = noun
+        self._size = sum(map(len, lines))
+        self._broken = False
+
+    @classmethod
+    def open(cls, path: str, header: Mapping[str, Any], noun: JournalNoun, disk: Disk) -> Self:
+        """Open a journal, or begin one.
+
+        Args:
+            path: The file.
+            header: Its first line, where it is new.
+            noun: How messages speak of it.
+            disk: Where it is written.
+
+        Raises:
+            ApplyError: Another process holds it.
+            OutputError: It cannot be written.
+            FileError: It is not this user's alone, or no file.
+        """
+        with told("Nothing was written."):
+            fd = disk.open_append(named_place(path))
+        try:
+            return cls(path, fd, disk, noun, _locked_lines(path, fd, disk, header, noun))
+        except BaseException:
+            os.close(fd)
+            raise
+
+    def close(self) -> None:
+        """Let go of the file and its lock."""
+        os.close(self._fd)
+
+    def append(self, *values: Mapping[str, Any]) -> None:
+        """Write a line for each value, all at once; they are on the disk when this returns.
+
+        Raises:
+            OutputError: They cannot be written.
+            ApplyError: An earlier line could not be written, and what is left of it could not be cut off.
+        """
+        if self._broken:
+            raise ApplyError(
+                f"{self.path}: expected to go on writing {self._noun.name}, found that an earlier line could not be "
+                "written. Nothing more is done.",
+                fix="See to the disk, then give the same command again: it goes on from here.",
+            )
+        lines = b"".join(map(_line, values))
+        try:
+            with told(self._noun.unrecorded):
+                self._disk.append(self._fd, lines, self.path)
+        except ApplyError:
+            # What is left of the line would spoil the next one. A later start cuts it off as well.
+            self._broken = True
+            try:
+                self._disk.truncate(self._fd, self._size, self.path)
+            except OSError:
+                pass
+            else:
+                self._broken = False
+            raise
+        self._size += len(lines)
+
+
+def _locked_lines(path: str, fd: int, disk: Disk, header: Mapping[str, Any], noun: JournalNoun) -> list[bytes]:
+    """Lock an open journal, cut off what a crash has left of its last line, and return its lines."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise ApplyError(
+            f"{path}: expected to be the only one {noun.only_one} held by another process. Nothing was written.",
+            fix="Wait until the other one has ended, then give the same command again.",
+        ) from error
+    data = _content(fd, path)
+    lines = _whole_lines(data)
+    size = sum(map(len, lines))
+    with told("Nothing was written."):
+        if size < len(data):
+            disk.truncate(fd, size, path)
+        if not lines:
+            lines = [_line(header)]
+            disk.append(fd, lines[0], path)
+        # A name that was made by a run which ended before this line may not be durable yet.
+        if len(lines) == 1:
+            disk.sync_folder(os.path.dirname(named_place(path)))
+    return lines
+
+
+def read_lines(path: str, what: str, *, fix: str) -> list[bytes]:
+    """Read a journal as it is, without its lock: nothing is written, and a torn last line is left out.
+
+    Args:
+        path: The file.
+        what: What is expected there, with its article.
+        fix: The next thing to do if it cannot be opened.
+
+    Returns:
+        Its lines, each with its newline; none where nothing had begun.
+
+    Raises:
+        FileError: It cannot be read, is not this user's alone, or no file.
+    """
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise FileError(
+            f"{path}: expected {what}, but {error.strerror or error}. Nothing was changed.", fix=fix
+        ) from error
+    try:
+        return _whole_lines(_content(fd, path))
+    finally:
+        os.close(fd)
+
+
+def _content(fd: int, path: str) -> bytes:
+    """Read an open journal. What it says is gone on from, so nobody but this user may have written it.
+
+    Raises:
+        FileError: It is another's, others may use it, it is no file, or it is larger than any journal.
+    """
+    facts = os.fstat(fd)
+    if not stat.S_ISREG(facts.st_mode):
+        result, fix = "no regular file", _GIVE_PATH
+    elif facts.st_uid != os.geteuid():
+        result, fix = f"that of user {facts.st_uid}", "Let that user go on, or give another --receipt."
+    elif facts.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        result = f"mode {stat.S_IMODE(facts.st_mode):04o}: others may have written it"
+        fix = f"If it was fetched from where only you write, run `chmod 600 {path}`; else move it away."
+    elif facts.st_size > files.MAX_BYTES:
+        result, fix = f"more than {files.MAX_BYTES:,} bytes", _GIVE_PATH
+    else:
+        with open(fd, "rb", closefd=False) as stream:
+            stream.seek(0)
+            return stream.read(files.MAX_BYTES)
+    raise FileError(
+        f"{path}: expected a journal of this user's own, mode 0600, found {result}. Nothing was written.", fix=fix
+    )
+
+
+def _whole_lines(data: bytes) -> list[bytes]:
+    return data[: data.rfind(b"\n") + 1].splitlines(keepends=True)
+
+
+def _line(value: Mapping[str, Any]) -> bytes:
+    return json.dumps(value, ensure_ascii=True, sort_keys=True, separators=(",", ":")).encode() + b"\n"
