@@ -15,9 +15,11 @@ from hypothesis import given, strategies
 
 import offsetwise as ow
 from offsetwise import files
+from offsetwise.api.job_evidence import plan_of
 from offsetwise.api.working_folder import read_folder
 from offsetwise.apply.disk import Disk
 from offsetwise.apply.sets.journal import EventKind, SetAction, SetEvent, SetJournal, applied_order, events_of
+from offsetwise.approval import policy_for
 from offsetwise.errors import ApplyError, FileError, NotApprovedError, PlanError, UsageError
 from offsetwise.model import StepState, Target
 from tests.apply.faults import FaultyDisk, UnsyncedDisk
@@ -75,6 +77,16 @@ class TestApplying:
 
         folder = read_folder(staged.home)
         assert (folder.unread, len(folder.receipts), len(folder.plans)) == ([], 3, 3)
+
+    def test_leaves_each_plan_approved_by_the_approval_of_the_set(self, staged: SetStage) -> None:
+        shutil.copy(staged.approval, staged.home)
+        policy = policy_for(staged.migration.approval, (staged.trusted,))
+
+        folder = read_folder(staged.home)
+        plans = [plan_of(plan, None, folder.approvals, policy) for plan in folder.plans]
+
+        assert [plan.approvers for plan in plans] == [("reviewer@example.org",)] * 3
+        assert {plan.approvals for plan in plans} == {(str(staged.home / staged.approval.name),)}
 
     def test_again_finds_everything_applied_and_writes_nothing(self, staged: SetStage) -> None:
         staged.apply()

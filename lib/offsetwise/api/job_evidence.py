@@ -172,9 +172,9 @@ def plan_of(
 
 
 def _names(file: ApprovalFile, digest: str) -> bool:
-    """Return whether an approval, which nobody believes yet, is of a plan."""
+    """Return whether an approval, which nobody believes yet, is of a plan, alone or among those of a set."""
     try:
-        return stated_in(file).plan_digest == digest
+        return stated_in(file).about(digest) is not None
     except NotApprovedError:
         return False
 
