@@ -65,7 +65,7 @@ class StatusRequest:
 
 
 def read_status(request: StatusRequest, *, progress: Progress = unheard) -> tuple[Status, tuple[str, ...]]:
-    """Read how far every job has come: each cluster once, whatever the number of jobs.
+    """Read how far every job has come: each cluster for all jobs together.
 
     Args:
         request: What is asked.
@@ -99,7 +99,7 @@ class _Reading:
             WaveOfJobs(name=wave.name, after=wave.after, not_before_ms=wave.not_before_ms, window_ms=wave.window_ms)
             for wave in in_order(migration.waves)
         )
-        self.waves_of = _waves_of(migration)
+        self.waves_of = self._waves_of()
         self.shown = self.jobs if request.wave is None else migration.wave(request.wave).jobs_of(self.jobs)
         self.folder = WorkingFolder(path=Path()) if request.folder is None else read_folder(request.folder)
         self.plans = self._plans()
@@ -109,6 +109,9 @@ class _Reading:
         scenes = stage(migration, wanted, snapshots=request.snapshots, groups=groups, progress=progress)
         self.scenes: Mapping[Subject, Scene | OffsetwiseError] = {
             Subject(kind=job.kind, name=job.name): scene for job, scene in scenes.items()
+        }
+        self.activity = {
+            job: job_evidence.activity_of(scene) for job, scene in self.scenes.items() if isinstance(scene, Scene)
         }
         self.policy: ApprovalPolicy = approval.policy_for(migration.approval, request.trust)
         self.readers = LiveReaders(migration=migration, progress=progress)
@@ -150,6 +153,14 @@ class _Reading:
         )
         return status, tuple(self.folder.unread)
 
+    def _waves_of(self) -> Mapping[Subject, tuple[str, ...]]:
+        """Return the names of the waves that name each job, in the order in which they begin."""
+        results: dict[Subject, tuple[str, ...]] = dict.fromkeys(self.jobs, ())
+        for wave in self.waves:
+            for job in self.migration.wave(wave.name).jobs_of(self.jobs):
+                results[job] = (*results[job], wave.name)
+        return results
+
     def _plans(self) -> Mapping[Subject, Sequence[PlanFile]]:
         """Return the plans of the folder by their jobs; plans of other migrations are left out."""
         names = {("checkpoint", config.uri): config.name for config in self.migration.checkpoints}
@@ -174,7 +185,7 @@ class _Reading:
         )
         read = None if isinstance(scene, OffsetwiseError) else scene
         if read is not None:
-            activity = job_evidence.activity_of(read)
+            activity = self.activity[job]
             evidence = replace(
                 evidence,
                 missing=job_evidence.missing_topics(read),
@@ -223,7 +234,7 @@ class _Reading:
     def _job(self, job: Subject) -> JobOfMigration:
         scene, traits = self.scenes[job], self.migration.job_traits(job)
         read = None if isinstance(scene, OffsetwiseError) else scene
-        activity = None if read is None else job_evidence.activity_of(read)
+        activity = self.activity.get(job)
         groups = (job.name,) if job.kind is SubjectKind.GROUP else (traits.commits_to,) if traits.commits_to else ()
         return JobOfMigration(
             job=job,
@@ -248,15 +259,6 @@ class _SharedReaders(LiveReaders):
         if side is Cluster.NEW and known[0] >= {*topics} and known[1] >= {*groups}:
             return self.new
         return LiveReaders.cluster(self, side, topics, groups)
-
-
-def _waves_of(migration: Migration) -> Mapping[Subject, tuple[str, ...]]:
-    """Return the names of the waves that name each job, in the order in which they begin."""
-    results: dict[Subject, tuple[str, ...]] = dict.fromkeys(migration.all_jobs, ())
-    for wave in in_order(migration.waves):
-        for job in wave.jobs_of(migration.all_jobs):
-            results[job] = (*results[job], wave.name)
-    return results
 
 
 def _caught_up(jobs: Sequence[JobStatus]) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from typing import Final
 
 from offsetwise.model import CutoverState, JobState, JobStatus, Turnout
 from offsetwise.status.evidence import AppliedEvidence, ComparisonEvidence, JobEvidence, PlanEvidence
-from offsetwise.wording import clock, duration, many
+from offsetwise.wording import clock, duration, first_of, many
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,10 +163,9 @@ def _unusable(evidence: JobEvidence, rules: Rules) -> _Verdict | None:  # noqa: 
     if evidence.unread is not None:
         return _Verdict(state=JobState.BLOCKED, evidence=evidence.unread.problem, next=evidence.unread.fix)
     if evidence.missing:
-        named = ", ".join(evidence.missing[:5]) + (", …" if len(evidence.missing) > 5 else "")
         return _Verdict(
             state=JobState.BLOCKED,
-            evidence=f"{many(len(evidence.missing), 'topic')} of the job not there: {named}.",
+            evidence=f"{many(len(evidence.missing), 'topic')} of the job not there: {first_of(evidence.missing, 5)}.",
             next="Mirror the topic, or correct `topics` in the migration file.",
         )
     return None
@@ -198,7 +197,7 @@ def _planned(evidence: JobEvidence, rules: Rules) -> _Verdict | None:
         )
     return _Verdict(
         state=JobState.PLANNED,
-        evidence=f"Plan {plan.file} was drafted, and what it requires holds.",
+        evidence=f"Plan {plan.file} was drafted, and logs, groups and positions are as it requires.",
         next=f"offsetwise sign {quote(plan.file)}",
         since_ms=plan.drafted_ms,
     )
