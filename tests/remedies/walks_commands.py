@@ -70,7 +70,7 @@ def snapshots(path: Path) -> tuple[str | Path, ...]:
 
 # What the command line cannot understand.
 instead(
-    "cli/compare.py::_require_one_way",
+    "cli/options.py::require_one_choice",
     "Leave the others out",
     "all_and_a_name",
     lambda scene: (

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from offsetwise.cli.errors import tell
-from offsetwise.cli.options import AsJson, MigrationFile, WaveName, seconds
+from offsetwise.cli.options import AsJson, MigrationFile, WaveName, require_one_choice, seconds
 from offsetwise.cli.output import progress, safe, say, stdout
 from offsetwise.errors import UsageError
 from offsetwise.model import Cluster
@@ -283,11 +283,7 @@ def _require_one_way(
     out: Path | None,
 ) -> None:
     """Go on only where the jobs are named in one way."""
-    if sum((every, wave is not None, bool(jobs))) > 1:
-        raise UsageError(
-            "compare: expected --all, --wave, or jobs by name, found more than one of them. Nothing was read.",
-            fix="Leave the others out.",
-        )
+    require_one_choice("compare", every=every, wave=wave, named=bool(jobs))
     if positions is None and shape is not None:
         result = "no --positions"
     elif positions is not None and (jobs or every or wave is not None or out is not None):

@@ -25,6 +25,25 @@ WaveName = Annotated[str | None, typer.Option(metavar="NAME", help="All jobs of 
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 
+def require_one_choice(command: str, *, every: bool, wave: str | None, named: bool) -> None:
+    """Go on only where jobs are chosen in one way.
+
+    Args:
+        command: The command.
+        every: Whether all jobs of the migration file are meant.
+        wave: The wave whose jobs are meant.
+        named: Whether jobs are named.
+
+    Raises:
+        UsageError: They are chosen in more than one way.
+    """
+    if sum((every, wave is not None, named)) > 1:
+        raise UsageError(
+            f"{command}: expected --all, --wave, or jobs by name, found more than one of them. Nothing was read.",
+            fix="Leave the others out.",
+        )
+
+
 def seconds(text: str, *, option: str) -> float:
     """Read a length of time.
 

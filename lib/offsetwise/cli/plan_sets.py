@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from offsetwise.cli.options import require_one_choice
 from offsetwise.cli.output import progress, say, stderr, stdout
 from offsetwise.errors import OffsetwiseError, UsageError
 from offsetwise.model import StepState, Verification
@@ -59,11 +60,8 @@ class Jobs:
         Raises:
             UsageError: It is not.
         """
-        if sum((self.every, self.wave is not None, bool(self.checkpoints or self.groups))) > 1:
-            raise UsageError(
-                "draft: expected --all, --wave, or jobs by name, found more than one of them. Nothing was read.",
-                fix="Leave the others out.",
-            )
+        named = bool(self.checkpoints or self.groups)
+        require_one_choice("draft", every=self.every, wave=self.wave, named=named)
         if self.migration is None:
             raise UsageError(
                 "draft: expected --migration, whose jobs are drafted, found none. Nothing was drafted.",

@@ -14,6 +14,7 @@ from offsetwise.config.fields import Label, repeated
 from offsetwise.errors import ConfigError
 from offsetwise.model import Subject
 from offsetwise.strict_yaml import Section
+from offsetwise.wording import first_of
 
 _UNIT_MS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _NAMED: Final = 10
@@ -139,6 +140,4 @@ def check_waves(waves: Sequence[WaveConfig], jobs: Sequence[Subject]) -> None:
 
 
 def _listed(jobs: Sequence[Subject]) -> str:
-    names = [f"{job.kind}:{job.name}" for job in jobs]
-    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more if names else "none"
+    return first_of([f"{job.kind}:{job.name}" for job in jobs], _NAMED) or "none"

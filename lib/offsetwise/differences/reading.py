@@ -12,7 +12,7 @@ from offsetwise import files
 from offsetwise.differences import content
 from offsetwise.differences.changes import Change, Difference
 from offsetwise.errors import FileError, UsageError
-from offsetwise.model import Comparison, Cutover, FleetComparison, Plan, Snapshot, Status
+from offsetwise.model import Comparison, Cutover, FleetComparison, Plan, Snapshot, Status, Subject
 from offsetwise.regular_files import below, stays_below
 
 SUMMARY: Final = "summary.json"
@@ -111,11 +111,11 @@ def _jobs(before: Path, old: Mapping[str, Any], after: Path, new: Mapping[str, A
 
 def _files(summary: Mapping[str, Any]) -> dict[str, str]:
     """Return the file of each job that was compared."""
-    named = (
-        (job, f"checkpoint {job['checkpoint']}" if job["group"] is None else f"group {job['group']}")
+    return {
+        str(Subject.either(checkpoint=job["checkpoint"], group=job["group"])): job["file"]
         for job in summary["jobs"]
-    )
-    return {name: job["file"] for job, name in named if job["file"] is not None}
+        if job["file"] is not None
+    }
 
 
 def _below(folder: Path, name: str) -> Path:

@@ -10,7 +10,7 @@ from typing import Final
 from offsetwise.findings import Stage, finding
 from offsetwise.findings.register import findings
 from offsetwise.model import Finding, Severity, Subject
-from offsetwise.wording import clock, duration, many
+from offsetwise.wording import clock, duration, first_of, many
 
 _NAMED: Final = 5
 """How many names one sentence lists."""
@@ -86,8 +86,7 @@ def judge_whole(case: WholeCase) -> tuple[Finding, ...]:
 
 
 def _listed(names: Iterable[object]) -> str:
-    texts = sorted(map(str, names))
-    return ", ".join(texts[:_NAMED]) + (f" and {len(texts) - _NAMED:,} more" if len(texts) > _NAMED else "")
+    return first_of(sorted(map(str, names)), _NAMED)
 
 
 @finding(
