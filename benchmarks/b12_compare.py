@@ -1,5 +1,7 @@
 """B12: one job of 8 partitions compared, from a cold command and again in a warm process; B13: 200 jobs at once.
 
+Then the status of these 200 jobs, from the clusters, the checkpoints and the folder of the comparison.
+
 Two real clusters; the old one has lost the first 100 records of each partition, the new one never had them. The peer of
 B12 is a new process with a plain consumer of each cluster that reads the same windows, and does nothing with them. That
 of B13 is this build's comparison of one job in a warm process, ten of them, multiplied.
@@ -38,10 +40,11 @@ from offsetwise.lab.java import find_java
 from offsetwise.pipeline import window_reader
 from offsetwise.pipeline.class_archive import archive_for
 
-COLD_S, WARM_S, ALL_S = 8, 2, 60
+COLD_S, WARM_S, ALL_S, STATUS_S = 8, 2, 60, 2
 PARTITIONS, LOST, BATCH = 8, 100, 60
 JOBS, JOB_PARTITIONS, TOPICS, SHARED_PARTITIONS = 200, 20, 50, 10
 ONE_BY_ONE = 10
+STATUS_ROUNDS = 5
 STARTED_MS = 1_790_000_000_000
 
 PEER = """
@@ -150,7 +153,8 @@ def many(lab: Lab, folder: Path, jobs: int, records: int) -> list[str]:
     windows: list[Any] = []
     keep_windows(windows)
     every: list[offsetwise.Compared] = []
-    taken = timed(lambda: every.extend(migration.compare_all()))
+    compared = folder / "compared"
+    taken = timed(lambda: every.extend(migration.compare_all(out=compared)))
     right = sum(
         row.target_offset == (row.source_offset or 0) - LOST
         for each in every
@@ -164,7 +168,12 @@ def many(lab: Lab, folder: Path, jobs: int, records: int) -> list[str]:
         f"{sum(map(len, windows)):,} windows; {median(alone) * jobs / taken.wall_s:.0f} times as fast as one by one",
         flush=True,
     )
-    return [f"all {taken.wall_s:.1f} s"] * (taken.wall_s > ALL_S)
+    looks = [timed(lambda: migration.status(folder=compared)) for _ in range(STATUS_ROUNDS)]
+    told(f"status of {jobs} jobs", looks)
+    return [
+        *[f"all {taken.wall_s:.1f} s"] * (taken.wall_s > ALL_S),
+        *[f"status {median(looks):.1f} s"] * (median(looks) > STATUS_S),
+    ]
 
 
 def fill(lab: Lab, topics: dict[str, int], records: int) -> None:
