@@ -25,6 +25,8 @@ from offsetwise.differences import content
 from offsetwise.differences.changes import Change, Difference
 from offsetwise.differences.markdown import markdown
 from offsetwise.model import Finding, JobState, JobStatus, Severity, Status, WaveStatus
+from tests.apply.plans import STARTING
+from tests.apply.sets import staged_set, write_set
 from tests.commands import call
 from tests.cutovers import DRAINING, STILL, seen
 from tests.plan.scene import drafted
@@ -337,6 +339,47 @@ def test_two_folders_of_many_jobs_are_compared_job_by_job(folder: Path) -> None:
     assert "`group orders-etl` `orders-0` | old offset |" in call("diff", first, second).out
 
 
+@pytest.fixture
+def sets(tmp_path: Path) -> tuple[Path, Path]:
+    """The plans of three jobs; and drafted again in another order, without the third job, the second one changed."""
+    first = staged_set(tmp_path, [(STARTING,), (STARTING,), (STARTING,)])
+    again = [replace(stage.plan, drafted_at="2026-11-28T09:00:00.000Z") for stage in first.stages]
+    again[1] = replace(again[1], strategy="another one")
+    second = tmp_path / "second"
+    second.mkdir()
+    write_set(second, {f"checkpoint job{number}": files.dump(again[number]).encode() for number in (1, 0)})
+    return first.home, second
+
+
+def test_two_sets_of_plans_are_compared_plan_by_plan(sets: tuple[Path, Path]) -> None:
+    ran = call("diff", *sets, "--json")
+
+    body = json.loads(ran.out)
+    jsonschema.validate(body, documents.schema("diff"))
+    assert body["kind"] == "plan-set"
+    assert [
+        (each["section"], each["job"], each["subject"], each["key"], each["before"], each["after"])
+        for each in body["changes"]
+        if each["key"] != ""
+    ] == [
+        ("document", None, None, "order", "checkpoint job0, checkpoint job1", "checkpoint job1, checkpoint job0"),
+        ("document", "checkpoint job1", None, "strategy", "state-preserving edit", "another one"),
+    ]
+    gone = [each for each in body["changes"] if each["key"] == ""]
+    assert [(each["section"], each["subject"], each["after"]) for each in gone] == [("plans", "checkpoint job2", None)]
+
+
+def test_a_set_of_plans_that_was_drafted_again_is_equal(sets: tuple[Path, Path]) -> None:
+    home, again = sets[0], sets[1].with_name("again")
+    plans = {f"checkpoint job{number}": home / f"checkpoint-job{number}.plan.json" for number in range(3)}
+    again.mkdir()
+    later = {job: path.read_bytes().replace(b'"drafted_at": "2', b'"drafted_at": "3', 1) for job, path in plans.items()}
+    write_set(again, later)
+
+    assert ow.diff(home, again).equal
+    assert not ow.diff(home / "plan-set.json", again / "plan-set.json").equal, "their digests are not the same"
+
+
 def test_the_exit_code_is_0_without_being_asked(folder: Path) -> None:
     assert call("diff", folder / "old.json", folder / "new.json").code == 0
     assert call("diff", folder / "old.json", folder / "new.json", "--detailed-exitcode").code == 2
@@ -387,7 +430,7 @@ def test_python_has_the_same(folder: Path) -> None:
             id="a damaged document",
         ),
         pytest.param(
-            "out", "led", "expected files beside it, found '../old.json'", "into a new folder", id="a file elsewhere"
+            "out", "led", "expected files beside it, found '../old.json'", "Write a new folder", id="a file elsewhere"
         ),
         pytest.param(
             "out", "gone", "expected an offsetwise/comparison file, but", "Check the path", id="a file that is gone"

@@ -54,7 +54,7 @@ instead(
 )
 
 
-@walk(f"{READING}::_below", "Compare again into a new folder")
+@walk(f"{READING}::_below", "Write a new folder, and compare that")
 def summary_that_names_a_file_elsewhere(scene: Scene) -> Steps:
     before, after = compared(scene, "monday"), compared(scene, "tuesday")
     body = json.loads((after / "summary.json").read_text(encoding="utf-8"))

@@ -18,7 +18,7 @@ Json: TypeAlias = Any
 Path: TypeAlias = tuple[str, ...]
 """The keys that lead to a value, without the elements of lists."""
 
-KINDS: Final = ("comparison", "plan", "fleet-comparison", "snapshot", "cutover", "status")
+KINDS: Final = ("comparison", "plan", "plan-set", "fleet-comparison", "snapshot", "cutover", "status")
 """The kinds of document that are compared."""
 TIMES: Final = frozenset({"taken_at", "written_at", "drafted_at", "compared_at", "began_at"})
 """When something was read or written."""

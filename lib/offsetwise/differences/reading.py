@@ -1,33 +1,61 @@
-"""Reads what is compared: two files, or two folders of `offsetwise compare --out`."""
+"""Reads what is compared: two files, or two folders with a document for each job."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from offsetwise import files
 from offsetwise.differences import content
-from offsetwise.differences.changes import Change, Difference
+from offsetwise.differences.changes import DOCUMENT, Change, Difference
 from offsetwise.errors import FileError, UsageError
-from offsetwise.model import Comparison, Cutover, FleetComparison, Plan, Snapshot, Status, Subject
+from offsetwise.model import Comparison, Cutover, FleetComparison, Plan, PlanSet, Snapshot, Status, Subject
+from offsetwise.plan.sets.file import SET_FILE
 from offsetwise.regular_files import below, stays_below
 
 SUMMARY: Final = "summary.json"
-"""Of a folder of several jobs."""
-_FLEET: Final = "fleet-comparison"
-_COMPARISON: Final = "comparison"
-_Document = Comparison | Cutover | FleetComparison | Plan | Snapshot | Status
+"""Of a folder of `compare --out`."""
+_Document = Comparison | Cutover | FleetComparison | Plan | PlanSet | Snapshot | Status
+_Bodies: TypeAlias = tuple[Mapping[str, Any], Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Folder:
+    """How a folder with a document for each of several jobs is read."""
+
+    index: str
+    """The name of the file that names the others."""
+    kind: str
+    """Of that file."""
+    jobs: str
+    """Its key with the jobs."""
+    of_each: str
+    """The kind of the documents of jobs."""
+    again: str
+    """The command that writes such a folder."""
+
+
+_FOLDERS: Final = (
+    _Folder(
+        index=SUMMARY,
+        kind="fleet-comparison",
+        jobs="jobs",
+        of_each="comparison",
+        again="offsetwise compare --all --out DIR",
+    ),
+    _Folder(index=SET_FILE, kind="plan-set", jobs="plans", of_each="plan", again="offsetwise draft --all --out DIR"),
+)
 
 
 def diff(before: str | Path | _Document, after: str | Path | _Document) -> Difference:
     """Return what differs between two documents of one kind.
 
     Args:
-        before: The file of a comparison, plan, fleet comparison, snapshot, cutover or status; a folder of
-            `offsetwise compare --out`; or such a document itself.
+        before: The file of a comparison, plan, plan set, fleet comparison, snapshot, cutover or status; a folder of
+            `offsetwise compare --out` or `offsetwise draft --out`; or such a document itself.
         after: Another one of the same kind.
 
     Raises:
@@ -44,8 +72,9 @@ def diff(before: str | Path | _Document, after: str | Path | _Document) -> Diffe
         )
     if not (_is_folder(before) and _is_folder(after)):
         return content.compare(kind, old, new, names=names)
-    changes = [*content.compare(kind, old, new).changes, *_jobs(Path(str(before)), old, Path(str(after)), new)]
-    return content.collected(kind, iter(changes), names=names)
+    folder = next(folder for folder in _FOLDERS if folder.kind == kind)
+    paths = Path(str(before)), Path(str(after))
+    return content.collected(kind, _of_folders(folder, paths, (old, new)), names=names)
 
 
 def _is_folder(source: str | Path | _Document) -> bool:
@@ -60,7 +89,10 @@ def _body(source: str | Path | _Document) -> tuple[str, Mapping[str, Any]]:
     """Return the kind of a document and its JSON."""
     if isinstance(source, str | Path):
         path = Path(source)
-        return _read(path / SUMMARY, _FLEET) if path.is_dir() else _read(path)
+        if not path.is_dir():
+            return _read(path)
+        folder = next((folder for folder in _FOLDERS if (path / folder.index).exists()), _FOLDERS[0])
+        return _read(path / folder.index, folder.kind)
     body = json.loads(files.dump(source))
     return _kind(body, "diff"), body
 
@@ -76,7 +108,7 @@ def _read(path: Path, expected: str | None = None) -> tuple[str, Mapping[str, An
         path,
         f"an offsetwise/{expected} file" if expected else "one of Offsetwise's JSON files",
         effect="Nothing was compared.",
-        fix="Check the path: name two files, or two folders of `offsetwise compare --all --out`.",
+        fix="Check the path: name two files, or two folders of `compare --all --out` or `draft --all --out`.",
     )
     body = files.read_object(text, subject=str(path))
     kind = expected or _kind(body, str(path))
@@ -97,36 +129,46 @@ def _kind(body: Mapping[str, Any], subject: str) -> str:
     return kind
 
 
-def _jobs(before: Path, old: Mapping[str, Any], after: Path, new: Mapping[str, Any]) -> Iterator[Change]:
-    """Yield what differs between the comparisons of each job that both folders have."""
-    first, second = _files(old), _files(new)
-    for job, name in first.items():
-        if job in second:
-            bodies = [
-                _read(_below(folder, file), _COMPARISON)[1] for folder, file in ((before, name), (after, second[job]))
-            ]
-            for change in content.compare(_COMPARISON, *bodies).changes:
-                yield replace(change, job=job)
+def _of_folders(folder: _Folder, paths: tuple[Path, Path], bodies: _Bodies) -> Iterator[Change]:
+    """Yield what differs between two folders, and between the documents of each job that both have."""
+    yield from content.compare(folder.kind, *(_without_digests(body) for body in bodies)).changes
+    first, second = (_files(folder, body) for body in bodies)
+    both = [job for job in first if job in second]
+    order = [job for job in second if job in first]
+    if folder.kind == "plan-set" and both != order:
+        yield Change(section=DOCUMENT, subject=None, key="order", before=", ".join(both), after=", ".join(order))
+    for job in both:
+        files_of_job = zip(paths, (first[job], second[job]), strict=True)
+        documents = [_read(_below(path, name, folder), folder.of_each)[1] for path, name in files_of_job]
+        for change in content.compare(folder.of_each, *documents).changes:
+            yield replace(change, job=job)
 
 
-def _files(summary: Mapping[str, Any]) -> dict[str, str]:
-    """Return the file of each job that was compared."""
+def _without_digests(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Leave the digests of plans out, which change with the time of a draft: the plans themselves are compared."""
+    if "plans" not in body:
+        return body
+    return {**body, "plans": [{"job": plan["job"], "file": plan["file"]} for plan in body["plans"]]}
+
+
+def _files(folder: _Folder, body: Mapping[str, Any]) -> dict[str, str]:
+    """Return the file of each job that has one."""
     return {
-        str(Subject.either(checkpoint=job["checkpoint"], group=job["group"])): job["file"]
-        for job in summary["jobs"]
+        job.get("job") or str(Subject.either(checkpoint=job["checkpoint"], group=job["group"])): job["file"]
+        for job in body[folder.jobs]
         if job["file"] is not None
     }
 
 
-def _below(folder: Path, name: str) -> Path:
-    """Return the path of a file that a summary names, which stands beside it.
+def _below(path: Path, name: str, folder: _Folder) -> Path:
+    """Return the path of a file that an index names, which stands beside it.
 
     Raises:
         FileError: It names one elsewhere.
     """
     if "/" in name or not stays_below(name):
         raise FileError(
-            f"{folder / SUMMARY}: expected files beside it, found {name[:80]!r}. Nothing was compared.",
-            fix="Compare again into a new folder: `offsetwise compare --all --out DIR`.",
+            f"{path / folder.index}: expected files beside it, found {name[:80]!r}. Nothing was compared.",
+            fix=f"Write a new folder, and compare that: `{folder.again}`.",
         )
-    return Path(below(str(folder), name))
+    return Path(below(str(path), name))
