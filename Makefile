@@ -28,6 +28,10 @@ MAKEFLAGS += --jobs=2
 # More processes than cores: who has brokers, a browser or a JVM mostly waits (see tests/scheduling.py).
 PYTEST  := $(BIN)/pytest --dist loadgroup --no-loadscope-reorder --numprocesses
 
+# Tests start thousands of processes: what one has compiled, the next ones read, whatever the environment says.
+test proof gates: export PYTHONDONTWRITEBYTECODE :=
+test proof gates: export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
+
 .PHONY: console test proof gates lint lock sample sample-flink sample-kinesis sample-lag clean
 
 console: $(CONSOLE)
