@@ -103,7 +103,7 @@ def mirror_that_was_never_started(scene: Scene) -> Steps:
     )
 
 
-@walk("lab/progress.py::_silent", "Run `offsetwise lab down`, then `offsetwise lab up`", proof=True)
+@walk("lab/progress.py::silent", "Run `offsetwise lab down`, then `offsetwise lab up`", proof=True)
 def broker_that_was_killed(scene: Scene) -> Steps:
     lab = running(scene)
     bootstrap = lab.old_bootstrap

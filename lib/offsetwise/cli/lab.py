@@ -1,4 +1,4 @@
-"""The commands of the lab: up, sample, status, down."""
+"""The commands of the lab: up, sample, migration, run, status, down."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from offsetwise.cli.options import AsJson
 
 app = typer.Typer(help="Two real Kafka clusters and MirrorMaker 2, to try things on.", no_args_is_help=True)
 Folder = Annotated[Path, typer.Option("--dir", help="The lab's folder.", file_okay=False)]
+WaveToRun = Annotated[str, typer.Option("--wave", metavar="NAME", help="pilot, core or rest.")]
 DEFAULT_FOLDER = Path(".lab")
 
 
@@ -36,6 +37,30 @@ def sample(directory: Folder = DEFAULT_FOLDER, *, as_json: AsJson = False) -> No
 
     path = make_sample(Lab.up(directory), said=lambda step: typer.echo(step, err=True))
     typer.echo(json.dumps({"migration": str(path)}) if as_json else str(path))
+
+
+@app.command()
+def migration(directory: Folder = DEFAULT_FOLDER, *, as_json: AsJson = False) -> None:
+    """Make a migration of 40 jobs in three waves: Spark queries and consumer groups, stopped; starts what is needed."""
+    from offsetwise.lab.cluster import Lab
+    from offsetwise.lab.migration import make_migration
+
+    path = make_migration(Lab.up(directory), said=lambda step: typer.echo(step, err=True))
+    typer.echo(json.dumps({"migration": str(path)}) if as_json else str(path))
+
+
+@app.command()
+def run(wave: WaveToRun, directory: Folder = DEFAULT_FOLDER, *, as_json: AsJson = False) -> None:
+    """Run the moved jobs of a wave of that migration on the new cluster, to the ends of their logs."""
+    from offsetwise.lab.cluster import Lab
+    from offsetwise.lab.migration import jobs_of_wave, run_on_new
+
+    jobs = jobs_of_wave(wave)
+    run_on_new(Lab.at(directory), jobs)
+    if as_json:
+        typer.echo(json.dumps({"jobs": [job.subject for job in jobs]}))
+    else:
+        typer.echo(f"{len(jobs)} jobs have run on the new cluster, to the ends of their logs.")
 
 
 @app.command()

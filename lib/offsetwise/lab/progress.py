@@ -58,25 +58,26 @@ def read_to_end(topic: str, *, bootstrap: str) -> Iterator[tuple[bytes | None, b
         try:
             partitions = consumer.list_topics(topic, timeout=TIMEOUT_S).topics[topic].partitions
         except KafkaException as error:
-            raise _silent(topic, bootstrap) from error
+            raise silent(topic, bootstrap) from error
         left = set(partitions)
         consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in partitions])
         while left:
             message = consumer.poll(TIMEOUT_S)
             if message is None:
-                raise _silent(topic, bootstrap)
+                raise silent(topic, bootstrap)
             failure = message.error()
             if failure is None:
                 yield message.key(), message.value()
             elif failure.code() == KafkaError._PARTITION_EOF:
                 left.discard(message.partition() or 0)
             elif failure.code() in _NO_BROKER:
-                raise _silent(topic, bootstrap)
+                raise silent(topic, bootstrap)
             else:
                 raise KafkaException(failure)
 
 
-def _silent(topic: str, bootstrap: str) -> LabError:
+def silent(topic: str, bootstrap: str) -> LabError:
+    """Return the error of a topic whose end was not reached."""
     return LabError(
         f"{topic!r} on {bootstrap}: expected to reach the log end, but the broker did not answer for {TIMEOUT_S} s, or "
         "has ended. What was read is not complete, so it was not used.",

@@ -1,0 +1,103 @@
+"""The consumer groups of the lab's migration: each a consumer that reads, writes to its sink, and commits."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Final
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from offsetwise.lab import progress
+from offsetwise.lab.job_sinks import Sink
+
+AT_ONCE: Final = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """One run of a consumer."""
+
+    group: str
+    bootstrap: str
+    topics: tuple[str, ...]
+    """As the cluster calls them."""
+    sink: Sink
+    most: int | None = None
+    """Records after which it stops; None: at the end of every log."""
+    reset: str = "earliest"
+    """`auto.offset.reset`: `error` where the group has to have committed."""
+
+    def run(self) -> None:
+        """Read, write to the sink, and commit.
+
+        Raises:
+            LabError: The broker did not answer in time.
+            KafkaException: It answered with an error, such as no commit of a partition.
+        """
+        with closing(Consumer(_settings(self.bootstrap, self.group, self.reset))) as consumer:
+            consumer.subscribe(list(self.topics))
+            serials = self._serials(consumer)
+            if serials:
+                self.sink.write(len(self.sink.numbers), serials)
+                consumer.commit(asynchronous=False)
+
+    def _serials(self, consumer: Consumer) -> list[str]:
+        serials: list[str] = []
+        ended: set[tuple[str | None, int | None]] = set()
+        limit = time.monotonic() + progress.TIMEOUT_S
+        while self.most is None or len(serials) < self.most:
+            if time.monotonic() > limit:
+                raise progress.silent(", ".join(self.topics), self.bootstrap)
+            message = consumer.poll(1)
+            if message is None:
+                continue
+            error = message.error()
+            if error is None:
+                serials.append(json.loads(message.value() or b"{}")["serial"])
+            elif error.code() == KafkaError._PARTITION_EOF:
+                ended.add((message.topic(), message.partition()))
+                if len(ended) == len(consumer.assignment()):
+                    break
+            else:
+                raise KafkaException(error)
+        return serials
+
+
+def run_all(readings: Iterable[Reading]) -> None:
+    """Run consumers, several at once."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for _ in pool.map(Reading.run, readings):
+            pass
+
+
+def commit(bootstrap: str, group: str, positions: Mapping[tuple[str, int], int]) -> None:
+    """Commit positions for a group that has no members, as a job does that keeps its positions elsewhere."""
+    offsets = [TopicPartition(topic, partition, offset) for (topic, partition), offset in positions.items()]
+    with closing(Consumer(_settings(bootstrap, group, "error"))) as consumer:
+        consumer.commit(offsets=offsets, asynchronous=False)
+
+
+def has_committed(bootstrap: str, group: str, topics: Iterable[str]) -> bool:
+    """Return whether a group has committed in every partition of some topics."""
+    with closing(Consumer(_settings(bootstrap, group, "error"))) as consumer:
+        known = consumer.list_topics(timeout=progress.TIMEOUT_S).topics
+        partitions = [TopicPartition(topic, each) for topic in topics for each in known[topic].partitions]
+        return all(each.offset >= 0 for each in consumer.committed(partitions, timeout=progress.TIMEOUT_S))
+
+
+def _settings(bootstrap: str, group: str, reset: str) -> dict[str, str | int | bool]:
+    return {
+        "bootstrap.servers": bootstrap,
+        "group.id": group,
+        "auto.offset.reset": reset,
+        "enable.auto.commit": False,
+        "enable.partition.eof": True,
+        "isolation.level": "read_committed",
+        "fetch.wait.max.ms": 10,
+        "log_level": 2,
+    }

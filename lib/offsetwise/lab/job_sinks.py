@@ -1,0 +1,41 @@
+"""What the lab's jobs write: a file for each batch of a query, and for each run of a consumer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+Output: TypeAlias = Sequence[str] | Mapping[str, Sequence[str]]
+"""The serials of the records that were read; of a job with state by key, all that were ever read of the key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """The folder that one job writes to, before and after it moves."""
+
+    folder: Path
+
+    def write(self, number: int, output: Output) -> None:
+        """Write what a batch or run came to. A batch that runs again replaces what it wrote before."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / f"{number:06}.json").write_text(json.dumps(output), encoding="utf-8")
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The batches or runs that have written."""
+        return tuple(sorted(int(path.stem) for path in self.folder.glob("*.json")))
+
+    def serials(self) -> tuple[str, ...]:
+        """Return the serial of every record that the job has counted, as often as it has."""
+        serials: list[str] = []
+        by_key: dict[str, Sequence[str]] = {}
+        for number in self.numbers:
+            output = json.loads((self.folder / f"{number:06}.json").read_text(encoding="utf-8"))
+            if isinstance(output, dict):
+                by_key |= output
+            else:
+                serials += output
+        return (*serials, *(serial for counted in by_key.values() for serial in counted))

@@ -1,0 +1,322 @@
+"""A migration of 40 real jobs in three waves: queries of Spark and consumer groups, stopped on the old cluster."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from offsetwise.errors import LabError
+from offsetwise.lab import consumers, queries
+from offsetwise.lab import plan_of_jobs as of
+from offsetwise.lab.cluster import Lab
+from offsetwise.lab.job_sinks import Sink
+from offsetwise.lab.mirrors import Policy
+from offsetwise.lab.plan_of_jobs import TOPICS, Kind, LabJob, LabRecord, LabTopic, Stop
+
+TIMEOUT_S: Final = 90
+APPLIED: Final = "applied"
+"""The folder that `apply --output` is given, beside the migration file."""
+_MIRRORED: Final = {
+    Policy.IDENTITY: tuple(topic.name for topic in TOPICS.values() if not topic.renamed),
+    Policy.DEFAULT: tuple(topic.name for topic in TOPICS.values() if topic.renamed),
+}
+_COMMITTED: Final = {"consumer.isolation.level": "read_committed"}
+"""The mirrors leave out what was aborted, which the jobs do not read either."""
+
+
+def make_migration(lab: Lab, *, said: Callable[[str], None] = lambda _: None) -> Path:
+    """Make the migration of 40 jobs, or find it made already; return its `migration.yaml`.
+
+    Args:
+        lab: A running lab without topics.
+        said: Told what was done, with its duration, after each step.
+
+    Raises:
+        LabError: The brokers do not run, an earlier run was interrupted, or a step fails.
+    """
+    path = lab.directory / "migration.yaml"
+    if path.is_file():
+        start_mirrors(lab, only_ended=True)
+        return path
+    began = time.monotonic()
+
+    def step(what: str) -> None:
+        said(f"{what} ({time.monotonic() - began:.1f} s since the start)")
+
+    create_topics(lab)
+    produce(lab, 0, of.FIRST)
+    delete_first_records(lab)
+    pollute(lab, 0)
+    start_mirrors(lab)
+    step("produced the first records, deleted some of them, started two mirrors")
+    jobs = of.jobs()
+    run_on_old(lab, [job for job in jobs if job.stop is Stop.BEHIND])
+    step("stopped the jobs that are far behind")
+    wait_until_mirrored(lab)
+    pollute(lab, of.FIRST)
+    produce(lab, of.FIRST, of.SECOND)
+    run_on_old(lab, [job for job in jobs if job.stop is not Stop.BEHIND])
+    step(f"stopped the others of {len(jobs)} jobs")
+    produce(lab, of.SECOND, of.END)
+    wait_until_mirrored(lab)
+    pollute(lab, of.SECOND)
+    step("mirrored everything")
+    _write(path, migration_of(lab))
+    return path
+
+
+def create_topics(lab: Lab) -> None:
+    """Create the topics of the old cluster, and on the new one those that others write to before the mirror does.
+
+    Raises:
+        LabError: One is there already.
+    """
+    sides = (
+        (lab.old_bootstrap, TOPICS.values()),
+        (lab.new_bootstrap, [topic for topic in TOPICS.values() if topic.polluted]),
+    )
+    for bootstrap, topics in sides:
+        new = [NewTopic(topic.name, len(topic.deleted), 1) for topic in topics]
+        admin = _admin(bootstrap)
+        for name, created in admin.create_topics(new).items():
+            try:
+                created.result(TIMEOUT_S)
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                    raise
+                folder = lab.directory
+                raise LabError(
+                    f"The lab in {folder}: expected no topic {name!r} before its migration is made, found one: the "
+                    "folder has the lab's sample, or an earlier run was interrupted. Nothing was added.",
+                    fix=f"Run `offsetwise lab down --dir {folder}`, remove the folder, and run `offsetwise lab "
+                    f"migration --dir {folder}`; or name another folder.",
+                ) from error
+
+
+def produce(lab: Lab, first: int, end: int) -> None:
+    """Write the records that have the numbers from `first` up to `end`, exclusive, to every topic of the old cluster.
+
+    With transactions, `first` and `end` are multiples of `PER_TRANSACTION`.
+    """
+    producer = Producer(_settings(lab.old_bootstrap))
+    paying = Producer(_settings(lab.old_bootstrap) | {"transactional.id": "lab-migration"})
+    paying.init_transactions(TIMEOUT_S)
+    for topic in TOPICS.values():
+        records = of.records_of(topic, first, end)
+        if not topic.transactions:
+            _send(producer, records)
+            continue
+        for start in range(first, end, of.PER_TRANSACTION):
+            paying.begin_transaction()
+            written = list(of.records_of(topic, start, start + of.PER_TRANSACTION))
+            _send(paying, written)
+            if written[0].aborted:
+                paying.abort_transaction(TIMEOUT_S)
+            else:
+                paying.commit_transaction(TIMEOUT_S)
+    producer.flush(TIMEOUT_S)
+
+
+def pollute(lab: Lab, first: int) -> None:
+    """Write records to the copies that others than the mirror write to."""
+    producer = Producer(_settings(lab.new_bootstrap))
+    for topic in TOPICS.values():
+        if topic.polluted:
+            _send(producer, of.natives_of(topic, first))
+
+
+def _send(producer: Producer, records: Iterable[LabRecord]) -> None:
+    for record in records:
+        producer.produce(
+            record.topic,
+            key=record.key,
+            value=record.value,
+            partition=record.partition,
+            timestamp=record.timestamp_ms,
+            on_delivery=_delivered,
+        )
+        producer.poll(0)
+    producer.flush(TIMEOUT_S)
+
+
+def _delivered(error: KafkaError | None, _message: object) -> None:
+    if error is not None:
+        raise KafkaException(error)
+
+
+def delete_first_records(lab: Lab) -> None:
+    """Delete the first records of each partition of the old cluster, as retention does."""
+    starts = [
+        TopicPartition(topic.name, partition, start)
+        for topic in TOPICS.values()
+        for partition, start in enumerate(topic.starts)
+        if start
+    ]
+    admin = _admin(lab.old_bootstrap)
+    for deleted in admin.delete_records(starts).values():
+        deleted.result(TIMEOUT_S)
+
+
+def start_mirrors(lab: Lab, *, only_ended: bool = False) -> None:
+    """Start the mirrors of all topics; `only_ended` leaves those alone that run."""
+    running = {service.name for service in lab.status() if service.running}
+    for policy, topics in _MIRRORED.items():
+        if not (only_ended and f"mirror-{policy}" in running):
+            lab.start_mirror(policy, topics=topics, settings=_COMMITTED)
+
+
+def wait_until_mirrored(lab: Lab) -> None:
+    """Wait until the mirrors have copied everything; see `Lab.wait_until_mirrored`."""
+    for policy, topics in _MIRRORED.items():
+        lab.wait_until_mirrored(topics, mirror=policy)
+
+
+def sink_of(lab: Lab, job: LabJob) -> Sink:
+    """Return what a job writes to, before and after it moves."""
+    return Sink(lab.directory / "output" / job.file_name)
+
+
+def run_on_old(lab: Lab, jobs: Sequence[LabJob]) -> None:
+    """Run jobs on the old cluster until they stop as planned."""
+    chosen = [job for job in jobs if job.kind is Kind.CHECKPOINT]
+    folder = lab.directory / of.ROOT
+    queries.run_all(
+        [
+            queries.Query(
+                job=job,
+                bootstrap=lab.old_bootstrap,
+                topics=job.topics,
+                checkpoint=folder / job.name,
+                sink=sink_of(lab, job),
+                fails_in=1 if job.stop is Stop.PENDING else None,
+            )
+            for job in chosen
+        ]
+    )
+    consumers.run_all(
+        consumers.Reading(
+            group=job.name, bootstrap=lab.old_bootstrap, topics=job.topics, sink=sink_of(lab, job), most=job.most
+        )
+        for job in jobs
+        if job.kind is Kind.GROUP
+    )
+    _commit(chosen, lab.old_bootstrap, folder)
+
+
+def run_on_new(lab: Lab, jobs: Sequence[LabJob]) -> None:
+    """Run jobs that have been moved on the new cluster, to the ends of their logs.
+
+    Raises:
+        LabError: One has not been moved. None was started.
+    """
+    folder = lab.directory / APPLIED
+    for job in jobs:
+        if not is_moved(lab, job):
+            raise LabError(
+                f"The lab in {lab.directory}: expected {job.subject} to have been moved, found neither a copy of its "
+                f"checkpoint in {folder} nor commits of its group on the new cluster. No job was started.",
+                fix=f"Draft, sign and apply the plans of its wave, with --output {folder}; then give the command "
+                "again.",
+            )
+    chosen = [job for job in jobs if job.kind is Kind.CHECKPOINT]
+    queries.run_all(
+        [
+            queries.Query(
+                job=job,
+                bootstrap=lab.new_bootstrap,
+                topics=job.copies,
+                checkpoint=folder / job.file_name,
+                sink=sink_of(lab, job),
+            )
+            for job in chosen
+        ]
+    )
+    consumers.run_all(
+        consumers.Reading(
+            group=job.name, bootstrap=lab.new_bootstrap, topics=job.copies, sink=sink_of(lab, job), reset="error"
+        )
+        for job in jobs
+        if job.kind is Kind.GROUP
+    )
+    _commit(chosen, lab.new_bootstrap, folder, moved=True)
+
+
+def is_moved(lab: Lab, job: LabJob) -> bool:
+    """Return whether a job has something on the new cluster to begin from."""
+    if job.kind is Kind.CHECKPOINT:
+        return (lab.directory / APPLIED / job.file_name).is_dir()
+    return consumers.has_committed(lab.new_bootstrap, job.name, job.copies)
+
+
+def _commit(jobs: Iterable[LabJob], bootstrap: str, folder: Path, *, moved: bool = False) -> None:
+    """Commit the positions of the queries that commit them to a group."""
+    for job in jobs:
+        if job.commits_to is not None:
+            checkpoint = folder / (job.file_name if moved else job.name)
+            consumers.commit(bootstrap, job.commits_to, queries.committed_positions(checkpoint))
+
+
+def jobs_of_wave(wave: str) -> tuple[LabJob, ...]:
+    """Return the jobs of a wave.
+
+    Raises:
+        LabError: There is no such wave.
+    """
+    waves = {name: tuple(jobs) for name, jobs in groupby(of.jobs(), key=lambda job: job.wave)}
+    if wave not in waves:
+        raise LabError(
+            f"The lab's migration: expected one of its waves, found {wave!r}. No job was started.",
+            fix=f"Name one of {', '.join(waves)}.",
+        )
+    return waves[wave]
+
+
+def migration_of(lab: Lab) -> dict[str, Any]:
+    """Return the migration file: what `init` finds, and what only people know."""
+    return {
+        "name": "forty-jobs",
+        "source": {"name": "old", "alias": "old", "properties": {"bootstrap.servers": lab.old_bootstrap}},
+        "target": {"name": "new", "alias": "new", "properties": {"bootstrap.servers": lab.new_bootstrap}},
+        "link": "mirrormaker",
+        "isolation_level": "read_committed",
+        "topics": {"policy": "identity", "map": dict(_renamed(TOPICS.values()))},
+        "checkpoint_roots": [f"./{of.ROOT}"],
+        "checkpoints": [
+            {"name": job.name, "uri": f"./{of.ROOT}/{job.name}", "job": of.traits_of(job), "belongs_to": "old"}
+            for job in of.jobs()
+            if job.kind is Kind.CHECKPOINT
+        ],
+        "groups": [{"name": job.name, "job": of.traits_of(job)} for job in of.jobs() if job.kind is Kind.GROUP],
+        "waves": of.waves_of_file(),
+        "writers": "mixed",
+        "write_roots": [f"./{APPLIED}"],
+        "spark": {"master": queries.SETTINGS.master},
+    }
+
+
+def _renamed(topics: Iterable[LabTopic]) -> Iterator[tuple[str, str]]:
+    return ((topic.name, topic.copy) for topic in topics if topic.renamed)
+
+
+def _write(path: Path, body: dict[str, Any]) -> None:
+    beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    beside.write_text(yaml.safe_dump(body, sort_keys=False), encoding="utf-8")
+    (path.parent / APPLIED).mkdir(exist_ok=True)
+    beside.replace(path)
+
+
+def _settings(bootstrap: str) -> dict[str, str | int | bool]:
+    return {"bootstrap.servers": bootstrap, "linger.ms": 5, "enable.idempotence": True, "log_level": 2}
+
+
+def _admin(bootstrap: str) -> AdminClient:
+    return AdminClient({"bootstrap.servers": bootstrap, "log_level": 2})

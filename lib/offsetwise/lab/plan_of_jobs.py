@@ -1,0 +1,262 @@
+"""The jobs and topics of the lab's migration: which there are, what each reads, and how each was stopped. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+FIRST: Final = 60
+"""Records of each partition when the jobs that are far behind stop."""
+SECOND: Final = 120
+"""When all others stop, except consumer groups that stop earlier."""
+END: Final = 140
+"""When the mirrors have copied everything: what lies behind `SECOND`, no job has read."""
+PER_TRANSACTION: Final = 10
+ABORTED_EVERY: Final = 4
+NATIVES: Final = 8
+"""Records that others than the mirror write to each partition of a polluted copy, at each of three times."""
+START_MS: Final = 1_740_988_800_000
+"""2025-03-03 08:00 UTC, as in the lab's sample."""
+TICK_MS: Final = 1_500
+KEYS: Final = 7
+ROOT: Final = "checkpoints"
+SHARED_GROUP: Final = "audit-trail"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabTopic:
+    """A topic of the old cluster."""
+
+    name: str
+    deleted: tuple[int, ...]
+    """By partition, how many records retention deletes before any job and the mirror begin, so that the offsets of the
+    copy are other ones. Of a topic with transactions whole ones."""
+    renamed: bool = False
+    """Whether the mirror puts `old.` before its name."""
+    transactions: bool = False
+    """Whether its records are written in transactions, of which some are aborted."""
+    polluted: bool = False
+    """Whether others than the mirror write to its copy."""
+
+    @property
+    def copy(self) -> str:
+        """Its name on the new cluster."""
+        return f"old.{self.name}" if self.renamed else self.name
+
+    @property
+    def starts(self) -> tuple[int, ...]:
+        """By partition, where its log starts once they are deleted; each transaction has a marker."""
+        return tuple(count + (count // PER_TRANSACTION if self.transactions else 0) for count in self.deleted)
+
+
+TOPICS: Final = {
+    topic.name: topic
+    for topic in (
+        LabTopic(name="orders", deleted=(40, 20, 30)),
+        LabTopic(name="payments", deleted=(20, 10), transactions=True),
+        LabTopic(name="clicks", deleted=(30, 0), renamed=True),
+        LabTopic(name="views", deleted=(25,), renamed=True),
+        LabTopic(name="stock", deleted=(10, 20)),
+        LabTopic(name="shipments", deleted=(5, 35)),
+        LabTopic(name="prices", deleted=(20, 20), polluted=True),
+        LabTopic(name="audit", deleted=(0,)),
+    )
+}
+
+
+class Kind(StrEnum):
+    """What a job is, as the migration file's patterns name it."""
+
+    CHECKPOINT = "checkpoint"
+    """A query of Spark, whose positions are in its checkpoint."""
+    GROUP = "group"
+    """A plain consumer, whose positions its group has committed."""
+
+
+class Stop(StrEnum):
+    """How a job was stopped on the old cluster."""
+
+    DONE = "done"
+    """It had read all there was."""
+    PENDING = "pending"
+    """Inside a batch that it had planned; nothing of that batch is in its sink."""
+    BEHIND = "behind"
+    """Long before the log's end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabJob:
+    """One job of the lab's migration."""
+
+    kind: Kind
+    name: str
+    topics: tuple[str, ...]
+    wave: str
+    stateful: bool = False
+    """Whether it counts by key, with state; others write each record as it is."""
+    stop: Stop = Stop.DONE
+    most: int | None = None
+    """How many records a consumer reads before it is stopped; None where it reads all there are."""
+    commits_to: str | None = None
+    """The consumer group that a query commits its positions to, for those who watch its lag."""
+
+    @property
+    def subject(self) -> str:
+        """Its name among the jobs of a migration: `checkpoint orders-count`."""
+        return f"{self.kind} {self.name}"
+
+    @property
+    def file_name(self) -> str:
+        """Its name among files: `checkpoint-orders-count`, as that of its plan."""
+        return f"{self.kind}-{self.name}"
+
+    @property
+    def copies(self) -> tuple[str, ...]:
+        """The names of its topics on the new cluster."""
+        return tuple(TOPICS[topic].copy for topic in self.topics)
+
+
+PILOT: Final = "pilot"
+CORE: Final = "core"
+REST: Final = "rest"
+WAVES: Final = (PILOT, CORE, REST)
+_STATEFUL: Final = ("count", "totals")
+"""How the names of queries with state end."""
+_QUERIES: Final = {
+    PILOT: ("orders-count", "orders-archive", "clicks-count", "payments-archive", "audit-archive"),
+    CORE: (
+        *("orders-totals", "orders-search", "orders-retry-count", "payments-count", "payments-fraud"),
+        *("clicks-archive", "views-count", "stock-count", "stock-backfill", "prices-count"),
+    ),
+    REST: (
+        *("shipments-count", "shipments-archive", "shipments-retry", "stock-archive", "views-archive"),
+        *("audit-count", "payments-audit", "orders+payments-totals", "clicks+views-totals"),
+    ),
+}
+"""By wave. A name begins with the topics that the query reads."""
+_CONSUMERS: Final = {
+    PILOT: ("orders-etl", "clicks-etl", "payments-etl"),
+    CORE: ("orders-mail", "orders-alerts", "payments-mail", "stock-etl", "views-etl", "shipments-etl", "prices-etl"),
+    REST: ("stock-alerts", "views-alerts", "shipments-backfill", "orders+stock-sync", "clicks+views-sync"),
+}
+_PENDING: Final = "retry"
+_BEHIND: Final = "backfill"
+_SLOW: Final = ("mail", "sync")
+_FEW: Final = 100
+"""Records that a slow consumer has read."""
+
+
+def jobs() -> tuple[LabJob, ...]:
+    """Return all jobs, wave by wave, of a wave the queries first."""
+    return tuple(job for wave in WAVES for job in _of_wave(wave))
+
+
+def _of_wave(wave: str) -> Iterator[LabJob]:
+    for name in _QUERIES[wave]:
+        yield LabJob(
+            kind=Kind.CHECKPOINT,
+            name=name.replace("+", "-and-"),
+            topics=_topics(name),
+            wave=wave,
+            stateful=name.endswith(_STATEFUL),
+            stop=_stop(name),
+            commits_to=SHARED_GROUP if name == "payments-audit" else None,
+        )
+    for name in _CONSUMERS[wave]:
+        yield LabJob(
+            kind=Kind.GROUP,
+            name=name.replace("+", "-and-"),
+            topics=_topics(name),
+            wave=wave,
+            stop=_stop(name),
+            most=_FEW if name.endswith(_SLOW) else None,
+        )
+    if wave == REST:
+        yield LabJob(kind=Kind.GROUP, name=SHARED_GROUP, topics=("audit",), wave=wave)
+
+
+def _topics(name: str) -> tuple[str, ...]:
+    return tuple(name.partition("-")[0].split("+"))
+
+
+def _stop(name: str) -> Stop:
+    words = name.split("-")
+    return Stop.PENDING if _PENDING in words else Stop.BEHIND if _BEHIND in words else Stop.DONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabRecord:
+    """One record to write."""
+
+    topic: str
+    partition: int
+    timestamp_ms: int
+    key: str
+    serial: str
+    """What no other record has."""
+    aborted: bool = False
+
+    @property
+    def value(self) -> str:
+        """Its value, as JSON."""
+        return json.dumps({"serial": self.serial})
+
+
+def records_of(topic: LabTopic, first: int, end: int) -> Iterator[LabRecord]:
+    """Yield the records of a topic that have the numbers from `first` up to `end`, exclusive, in each partition.
+
+    Where the topic has transactions, each is `PER_TRANSACTION` numbers of all partitions; `first` and `end` are
+    multiples of that.
+    """
+    for number in range(first, end):
+        aborted = topic.transactions and number // PER_TRANSACTION % ABORTED_EVERY == ABORTED_EVERY - 1
+        for partition in range(len(topic.deleted)):
+            yield LabRecord(
+                topic=topic.name,
+                partition=partition,
+                timestamp_ms=START_MS + number * TICK_MS + partition,
+                key=f"k{number * number % KEYS}",
+                serial=f"{topic.name}-{partition}-{number:05}",
+                aborted=aborted,
+            )
+
+
+def readable(topic: LabTopic, end: int) -> Iterator[str]:
+    """Yield the serials that a job counts that begins at the log start and reads committed records up to a number."""
+    for record in records_of(topic, 0, end):
+        number = int(record.serial.rpartition("-")[2])
+        if not record.aborted and number >= topic.deleted[record.partition]:
+            yield record.serial
+
+
+def natives_of(topic: LabTopic, first: int) -> Iterator[LabRecord]:
+    """Yield the records that others than the mirror write to a polluted copy, from a number on."""
+    for number in range(first, first + NATIVES):
+        for partition in range(len(topic.deleted)):
+            yield LabRecord(
+                topic=topic.copy,
+                partition=partition,
+                timestamp_ms=START_MS + number * TICK_MS,
+                key="native",
+                serial=f"native-{topic.name}-{partition}-{number:05}",
+            )
+
+
+def waves_of_file() -> list[dict[str, Any]]:
+    """Return the waves as the migration file states them."""
+    names = {wave: [f"{job.kind}:{job.name}" for job in jobs() if job.wave == wave] for wave in WAVES}
+    after = dict(zip(WAVES[1:], WAVES, strict=False))
+    return [
+        {"name": wave, "jobs": names[wave], **({"after": [after[wave]]} if wave in after else {})} for wave in WAVES
+    ]
+
+
+def traits_of(job: LabJob) -> dict[str, Any]:
+    """Return what only the people of a job can state about it, as the migration file's `job`."""
+    if job.kind is Kind.GROUP:
+        return {"sink": "file", "tolerates_replay": False}
+    shared = {"commits_to": job.commits_to} if job.commits_to else {}
+    return {"stateful": job.stateful, "sink": "foreachBatch", "tolerates_replay": False, **shared}

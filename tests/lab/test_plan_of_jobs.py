@@ -1,0 +1,90 @@
+"""The jobs of the lab's migration: 40, in three waves, of every kind that a migration has to deal with."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from offsetwise.config import load_migration
+from offsetwise.lab import migration
+from offsetwise.lab import plan_of_jobs as of
+from offsetwise.lab.cluster import Lab
+from offsetwise.lab.job_sinks import Sink
+from offsetwise.lab.plan_of_jobs import TOPICS, Kind, Stop, jobs
+from offsetwise.model import Subject
+
+
+def test_there_are_40_jobs_of_different_names_and_each_reads_topics_that_there_are() -> None:
+    subjects = [job.subject for job in jobs()]
+
+    assert len({*subjects}) == len(subjects) == 40
+    assert Counter(job.kind for job in jobs()) == {Kind.CHECKPOINT: 24, Kind.GROUP: 16}
+    assert {topic for job in jobs() for topic in job.topics} == {*TOPICS}
+    for job in jobs():
+        assert job.topics
+
+
+def test_every_case_is_among_them() -> None:
+    queries = [job for job in jobs() if job.kind is Kind.CHECKPOINT]
+
+    assert {job.stateful for job in queries} == {True, False}
+    assert {(job.kind, job.stop) for job in jobs()} == {
+        (Kind.CHECKPOINT, Stop.DONE),
+        (Kind.CHECKPOINT, Stop.PENDING),
+        (Kind.CHECKPOINT, Stop.BEHIND),
+        (Kind.GROUP, Stop.DONE),
+        (Kind.GROUP, Stop.BEHIND),
+    }
+    assert any(len(job.topics) > 1 for job in jobs())
+    readers = Counter(topic for job in jobs() for topic in job.topics)
+    assert all(count > 1 for count in readers.values()), "every topic is shared"
+    for case in ("renamed", "transactions", "polluted"):
+        assert [topic for topic in TOPICS.values() if getattr(topic, case)], case
+    shared = {job.commits_to for job in queries} - {None}
+    assert shared == {job.name for job in jobs()} & shared == {of.SHARED_GROUP}
+
+
+def test_a_migration_file_names_every_job_in_one_wave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for side in ("old", "new"):
+        monkeypatch.setattr(Lab, f"{side}_bootstrap", f"{side}.invalid:9092")
+    path = tmp_path / "migration.yaml"
+    migration._write(path, migration.migration_of(Lab(tmp_path)))
+    loaded = load_migration(path)
+
+    named = [str(job) for wave in loaded.waves for job in wave.jobs_of(loaded.all_jobs)]
+    assert sorted(named) == sorted(job.subject for job in jobs()) == sorted(map(str, loaded.all_jobs))
+    assert [(wave.name, wave.after) for wave in loaded.waves] == [
+        ("pilot", ()),
+        ("core", ("pilot",)),
+        ("rest", ("core",)),
+    ]
+    assert {loaded.new_topic(topic.name) for topic in TOPICS.values()} == {topic.copy for topic in TOPICS.values()}
+    assert isinstance(loaded.all_jobs[0], Subject)
+
+
+def test_what_a_job_counts_is_neither_deleted_nor_aborted() -> None:
+    payments = TOPICS["payments"]
+    written = [record for record in of.records_of(payments, 0, 60) if not record.aborted]
+    counted = [*of.readable(payments, 60)]
+
+    assert len({*counted}) == len(counted) == len(written) - sum(payments.deleted)
+    assert [record.serial for record in of.records_of(payments, 30, 40) if not record.aborted] == []
+    assert payments.starts == (22, 11), "two transactions of 10 records, each with a marker"
+    assert json.loads(next(of.records_of(payments, 0, 1)).value) == {"serial": "payments-0-00000"}
+
+
+def test_what_a_batch_wrote_is_replaced_when_it_runs_again(tmp_path: Path) -> None:
+    sink = Sink(tmp_path / "output")
+    sink.write(0, ["a"])
+    sink.write(1, ["b"])
+    sink.write(1, ["b", "c"])
+    by_key = Sink(tmp_path / "by-key")
+    by_key.write(0, {"k1": ["a"], "k2": ["b"]})
+    by_key.write(1, {"k1": ["a", "c"]})
+
+    assert (sink.numbers, sink.serials()) == ((0, 1), ("a", "b", "c"))
+    assert sorted(by_key.serials()) == ["a", "b", "c"]
+    assert Sink(tmp_path / "none").serials() == ()
