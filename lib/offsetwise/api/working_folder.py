@@ -1,4 +1,8 @@
-"""The folder of a migration: the comparisons, plans, approvals and receipts that commands have written there."""
+"""The folder of a migration: the comparisons, plans, approvals and receipts that commands have written there.
+
+`draft --wave NAME --out FOLDER/NAME` makes a folder of its own for each set of plans, and the state of a migration is
+about all of them: those below the folder are read too.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +25,8 @@ from offsetwise.plan.reading import read_plan
 from offsetwise.plan.sets.file import SET_FILE
 
 MOST_FILES: Final = 20_000
+_READ: Final = (".json", SUFFIX, ".approval")
+"""How the names of files end that are looked at."""
 _HEADER: Final = re.compile(rb'"format": ?"offsetwise/([a-z-]+)"')
 _ENVELOPE: Final = re.compile(rb'"payloadType": ?"application/vnd\.offsetwise')
 
@@ -59,13 +65,13 @@ class WorkingFolder:
 
 
 def read_folder(path: Path) -> WorkingFolder:
-    """Read everything of ours that lies directly in a folder.
+    """Read everything of ours that lies directly in a folder, or in a folder of it that has a set of plans.
 
     Raises:
         FileError: It is no folder, cannot be read, or has too many files.
     """
     folder = WorkingFolder(path=path)
-    for file in _files(path):
+    for file in _files(path, folder.unread):
         try:
             _add(folder, file)
         except (OffsetwiseError, OSError) as error:
@@ -74,7 +80,7 @@ def read_folder(path: Path) -> WorkingFolder:
     return folder
 
 
-def _files(path: Path) -> Sequence[Path]:
+def _files(path: Path, unread: list[str]) -> Sequence[Path]:
     try:
         names = sorted(os.listdir(path))
     except OSError as error:
@@ -83,7 +89,12 @@ def _files(path: Path) -> Sequence[Path]:
             f"{error.strerror or error}. Nothing was read.",
             fix="Name the folder that `compare --out` and `draft --out` write to, or leave --folder out.",
         ) from error
-    wanted = [path / name for name in names if name.endswith((".json", SUFFIX, ".approval"))]
+    wanted = [path / name for name in names if name.endswith(_READ)]
+    for folder in (path / name for name in names if os.path.isfile(path / name / SET_FILE)):
+        try:
+            wanted += [folder / name for name in sorted(os.listdir(folder)) if name.endswith(_READ)]
+        except OSError as error:
+            unread.append(f"{folder}: {error.strerror or error}.")
     if len(wanted) > MOST_FILES:
         raise FileError(
             f"{path}: expected at most {MOST_FILES:,} files, found {len(wanted):,}. Nothing was read.",

@@ -28,7 +28,7 @@ class Reading:
     """As the cluster calls them."""
     sink: Sink
     most: int | None = None
-    """Records after which it stops; None: at the end of every log."""
+    """Records after which it stops, once it has one of every partition; None: at the end of every log."""
     reset: str = "earliest"
     """`auto.offset.reset`: `error` where the group has to have committed."""
 
@@ -49,18 +49,20 @@ class Reading:
     def _serials(self, consumer: Consumer) -> list[str]:
         serials: list[str] = []
         ended: set[tuple[str | None, int | None]] = set()
+        begun: set[tuple[str | None, int | None]] = set()
         limit = time.monotonic() + progress.TIMEOUT_S
-        while self.most is None or len(serials) < self.most:
+        while self.most is None or len(serials) < self.most or len(begun) < len(consumer.assignment()):
             if time.monotonic() > limit:
                 raise progress.silent(", ".join(self.topics), self.bootstrap)
             message = consumer.poll(1)
             if message is None:
                 continue
-            error = message.error()
+            error, partition = message.error(), (message.topic(), message.partition())
             if error is None:
+                begun.add(partition)
                 serials.append(json.loads(message.value() or b"{}")["serial"])
             elif error.code() == KafkaError._PARTITION_EOF:
-                ended.add((message.topic(), message.partition()))
+                ended.add(partition)
                 if len(ended) == len(consumer.assignment()):
                     break
             else:

@@ -29,7 +29,7 @@ _MIRRORED: Final = {
     Policy.IDENTITY: tuple(topic.name for topic in TOPICS.values() if not topic.renamed),
     Policy.DEFAULT: tuple(topic.name for topic in TOPICS.values() if topic.renamed),
 }
-_COMMITTED: Final = {"consumer.isolation.level": "read_committed"}
+_COMMITTED: Final = {"old.consumer.isolation.level": "read_committed"}
 """The mirrors leave out what was aborted, which the jobs do not read either."""
 
 

@@ -1,0 +1,153 @@
+"""The lab's migration of 40 jobs, the commands that walk it, and what every job's sink must hold."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from offsetwise.lab import Lab, migration
+from offsetwise.lab import plan_of_jobs as of
+from offsetwise.lab.plan_of_jobs import TOPICS, LabJob
+from tests.commands import Ran, call
+
+JOBS: Final = {job.subject: job for job in of.jobs()}
+NATIVES: Final = {
+    record.serial for topic in TOPICS.values() if topic.polluted for record in of.natives_of(topic, of.SECOND)
+}
+"""What others wrote to the copies behind everything that the jobs had read: a job that reads the copy reads it too."""
+TARGETS: Final = ("--target", "spark-checkpoint", "--target", "consumer-group", "--author", "ada")
+STOPPED_S: Final = 600
+"""How long ago the jobs are said to have stopped: two minutes are the rule, and a test does not wait for them."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Forty:
+    """The migration in a lab, by the file that `init` wrote and people have filled in."""
+
+    lab: Lab
+    end: int = of.END
+    """How many records each partition of the old cluster has been given."""
+
+    @property
+    def out(self) -> Path:
+        """The folder for everything that commands write."""
+        return self.lab.directory / "out"
+
+    @property
+    def file(self) -> Path:
+        return self.lab.directory / "mine.yaml"
+
+    @property
+    def trusted(self) -> tuple[str | Path, ...]:
+        return ("--trust", self.lab.directory / "rea.pub")
+
+    def init(self) -> dict[str, Any]:
+        """Let `init` find the jobs."""
+        clusters = ("--old", self.lab.old_bootstrap, "--new", self.lab.new_bootstrap)
+        given = ("--checkpoints", self.lab.directory / of.ROOT, "--out", self.file, "--json")
+        return call("init", *clusters, *given).answered()
+
+    def fill_in(self) -> None:
+        """Add to the file what only people know: the lab's own file has it."""
+        found = yaml.safe_load(self.file.read_text(encoding="utf-8"))
+        known = migration.migration_of(self.lab)
+        jobs = {kind: {job["name"]: job for job in known[kind]} for kind in ("checkpoints", "groups")}
+        for checkpoint in found["checkpoints"]:
+            checkpoint |= {key: jobs["checkpoints"][checkpoint["name"]][key] for key in ("job", "belongs_to")}
+        found["groups"] = [jobs["groups"][name] for name in found["groups"]]
+        found |= {key: known[key] for key in ("isolation_level", "writers", "write_roots", "waves", "spark")}
+        self.file.write_text(yaml.safe_dump(found, sort_keys=False), encoding="utf-8")
+
+    def age(self) -> None:
+        """Let the queries have stopped some time ago, as their files say it."""
+        then = time.time() - STOPPED_S
+        for job in JOBS.values():
+            for file in (self.lab.directory / of.ROOT / job.name).rglob("*"):
+                os.utime(file, (then, then))
+
+    def states(self, *more: str | Path) -> dict[str, str]:
+        """Return the state of every job, as `status` finds it."""
+        return {job: row["state"] for job, row in self.status(*more).items()}
+
+    def status(self, *more: str | Path, code: int = 2) -> dict[str, dict[str, Any]]:
+        """Return what `status` finds of every job."""
+        ran = self.run("status", "--folder", self.out, *self.trusted, "--json", "--detailed-exitcode", *more)
+        assert ran.code == code, ran.err + ran.out
+        return {row["job"]: row for row in json.loads(ran.out)["jobs"]}
+
+    def run(self, command: str, *arguments: str | Path) -> Ran:
+        return call(command, *arguments, "-m", self.file)
+
+    def watch_old_logs(self) -> dict[str, Any]:
+        """Look until the old logs have stood still, and keep what was seen."""
+        ran = self.run("cutover", "--still-for", "2s", "--every", "1", "--json")
+        assert ran.code == 0, ran.err
+        (self.out / "cutover.json").write_text(ran.out, encoding="utf-8")
+        found: dict[str, Any] = json.loads(ran.out)
+        return found
+
+    def draft(self, wave: str) -> tuple[dict[str, Any], Ran]:
+        ran = self.run("draft", "--wave", wave, *TARGETS, "--out", self.out / wave, "--json")
+        return json.loads(ran.out), ran
+
+    def sign(self, plan: Path) -> Path:
+        """Approve a set or a plan; return the approval, which lies beside it."""
+        approval = (plan if plan.is_dir() else plan.parent) / f"{plan.name}.approval.json"
+        ran = call("sign", plan, "--key", self.lab.directory / "rea", "--as", "rea", "--out", approval)
+        assert ran.code == 0, ran.err
+        return approval
+
+    def apply(self, wave: str) -> list[dict[str, Any]]:
+        """Apply the plans of a wave."""
+        given = ("--approval", self.sign_of(wave), *self.trusted, "--output", self.applied, "--execute", "--json")
+        ran = self.run("apply", self.out / wave, *given)
+        assert ran.code == 0, ran.err
+        return [json.loads(line) for line in ran.out.splitlines()]
+
+    def sign_of(self, wave: str) -> Path:
+        return self.out / wave / f"{wave}.approval.json"
+
+    @property
+    def applied(self) -> Path:
+        return self.lab.directory / migration.APPLIED
+
+    def verify(self, wave: str) -> set[str]:
+        """Return what is said of the positions of a wave."""
+        ran = self.run("verify", self.out / wave, "--json")
+        assert ran.code == 0, ran.err + ran.out
+        results = [json.loads(line)["result"] for line in ran.out.splitlines()]
+        return {position["turnout"] for result in results for position in result["positions"]}
+
+    def arrive(self, count: int) -> None:
+        """Write more records to the old cluster, and wait until they are mirrored."""
+        migration.produce(self.lab, self.end, self.end + count)
+        self.end += count
+        migration.wait_until_mirrored(self.lab)
+
+    def start(self, jobs: Iterable[LabJob]) -> None:
+        """Run moved jobs on the new cluster, to the ends of their logs."""
+        migration.run_on_new(self.lab, [*jobs])
+
+    def miscounted(self, jobs: Iterable[LabJob]) -> dict[str, Counter[str]]:
+        """Return by job which records its sink has more or less often than once; nothing of one that is right."""
+        wrong = {}
+        for job in jobs:
+            due = Counter(serial for topic in job.topics for serial in of.readable(TOPICS[topic], self.end))
+            if any(TOPICS[topic].polluted for topic in job.topics):
+                due.update(NATIVES)
+            had = Counter(migration.sink_of(self.lab, job).serials())
+            had.subtract(due)
+            wrong[job.subject] = Counter({serial: count for serial, count in had.items() if count})
+        return {job: counts for job, counts in wrong.items() if counts}
+
+
+def of_wave(*waves: str) -> list[LabJob]:
+    return [job for job in JOBS.values() if job.wave in waves]

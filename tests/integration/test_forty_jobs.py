@@ -1,0 +1,202 @@
+"""A migration of 40 real jobs in three waves, from `init` to all CAUGHT_UP: every record is counted exactly once."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from offsetwise.lab import Lab, migration, queries
+from offsetwise.lab import plan_of_jobs as of
+from offsetwise.lab.job_sinks import Sink
+from offsetwise.lab.plan_of_jobs import Kind, LabJob
+from tests.commands import call
+from tests.integration.forty_jobs import JOBS, TARGETS, Forty, of_wave
+from tests.integration.test_comparing_all_live import stable
+
+pytestmark = pytest.mark.timeout(1800)  # 40 jobs with their clusters, on a machine that may be busy
+POLLUTED: Final = ("checkpoint prices-count", "group prices-etl")
+ALONE: Final = ("checkpoint orders-count", "checkpoint orders-retry-count", "group clicks-and-views-sync")
+"""Jobs that are compared alone too: one of each kind, one with a pending batch, one with renamed topics."""
+
+
+@pytest.fixture(scope="module")
+def own_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """Two clusters of this file alone: `init` finds all groups and topics that there are."""
+    folder = tmp_path_factory.mktemp("forty")
+    with Lab.up(folder).no_longer_than_this_process() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def forty(own_lab: Lab) -> Forty:
+    """The migration, as `offsetwise lab migration` makes it."""
+    made = call("lab", "migration", "--dir", own_lab.directory)
+    assert made.code == 0, made.err
+    forty = Forty(lab=own_lab)
+    forty.out.mkdir()
+    assert call("keygen", "--out", own_lab.directory / "rea", "--as", "rea").code == 0
+    return forty
+
+
+def test_forty_jobs_move_in_three_waves_and_count_every_record_exactly_once(
+    forty: Forty, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = forty.init()
+    assert {each["name"] for each in found["checkpoints"]} == {job.name for job in of_kind(Kind.CHECKPOINT)}
+    assert {each["name"] for each in found["groups"]} == {job.name for job in of_kind(Kind.GROUP)}
+    assert found["link"]["link"] == "mirrormaker"
+    forty.fill_in()
+    running = {job: "RUNNING" for job, planned in JOBS.items() if planned.kind is Kind.CHECKPOINT}
+    assert forty.states() == dict.fromkeys(JOBS, "STOPPED") | running
+    # Two minutes without a batch are the rule; nobody here writes to a checkpoint of the old cluster any more.
+    monkeypatch.setattr("offsetwise.api.job_evidence.RUNNING_AGE_MS", 1_000)
+    time.sleep(1)
+    forty.age()
+    assert forty.states() == dict.fromkeys(JOBS, "STOPPED")
+
+    assert forty.watch_old_logs()["state"] == "COPIED"
+    assert forty.states() == dict.fromkeys(JOBS, "MIRRORED")
+    compare_all(forty)
+    polluted = dict.fromkeys(POLLUTED, "BLOCKED")
+    assert forty.states() == dict.fromkeys(JOBS, "COMPARED") | polluted
+    move(forty, of.PILOT)
+    forty.arrive(10)
+    lagging = forty.states("--wave", of.PILOT)
+    assert lagging == dict.fromkeys((job.subject for job in of_wave(of.PILOT)), "STARTED")
+    forty.start(of_wave(of.PILOT))
+    assert set(forty.states("--wave", of.PILOT).values()) == {"CAUGHT_UP"}
+    move(forty, of.CORE, refused=POLLUTED)
+    decide_about_polluted(forty)
+    move(forty, of.REST)
+    forty.start(of_wave(of.PILOT, of.CORE))
+
+    assert {row["state"] for row in forty.status(code=0).values()} == {"CAUGHT_UP"}
+    assert forty.miscounted(JOBS.values()) == {}
+
+
+def of_kind(kind: Kind) -> list[LabJob]:
+    return [job for job in JOBS.values() if job.kind is kind]
+
+
+def compare_all(forty: Forty) -> None:
+    """Compare all jobs at once, and some alone: the answers are the same."""
+    ran = forty.run("compare", "--all", "--out", forty.out, "--json")
+    assert ran.code == 0, ran.err
+    together = {body["job"]: body for body in map(json.loads, ran.out.splitlines())}
+    assert {*together} == {*JOBS}
+    for job in ALONE:
+        kind, _, name = job.partition(" ")
+        alone = forty.run("compare", f"--{kind}", name, "--json").answered()
+        assert stable(together[job]) == stable(alone)
+    exact = Counter(row["exactness"] for body in together.values() for row in body["partitions"])
+    assert exact["EXACT"] == sum(exact.values()) - 2 * len(POLLUTED)
+
+
+def move(forty: Forty, wave: str, refused: tuple[str, ...] = ()) -> None:
+    """Draft, sign, apply, start and verify the jobs of a wave; assert how far they are after each."""
+    moving = [job for job in of_wave(wave) if job.subject not in refused]
+    drafted, ran = forty.draft(wave)
+    assert (ran.code, [each["job"] for each in drafted["refused"]]) == (1 if refused else 0, [*refused]), ran.err
+    assert {each["job"] for each in drafted["plans"]} == {job.subject for job in moving}
+    assert states_of(forty, moving) == {"PLANNED"}
+    forty.sign(forty.out / wave)
+    assert states_of(forty, moving) == {"APPROVED"}
+    forty.apply(wave)
+    assert states_of(forty, moving) == {"APPLIED"}
+    assert forty.verify(wave) == {"CONFIRMED"}
+    forty.start(moving)
+    assert forty.verify(wave) == {"MOVED_ON"}
+    assert states_of(forty, moving) == {"CAUGHT_UP"}
+    assert forty.miscounted(moving) == {}
+
+
+def states_of(forty: Forty, jobs: list[LabJob]) -> set[str]:
+    states = forty.states("--wave", jobs[0].wave)
+    return {states[job.subject] for job in jobs}
+
+
+def decide_about_polluted(forty: Forty) -> None:
+    """Decide that the jobs need not read what others wrote below their positions, and move each alone."""
+    for job in POLLUTED:
+        row = forty.status("--wave", of.CORE)[job]
+        assert (row["state"], "NATIVE_BELOW" in row["evidence"]) == ("BLOCKED", True)
+        plan = forty.out / f"{JOBS[job].file_name}.plan.json"
+        kind, _, name = job.partition(" ")
+        body = json.loads((forty.out / f"{JOBS[job].file_name}.json").read_text(encoding="utf-8"))
+        target = "spark-checkpoint" if kind == "checkpoint" else f"consumer-group:{name}"
+        decided = [f"--override=prices:{row['partition']}={counted_cut(row)}" for row in body["partitions"]]
+        given = ("--target", target, "--author", "ada", "--reason", "others wrote these, the job need not read them")
+        ran = forty.run("draft", f"--{kind}", name, *given, *decided, "--out", plan)
+        assert ran.code == 0, ran.err
+        approval = forty.sign(plan)
+        output = ("--output", forty.applied / JOBS[job].file_name) if kind == "checkpoint" else ()
+        ran = forty.run("apply", plan, "--approval", approval, *forty.trusted, *output, "--execute")
+        assert ran.code == 0, ran.err
+    jobs = [JOBS[job] for job in POLLUTED]
+    forty.start(jobs)
+    assert states_of(forty, jobs) == {"CAUGHT_UP"}
+    assert forty.miscounted(jobs) == {}
+
+
+def counted_cut(row: dict[str, Any]) -> int:
+    """Return the position that `compare` states as the counted cut: no record of the old log is skipped or repeated."""
+    return int(row["bounds"][1])
+
+
+def test_what_cannot_move_is_named_and_stops_no_other(forty: Forty, tmp_path: Path) -> None:
+    """A checkpoint that is torn, one of the new cluster, and two jobs of one group, beside two that can move."""
+    root = tmp_path / of.ROOT
+    for name in ("clicks-count", "payments-audit"):
+        shutil.copytree(forty.lab.directory / of.ROOT / name, root / name)
+    torn = shutil.copytree(root / "clicks-count", root / "torn")
+    newest = max((torn / "offsets").iterdir(), key=lambda path: int(path.name) if path.name.isdigit() else -1)
+    newest.write_bytes(newest.read_bytes()[:30])
+    moved_before = queries.Query(
+        job=JOBS["checkpoint clicks-archive"],
+        bootstrap=forty.lab.new_bootstrap,
+        topics=("old.clicks",),
+        checkpoint=root / "moved-before",
+        sink=Sink(tmp_path / "output"),
+    )
+    queries.run_all([moved_before])
+    body = migration.migration_of(forty.lab)
+    names = ("clicks-count", "payments-audit", "torn", "moved-before")
+    shared = {"name": "payments-audit", "job": {"commits_to": of.SHARED_GROUP}}
+    body |= {
+        "checkpoints": [
+            {"name": name, "uri": f"./{of.ROOT}/{name}"} | (shared if name == "payments-audit" else {})
+            for name in names
+        ],
+        "groups": [of.SHARED_GROUP],
+        "waves": [],
+    }
+    path = tmp_path / "bad.yaml"
+    path.write_text(yaml.safe_dump(body), encoding="utf-8")
+
+    compared = call("compare", "-m", path, "--all", "--json")
+    status = call("status", "-m", path, "--json")
+    drafted = call("draft", "-m", path, "--all", *TARGETS, "--out", tmp_path / "plans", "--json")
+
+    assert (compared.code, status.code, drafted.code) == (1, 0, 1), compared.err + status.err + drafted.err
+    jobs = [*(f"checkpoint {name}" for name in names), f"group {of.SHARED_GROUP}"]
+    problems = {each["job"]: each.get("problem") for each in map(json.loads, compared.out.splitlines())}
+    found = json.loads(status.out)
+    states = {row["job"]: row["state"] for row in found["jobs"]}
+    sets = json.loads(drafted.out)
+    refused = {each["job"]: each["problem"] for each in sets["refused"]}
+    bad = {"checkpoint torn", "checkpoint moved-before"}
+    assert {*problems} == {*states} == {*jobs}
+    assert {job for job, problem in problems.items() if problem} == {*refused} == bad
+    assert {job for job, state in states.items() if state == "BLOCKED"} == bad
+    assert {each["job"] for each in sets["plans"]} == {*jobs} - bad
+    assert [each["message"] for each in found["findings"] if each["code"] == "GROUP_SHARED"] == [
+        "Group audit-trail is the group of checkpoint payments-audit, group audit-trail."
+    ]
