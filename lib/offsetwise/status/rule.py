@@ -229,7 +229,7 @@ def _compared(evidence: JobEvidence, rules: Rules) -> _Verdict | None:
         return None
     return _Verdict(
         state=JobState.COMPARED,
-        evidence=f"All of {many(proven, 'partition')} are proven.",
+        evidence="Its partition is proven." if proven == 1 else f"All {many(proven, 'partition')} are proven.",
         next=_command("draft", evidence, rules, " --target …"),
         since_ms=comparison.taken_ms,
         taken_ms=comparison.taken_ms,
