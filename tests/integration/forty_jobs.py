@@ -53,7 +53,10 @@ class Forty:
         """Let `init` find the jobs."""
         clusters = ("--old", self.lab.old_bootstrap, "--new", self.lab.new_bootstrap)
         given = ("--checkpoints", self.lab.directory / of.ROOT, "--out", self.file, "--json")
-        return call("init", *clusters, *given).answered()
+        ran = call("init", *clusters, *given)
+        assert ran.code == 0, ran.err
+        found: dict[str, Any] = json.loads(ran.out)
+        return found
 
     def fill_in(self) -> None:
         """Add to the file what only people know: the lab's own file has it."""

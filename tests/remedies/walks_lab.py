@@ -14,13 +14,15 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
 from confluent_kafka.cimpl import NewTopic
 
-from offsetwise.lab import Lab, cluster, progress, sample
+from offsetwise.lab import Lab, cluster, consumers, migration, plan_of_jobs, progress, sample
 from offsetwise.lab.mirrors import Policy
 from tests.commands import call
+from tests.integration.groups import Job
 from tests.remedies.walk import Remembered, Scene, Steps, walk
 from tests.remedies.walks_commands import run
 
 CLUSTER = "lab/cluster.py::Lab."
+MIGRATION = "lab/migration.py::"
 SAMPLE = "lab/sample.py::"
 TOPIC = "walked"
 
@@ -181,3 +183,46 @@ def broker_that_never_compacts(scene: Scene) -> Steps:
     scene.patch.setattr(sample, "WAIT_S", 1)
     scene.patch.setattr(cluster, "STOP_GRACE_S", 1)
     return in_a_new_folder(lab, lambda: scene.patch.setattr(sample, "WAIT_S", 90), again=lambda: first_steps(lab))
+
+
+@walk(MIGRATION + "create_topics", "lab migration --dir", proof=True)
+def migration_that_was_interrupted(scene: Scene) -> Steps:
+    lab = running(scene)
+    migration.create_topics(lab)
+
+    def begin() -> None:
+        migration.create_topics(Lab.up(lab.directory))
+
+    command = Remembered(run("lab", "migration", "--dir", lab.directory))
+
+    def follow() -> None:
+        down, last = commands_of(command.remedy)
+        give(*down)
+        shutil.rmtree(lab.directory)
+        assert last == ["lab", "migration", "--dir", str(lab.directory)]
+
+    return Steps(command, follow, begin)
+
+
+@walk(MIGRATION + "jobs_of_wave", "Name one of pilot, core, rest")
+def wave_of_another_name(scene: Scene) -> Steps:  # noqa: ARG001 - as every walk
+    return Steps(lambda: migration.jobs_of_wave("first"), lambda: None, lambda: migration.jobs_of_wave("pilot"))
+
+
+@walk(MIGRATION + "run_on_new", "Draft, sign and apply", proof=True)
+def job_that_has_not_moved(scene: Scene) -> Steps:
+    lab = running(scene)
+    job = next(job for job in plan_of_jobs.jobs() if job.subject == "group audit-trail")
+    for bootstrap in (lab.old_bootstrap, lab.new_bootstrap):
+        create(bootstrap, "audit")
+        producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
+        migration._send(producer, plan_of_jobs.records_of(plan_of_jobs.TOPICS["audit"], 0, 20))
+    consumers.commit(lab.old_bootstrap, job.name, {("audit", 0): 10})
+    moving = Job(lab, job.name, scene.folder)
+
+    def move() -> None:
+        moving.write_migration()
+        moving.drafted()
+        assert moving.apply("--execute").code == 0
+
+    return Steps(lambda: migration.run_on_new(lab, [job]), move)

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
+from typing import Final
 
+import offsetwise
 from offsetwise import approval
 from offsetwise.api.job_evidence import plan_of
 from offsetwise.api.working_folder import read_folder
 from offsetwise.approval import Verdict
 from offsetwise.config import ApprovalSettings
+from offsetwise.model import JobState
 from offsetwise.status.evidence import PlanEvidence
 from tests.apply.plans import COPY, STARTING
 from tests.apply.sets import SetStage, staged_set
 from tests.apply.worlds import REVIEWER
+from tests.commands import call
+
+SAMPLE: Final = Path(offsetwise.__file__).parent / "sample"
 
 
 def plans_of(staged: SetStage) -> list[PlanEvidence]:
@@ -55,3 +63,29 @@ def test_the_rejection_of_a_set_is_one_of_each_of_its_plans(tmp_path: Path) -> N
 
     assert [plan.approvers for plan in plans_of(staged)] == [(), ()]
     assert all("rejected it" in (plan.rejection or "") for plan in plans_of(staged))
+
+
+def test_a_group_that_has_moved_since_it_was_compared_is_not_in_the_state_that_its_comparison_showed(
+    tmp_path: Path,
+) -> None:
+    shutil.copytree(SAMPLE, tmp_path / "sample")
+    old, new = tmp_path / "sample" / "old.json", tmp_path / "sample" / "new.json"
+    given = ("-m", tmp_path / "sample" / "migration.yaml", "--snapshots", old, new)
+    assert call("compare", *given, "--all", "--out", tmp_path / "out").code == 0
+    before = state_of_group(*given, "--folder", tmp_path / "out")
+
+    snapshot = json.loads(old.read_text(encoding="utf-8"))
+    (group,) = (group for group in snapshot["groups"] if group["name"] == "orders-etl")
+    group["offsets"][0]["offset"] = str(int(group["offsets"][0]["offset"]) + 1)
+    old.write_text(json.dumps(snapshot), encoding="utf-8")
+    after = state_of_group(*given, "--folder", tmp_path / "out")
+
+    assert (before, after) == (JobState.BLOCKED, JobState.STOPPED), "without records the comparison proves nothing"
+
+
+def state_of_group(*given: str | Path) -> str:
+    """Return the state of the sample's group."""
+    (state,) = (
+        job["state"] for job in call("status", *given, "--json").answered()["jobs"] if job["job"] == "group orders-etl"
+    )
+    return str(state)

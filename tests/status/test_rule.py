@@ -94,6 +94,10 @@ TABLE: Final[dict[str, tuple[dict[str, Any], JobState]]] = {
     "copied while it runs": (RUNS | {"cutover": COPIED}, JobState.RUNNING),
     "compared": (STOPPED | {"comparison": COMPARISON}, JobState.COMPARED),
     "compared before it moved": (STOPPED | {"moved_ms": NOW, "comparison": COMPARISON}, JobState.STOPPED),
+    "compared, and its group has committed others since": (
+        STOPPED | {"comparison": replace(COMPARISON, moved=True)},
+        JobState.STOPPED,
+    ),
     "not all proven": (
         STOPPED | {"comparison": replace(COMPARISON, summary=summary(exact=3, claimed=1))},
         JobState.STOPPED,

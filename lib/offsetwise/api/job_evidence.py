@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TypeAlias
 
-from offsetwise import approval
+from offsetwise import approval, files, regular_files
 from offsetwise.api.readers import LiveReaders
 from offsetwise.api.working_folder import PlanFile, WorkingFolder
 from offsetwise.apply.verification import verify
@@ -22,6 +23,8 @@ from offsetwise.findings.reading import blocking_problems
 from offsetwise.lag.cutover import ORDER
 from offsetwise.model import (
     Cluster,
+    ComparedJob,
+    Comparison,
     Cutover,
     CutoverState,
     Plan,
@@ -30,6 +33,7 @@ from offsetwise.model import (
     Snapshot,
     StepState,
     Subject,
+    TopicPartition,
     UnreadJob,
     Verification,
     epoch_ms,
@@ -45,6 +49,8 @@ from offsetwise.status.evidence import (
     PlanEvidence,
 )
 from offsetwise.wording import clock, duration
+
+Commits: TypeAlias = Mapping[TopicPartition, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,8 +123,14 @@ def cutover_of(scene: Scene, cutover: Cutover | None) -> CutoverEvidence | None:
     )
 
 
-def comparison_of(job: Subject, folder: WorkingFolder) -> ComparisonEvidence | None:
-    """Return what the newest comparison of a job came to; None where none lies in the folder."""
+def comparison_of(job: Subject, folder: WorkingFolder, commits: Commits | None) -> ComparisonEvidence | None:
+    """Return what the newest comparison of a job came to; None where none lies in the folder.
+
+    Args:
+        job: The job.
+        folder: Where comparisons lie.
+        commits: What a group has committed now, since it has no time that shows whether it moved on; None for others.
+    """
     compared = folder.comparisons.get(str(job))
     if compared is None or compared.summary is None or compared.taken_at is None:
         return None
@@ -126,7 +138,28 @@ def comparison_of(job: Subject, folder: WorkingFolder) -> ComparisonEvidence | N
         taken_ms=epoch_ms(compared.taken_at),
         summary=compared.summary,
         blocking=tuple(filter(_blocks, compared.findings)),
+        moved=commits is not None and _moved_since(compared, folder, commits),
     )
+
+
+def commits_of(scene: Scene | OffsetwiseError) -> Commits | None:
+    """Return what a group has committed on the old cluster; None for a checkpoint, and where it was not read."""
+    if isinstance(scene, OffsetwiseError) or scene.subject.read is not None:
+        return None
+    group = scene.group(Cluster.OLD)
+    return None if group is None else group.commits
+
+
+def _moved_since(compared: ComparedJob, folder: WorkingFolder, commits: Commits) -> bool:
+    """Return whether a group has committed other positions than those that were compared; a file unread shows none."""
+    if compared.file is None:
+        return False
+    with suppress(OffsetwiseError, OSError):
+        content = regular_files.read_named(folder.path / compared.file, files.MAX_BYTES)
+        comparison: Comparison = files.load(content, "comparison", subject=compared.file)
+        rows = {row.topic_partition: row.old_offset for row in comparison.partitions}
+        return any(rows.get(partition, offset) != offset for partition, offset in commits.items())
+    return False
 
 
 def _blocks(code: str) -> bool:

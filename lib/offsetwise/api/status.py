@@ -181,7 +181,7 @@ class _Reading:
             job=job,
             wave=waves[0] if waves else None,
             unread=job_evidence.unread_of(scene),
-            comparison=job_evidence.comparison_of(job, self.folder),
+            comparison=job_evidence.comparison_of(job, self.folder, job_evidence.commits_of(scene)),
         )
         read = None if isinstance(scene, OffsetwiseError) else scene
         if read is not None:

@@ -126,8 +126,8 @@ def open_transaction(case: Case) -> Iterator[str]:
     code="ABORTED_VISIBLE",
     severity=Severity.BLOCKS,
     title="Aborted records are visible on the new cluster",
-    remedy="Mirror the topic again with a read_committed consumer (`consumer.isolation.level`); no offset "
-    "repairs this.",
+    remedy="Mirror the topic again with a read_committed consumer (in mm2.properties `ALIAS.consumer.isolation.level`, "
+    "with the alias of the old cluster); no offset repairs this.",
     rank=160,
 )
 def aborted_visible(case: Case) -> Iterator[str]:

@@ -22,6 +22,8 @@ from offsetwise.lab.job_sinks import Sink
 from offsetwise.lab.mirrors import Policy
 from offsetwise.lab.plan_of_jobs import TOPICS, Kind, LabJob, LabRecord, LabTopic, Stop
 
+NAME: Final = "forty-jobs"
+"""Of the migration: a lab's folder may have that of the sample instead."""
 TIMEOUT_S: Final = 90
 APPLIED: Final = "applied"
 """The folder that `apply --output` is given, beside the migration file."""
@@ -44,7 +46,7 @@ def make_migration(lab: Lab, *, said: Callable[[str], None] = lambda _: None) ->
         LabError: The brokers do not run, an earlier run was interrupted, or a step fails.
     """
     path = lab.directory / "migration.yaml"
-    if path.is_file():
+    if path.is_file() and yaml.safe_load(path.read_text(encoding="utf-8")).get("name") == NAME:
         start_mirrors(lab, only_ended=True)
         return path
     began = time.monotonic()
@@ -283,7 +285,7 @@ def jobs_of_wave(wave: str) -> tuple[LabJob, ...]:
 def migration_of(lab: Lab) -> dict[str, Any]:
     """Return the migration file: what `init` finds, and what only people know."""
     return {
-        "name": "forty-jobs",
+        "name": NAME,
         "source": {"name": "old", "alias": "old", "properties": {"bootstrap.servers": lab.old_bootstrap}},
         "target": {"name": "new", "alias": "new", "properties": {"bootstrap.servers": lab.new_bootstrap}},
         "link": "mirrormaker",

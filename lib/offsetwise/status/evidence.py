@@ -28,6 +28,8 @@ class ComparisonEvidence:
     summary: Summary
     blocking: tuple[str, ...]
     """The codes of its findings that block."""
+    moved: bool = False
+    """Whether the positions that were compared are known to be others than the job has now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -238,7 +238,7 @@ def _compared(evidence: JobEvidence, rules: Rules) -> _Verdict | None:
 
 def _holds(comparison: ComparisonEvidence, evidence: JobEvidence) -> bool:
     """Return whether the job's positions are those that were compared."""
-    return evidence.moved_ms is None or evidence.moved_ms <= comparison.taken_ms
+    return not comparison.moved and (evidence.moved_ms is None or evidence.moved_ms <= comparison.taken_ms)
 
 
 def _mirrored(evidence: JobEvidence, rules: Rules) -> _Verdict | None:
