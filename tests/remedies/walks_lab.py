@@ -204,7 +204,7 @@ def migration_that_was_interrupted(scene: Scene) -> Steps:
     return Steps(command, follow, begin)
 
 
-@walk(MIGRATION + "jobs_of_wave", "Name one of pilot, core, rest")
+@walk(MIGRATION + "jobs_of_wave", "Name one of")
 def wave_of_another_name(scene: Scene) -> Steps:  # noqa: ARG001 - as every walk
     return Steps(lambda: migration.jobs_of_wave("first"), lambda: None, lambda: migration.jobs_of_wave("pilot"))
 

@@ -60,7 +60,7 @@ def run(wave: WaveToRun, directory: Folder = DEFAULT_FOLDER, *, as_json: AsJson 
     if as_json:
         typer.echo(json.dumps({"jobs": [job.subject for job in jobs]}))
     else:
-        typer.echo(f"{len(jobs)} jobs have run on the new cluster, to the ends of their logs.")
+        typer.echo(f"{len(jobs):,} jobs have run on the new cluster, to the ends of their logs.")
 
 
 @app.command()

@@ -67,7 +67,7 @@ def make_migration(lab: Lab, *, said: Callable[[str], None] = lambda _: None) ->
     pollute(lab, of.FIRST)
     produce(lab, of.FIRST, of.SECOND)
     run_on_old(lab, [job for job in jobs if job.stop is not Stop.BEHIND])
-    step(f"stopped the others of {len(jobs)} jobs")
+    step(f"stopped the others of {len(jobs):,} jobs")
     produce(lab, of.SECOND, of.END)
     wait_until_mirrored(lab)
     pollute(lab, of.SECOND)
