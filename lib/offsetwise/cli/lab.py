@@ -56,11 +56,14 @@ def run(wave: WaveToRun, directory: Folder = DEFAULT_FOLDER, *, as_json: AsJson 
     from offsetwise.lab.migration import jobs_of_wave, run_on_new
 
     jobs = jobs_of_wave(wave)
-    run_on_new(Lab.at(directory), jobs)
+    moved = run_on_new(Lab.at(directory), jobs)
+    left = [job.subject for job in jobs if job not in moved]
     if as_json:
-        typer.echo(json.dumps({"jobs": [job.subject for job in jobs]}))
-    else:
-        typer.echo(f"{len(jobs):,} jobs have run on the new cluster, to the ends of their logs.")
+        typer.echo(json.dumps({"jobs": [job.subject for job in moved], "not_moved": left}))
+        return
+    typer.echo(f"{len(moved):,} of {len(jobs):,} jobs have run on the new cluster, to the ends of their logs.")
+    if left:
+        typer.echo(f"Not moved yet: {', '.join(left)}.")
 
 
 @app.command()

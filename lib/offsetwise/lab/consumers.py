@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -84,10 +84,12 @@ def commit(bootstrap: str, group: str, positions: Mapping[tuple[str, int], int])
         consumer.commit(offsets=offsets, asynchronous=False)
 
 
-def has_committed(bootstrap: str, group: str, topics: Iterable[str]) -> bool:
+def has_committed(bootstrap: str, group: str, topics: Sequence[str]) -> bool:
     """Return whether a group has committed in every partition of some topics."""
     with closing(Consumer(_settings(bootstrap, group, "error"))) as consumer:
         known = consumer.list_topics(timeout=progress.TIMEOUT_S).topics
+        if not {*topics} <= known.keys():
+            return False
         partitions = [TopicPartition(topic, each) for topic in topics for each in known[topic].partitions]
         return all(each.offset >= 0 for each in consumer.committed(partitions, timeout=progress.TIMEOUT_S))
 

@@ -214,22 +214,21 @@ def run_on_old(lab: Lab, jobs: Sequence[LabJob]) -> None:
     _commit(chosen, lab.old_bootstrap, folder)
 
 
-def run_on_new(lab: Lab, jobs: Sequence[LabJob]) -> None:
-    """Run jobs that have been moved on the new cluster, to the ends of their logs.
+def run_on_new(lab: Lab, jobs: Sequence[LabJob]) -> tuple[LabJob, ...]:
+    """Run those of some jobs that have been moved on the new cluster, to the ends of their logs; return them.
 
     Raises:
-        LabError: One has not been moved. None was started.
+        LabError: None of them has been moved.
     """
     folder = lab.directory / APPLIED
-    for job in jobs:
-        if not is_moved(lab, job):
-            raise LabError(
-                f"The lab in {lab.directory}: expected {job.subject} to have been moved, found neither a copy of its "
-                f"checkpoint in {folder} nor commits of its group on the new cluster. No job was started.",
-                fix=f"Draft, sign and apply the plans of its wave, with --output {folder}; then give the command "
-                "again.",
-            )
-    chosen = [job for job in jobs if job.kind is Kind.CHECKPOINT]
+    moved = tuple(job for job in jobs if is_moved(lab, job))
+    if not moved:
+        raise LabError(
+            f"The lab in {lab.directory}: expected jobs that have been moved, such as {jobs[0].subject}, found neither "
+            f"a copy of a checkpoint in {folder} nor commits of a group on the new cluster. No job was started.",
+            fix=f"Draft, sign and apply the plans of the wave, with --output {folder}; then give the command again.",
+        )
+    chosen = [job for job in moved if job.kind is Kind.CHECKPOINT]
     queries.run_all(
         [
             queries.Query(
@@ -246,10 +245,11 @@ def run_on_new(lab: Lab, jobs: Sequence[LabJob]) -> None:
         consumers.Reading(
             group=job.name, bootstrap=lab.new_bootstrap, topics=job.copies, sink=sink_of(lab, job), reset="error"
         )
-        for job in jobs
+        for job in moved
         if job.kind is Kind.GROUP
     )
     _commit(chosen, lab.new_bootstrap, folder, moved=True)
+    return moved
 
 
 def is_moved(lab: Lab, job: LabJob) -> bool:
