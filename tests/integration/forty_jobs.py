@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import time
 from collections import Counter
 from collections.abc import Iterable
@@ -17,6 +19,7 @@ from offsetwise.lab import Lab, migration
 from offsetwise.lab import plan_of_jobs as of
 from offsetwise.lab.plan_of_jobs import TOPICS, LabJob
 from tests.commands import Ran, call
+from tests.docs_pages import blocks, section
 
 JOBS: Final = {job.subject: job for job in of.jobs()}
 NATIVES: Final = {
@@ -24,6 +27,10 @@ NATIVES: Final = {
 }
 """What others wrote to the copies behind everything that the jobs had read: a job that reads the copy reads it too."""
 TARGETS: Final = ("--target", "spark-checkpoint", "--target", "consumer-group", "--author", "ada")
+_LINES: Final = "".join(blocks(section("docs/many-jobs.md", "Forty jobs to try it on"), "sh")).replace("\\\n", " ")
+_COMMANDS: Final = re.findall(r"^offsetwise ((?:lab )?[a-z]+) (.*)$", _LINES, flags=re.MULTILINE)
+SHOWN: Final = {command: shlex.split(words) for command, words in _COMMANDS}
+"""By its name, the words of each command that the page shows."""
 STOPPED_S: Final = 600
 """How long ago the jobs are said to have stopped: two minutes are the rule, and a test does not wait for them."""
 
@@ -47,7 +54,7 @@ class Forty:
 
     @property
     def trusted(self) -> tuple[str | Path, ...]:
-        return ("--trust", self.lab.directory / "rea.pub")
+        return ("--trust", self.lab.directory / "reviewer.pub")
 
     def init(self) -> dict[str, Any]:
         """Let `init` find the jobs."""
@@ -99,26 +106,27 @@ class Forty:
         found: dict[str, Any] = json.loads(ran.out)
         return found
 
-    def draft(self, wave: str) -> tuple[dict[str, Any], Ran]:
-        ran = self.run("draft", "--wave", wave, *TARGETS, "--out", self.out / wave, "--json")
-        return json.loads(ran.out), ran
+    def of_page(self, command: str, wave: str = of.PILOT, *more: str) -> Ran:
+        """Run a command as docs/many-jobs.md shows it for the first wave."""
+        words = [self._path(word.replace(of.PILOT, wave)) for word in SHOWN[command]]
+        return call(*command.split(), *words, *more)
 
-    def sign(self, plan: Path) -> Path:
-        """Approve a set or a plan; return the approval, which lies beside it."""
-        approval = (plan if plan.is_dir() else plan.parent) / f"{plan.name}.approval.json"
-        ran = call("sign", plan, "--key", self.lab.directory / "rea", "--as", "rea", "--out", approval)
+    def _path(self, word: str) -> str:
+        """Return a word of a command, which the page gives in the lab's folder."""
+        if word == "migration.yaml":
+            return str(self.file)
+        if word == "lab":
+            return str(self.lab.directory)
+        if word.partition("/")[0] in {".", "out", "applied", "reviewer", "reviewer.pub"}:
+            return str(self.lab.directory / word)
+        return word
+
+    def sign_alone(self, plan: Path) -> Path:
+        """Approve one plan; return the approval, which lies beside it."""
+        approval = plan.with_suffix(".approval.json")
+        ran = call("sign", plan, "--key", self.lab.directory / "reviewer", "--as", "rea", "--out", approval)
         assert ran.code == 0, ran.err
         return approval
-
-    def apply(self, wave: str) -> list[dict[str, Any]]:
-        """Apply the plans of a wave."""
-        given = ("--approval", self.sign_of(wave), *self.trusted, "--output", self.applied, "--execute", "--json")
-        ran = self.run("apply", self.out / wave, *given)
-        assert ran.code == 0, ran.err
-        return [json.loads(line) for line in ran.out.splitlines()]
-
-    def sign_of(self, wave: str) -> Path:
-        return self.out / wave / f"{wave}.approval.json"
 
     @property
     def applied(self) -> Path:
@@ -126,7 +134,7 @@ class Forty:
 
     def verify(self, wave: str) -> set[str]:
         """Return what is said of the positions of a wave."""
-        ran = self.run("verify", self.out / wave, "--json")
+        ran = self.of_page("verify", wave, "--json")
         assert ran.code == 0, ran.err + ran.out
         results = [json.loads(line)["result"] for line in ran.out.splitlines()]
         return {position["turnout"] for result in results for position in result["positions"]}

@@ -38,11 +38,11 @@ def own_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 @pytest.fixture(scope="module")
 def forty(own_lab: Lab) -> Forty:
     """The migration, as `offsetwise lab migration` makes it."""
-    made = call("lab", "migration", "--dir", own_lab.directory)
-    assert made.code == 0, made.err
     forty = Forty(lab=own_lab)
+    for command in ("lab migration", "keygen"):
+        ran = forty.of_page(command)
+        assert ran.code == 0, ran.err
     forty.out.mkdir()
-    assert call("keygen", "--out", own_lab.directory / "rea", "--as", "rea").code == 0
     return forty
 
 
@@ -88,7 +88,7 @@ def of_kind(kind: Kind) -> list[LabJob]:
 
 def compare_all(forty: Forty) -> None:
     """Compare all jobs at once, and some alone: the answers are the same."""
-    ran = forty.run("compare", "--all", "--out", forty.out, "--json")
+    ran = forty.of_page("compare", of.PILOT, "--json")
     assert ran.code == 0, ran.err
     together = {body["job"]: body for body in map(json.loads, ran.out.splitlines())}
     assert {*together} == {*JOBS}
@@ -103,16 +103,18 @@ def compare_all(forty: Forty) -> None:
 def move(forty: Forty, wave: str, refused: tuple[str, ...] = ()) -> None:
     """Draft, sign, apply, start and verify the jobs of a wave; assert how far they are after each."""
     moving = [job for job in of_wave(wave) if job.subject not in refused]
-    drafted, ran = forty.draft(wave)
+    ran = forty.of_page("draft", wave, "--json")
+    drafted = json.loads(ran.out)
     assert (ran.code, [each["job"] for each in drafted["refused"]]) == (1 if refused else 0, [*refused]), ran.err
     assert {each["job"] for each in drafted["plans"]} == {job.subject for job in moving}
     assert states_of(forty, moving) == {"PLANNED"}
-    forty.sign(forty.out / wave)
-    assert states_of(forty, moving) == {"APPROVED"}
-    forty.apply(wave)
-    assert states_of(forty, moving) == {"APPLIED"}
+    for command, state in (("sign", "APPROVED"), ("apply", "APPLIED")):
+        ran = forty.of_page(command, wave)
+        assert ran.code == 0, ran.err
+        assert states_of(forty, moving) == {state}
     assert forty.verify(wave) == {"CONFIRMED"}
-    forty.start(moving)
+    ran = forty.of_page("lab run", wave, "--json")
+    assert (ran.code, set(json.loads(ran.out)["not_moved"])) == (0, {*refused}), ran.err
     assert forty.verify(wave) == {"MOVED_ON"}
     assert states_of(forty, moving) == {"CAUGHT_UP"}
     assert forty.miscounted(moving) == {}
@@ -136,7 +138,7 @@ def decide_about_polluted(forty: Forty) -> None:
         given = ("--target", target, "--author", "ada", "--reason", "others wrote these, the job need not read them")
         ran = forty.run("draft", f"--{kind}", name, *given, *decided, "--out", plan)
         assert ran.code == 0, ran.err
-        approval = forty.sign(plan)
+        approval = forty.sign_alone(plan)
         output = ("--output", forty.applied / JOBS[job].file_name) if kind == "checkpoint" else ()
         ran = forty.run("apply", plan, "--approval", approval, *forty.trusted, *output, "--execute")
         assert ran.code == 0, ran.err

@@ -55,6 +55,7 @@ def test_the_approval_of_a_set_is_one_of_each_of_its_plans(tmp_path: Path) -> No
     assert [plan.approvers for plan in plans_of(staged)] == [(REVIEWER.public.subject,)] * 2
     assert [plan.approvals for plan in plans_of(staged)] == [(str(staged.approval),)] * 2
     assert [plan.rejection for plan in plans_of(staged)] == [None, None]
+    assert [plan.takes_output for plan in plans_of(staged)] == [True, True]
 
 
 def test_the_rejection_of_a_set_is_one_of_each_of_its_plans(tmp_path: Path) -> None:

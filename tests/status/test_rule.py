@@ -154,6 +154,8 @@ def test_commands_name_the_files_and_jobs_as_a_shell_takes_them() -> None:
 
     assert compared.next == "offsetwise draft -m 'my file.yaml' --group 'etl eu' --target …"
     assert approved.next == "offsetwise apply out/plan.json -m 'my file.yaml' --approval out/a.approval --execute"
+    copied = status_of(JobEvidence(job=JOB, plan=replace(APPROVED, takes_output=True)), RULES)
+    assert (copied.next or "").endswith(" --approval out/a.approval --output … --execute")
 
 
 def test_more_may_be_left_to_read_where_that_is_said() -> None:

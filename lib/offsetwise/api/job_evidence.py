@@ -41,6 +41,7 @@ from offsetwise.model import (
 )
 from offsetwise.model.clusters import has_members
 from offsetwise.plan.drift import drift as drift_of
+from offsetwise.plan.target import Where, target_type
 from offsetwise.position import offset_or_none
 from offsetwise.status.evidence import (
     AppliedEvidence,
@@ -201,6 +202,7 @@ def plan_of(
         approved_ms=approved_ms,
         rejection=next(_rejections(plan, files, policy), None),
         approvals=tuple(file.name for file in files),
+        takes_output=any(target_type(target.kind).where is Where.OUTPUT for target in plan.document.targets),
     )
 
 

@@ -49,6 +49,8 @@ class PlanEvidence:
     """Who rejected it, in a sentence; None where nobody did."""
     approvals: tuple[str, ...] = ()
     """The files of the approvals."""
+    takes_output: bool = False
+    """Whether it writes a copy or a file, which `apply` has to be told the path of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

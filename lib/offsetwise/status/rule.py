@@ -93,7 +93,10 @@ def _unfinished(evidence: JobEvidence, rules: Rules) -> _Verdict | None:
 
 
 def _given(plan: PlanEvidence | None) -> str:
-    return "".join(f" --approval {quote(file)}" for file in (() if plan is None else plan.approvals))
+    if plan is None:
+        return ""
+    approvals = "".join(f" --approval {quote(file)}" for file in plan.approvals)
+    return f"{approvals} --output …" if plan.takes_output else approvals
 
 
 def _different(evidence: JobEvidence, rules: Rules) -> _Verdict | None:
