@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 import offsetwise
-from offsetwise import approval
-from offsetwise.api.job_evidence import plan_of
+from offsetwise import approval, files
+from offsetwise.api.job_evidence import chosen_plan, plan_of
 from offsetwise.api.working_folder import read_folder
 from offsetwise.approval import Verdict
 from offsetwise.config import ApprovalSettings
@@ -64,6 +67,35 @@ def test_the_rejection_of_a_set_is_one_of_each_of_its_plans(tmp_path: Path) -> N
 
     assert [plan.approvers for plan in plans_of(staged)] == [(), ()]
     assert all("rejected it" in (plan.rejection or "") for plan in plans_of(staged))
+
+
+def test_a_plan_that_was_taken_back_counts_until_a_newer_one_is_drafted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    staged = staged_set(tmp_path, [(COPY,)])
+    staged.use(monkeypatch)
+    staged.sign()
+    older = replace(staged.stages[0].plan, drafted_at="2025-01-01T00:00:00Z")
+    newer = replace(older, drafted_at="2035-01-01T00:00:00Z")
+    (tmp_path / "older.json").write_text(files.dump(older), encoding="utf-8")
+    assert chosen(tmp_path) == staged.home / "checkpoint-job0.plan.json"
+    (tmp_path / "newer.json").write_text(files.dump(newer), encoding="utf-8")
+    assert chosen(tmp_path) == tmp_path / "newer.json"
+
+    staged.apply()
+    assert chosen(tmp_path) == staged.home / "checkpoint-job0.plan.json", "the one that was applied"
+    staged.rollback()
+    assert chosen(tmp_path) == tmp_path / "newer.json"
+    (tmp_path / "newer.json").unlink()
+    assert chosen(tmp_path) == staged.home / "checkpoint-job0.plan.json", "which was taken back"
+
+
+def chosen(path: Path) -> Path:
+    """Return the plan that counts among those of a folder, which are of one job."""
+    folder = read_folder(path)
+    plan = chosen_plan(folder.plans, folder)
+    assert plan is not None
+    return Path(plan.path)
 
 
 def test_a_group_that_has_moved_since_it_was_compared_is_not_in_the_state_that_its_comparison_showed(

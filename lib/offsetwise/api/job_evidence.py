@@ -169,9 +169,19 @@ def _blocks(code: str) -> bool:
 
 
 def chosen_plan(plans: Sequence[PlanFile], folder: WorkingFolder) -> PlanFile | None:
-    """Return the plan of a job that counts: the one that was applied, else the newest."""
-    applied = [plan for plan in plans if plan.digest in folder.receipts or plan.digest in folder.journals]
+    """Return the plan of a job that counts: the one that was applied and not taken back, else the newest."""
+    applied = [plan for plan in plans if _is_applied(plan.digest, folder)]
     return max(applied or plans, key=lambda plan: plan.document.drafted_at, default=None)
+
+
+def _is_applied(digest: str, folder: WorkingFolder) -> bool:
+    """Return whether an application of a plan has begun, and not all of it was taken back."""
+    written, journal = folder.receipts.get(digest), folder.journals.get(digest)
+    records = () if journal is None else tuple(journal[1].steps.values())
+    taken_back = [record.undone is not None for record in records]
+    if not taken_back and written is not None:
+        taken_back = [step.state is StepState.UNDONE for step in written[1].steps]
+    return (written is not None or journal is not None) and not (taken_back and all(taken_back))
 
 
 def plan_of(
