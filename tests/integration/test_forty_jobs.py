@@ -7,18 +7,20 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 import yaml
 
-from offsetwise.lab import Lab, migration, queries
+from offsetwise.lab import Lab, consumers, migration, queries
 from offsetwise.lab import plan_of_jobs as of
 from offsetwise.lab.job_sinks import Sink
 from offsetwise.lab.plan_of_jobs import Kind, LabJob
 from tests.commands import call
 from tests.integration.forty_jobs import JOBS, TARGETS, Forty, of_wave
+from tests.integration.groups import committed
 from tests.integration.test_comparing_all_live import stable
 
 pytestmark = pytest.mark.timeout(1800)  # 40 jobs with their clusters, on a machine that may be busy
@@ -77,6 +79,8 @@ def test_forty_jobs_move_in_three_waves_and_count_every_record_exactly_once(
     decide_about_polluted(forty)
     move(forty, of.REST)
     forty.start(of_wave(of.PILOT, of.CORE))
+    with committed_elsewhere(forty, "views-alerts", ("old.views", 0)) as job:
+        assert forty.states("--wave", of.REST)[job] == "DIFFERENT"
 
     assert forty.states() == dict.fromkeys(JOBS, "CAUGHT_UP")
     assert forty.miscounted(JOBS.values()) == {}
@@ -123,6 +127,16 @@ def move(forty: Forty, wave: str, refused: tuple[str, ...] = ()) -> None:
 def states_of(forty: Forty, jobs: list[LabJob]) -> set[str]:
     states = forty.states("--wave", jobs[0].wave)
     return {states[job.subject] for job in jobs}
+
+
+@contextmanager
+def committed_elsewhere(forty: Forty, group: str, partition: tuple[str, int]) -> Iterator[str]:
+    """Let somebody commit the start of a log for a moved group, and what it had committed again behind the block."""
+    bootstrap = forty.lab.new_bootstrap
+    (at,) = [offset for topic, (offset, _) in committed(bootstrap, group).items() if topic == partition[0]]
+    consumers.commit(bootstrap, group, {partition: 0})
+    yield f"group {group}"
+    consumers.commit(bootstrap, group, {partition: at})
 
 
 def decide_about_polluted(forty: Forty) -> None:
