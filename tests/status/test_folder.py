@@ -116,6 +116,25 @@ def test_a_group_that_has_moved_since_it_was_compared_is_not_in_the_state_that_i
     assert (before, after) == (JobState.BLOCKED, JobState.STOPPED), "without records the comparison proves nothing"
 
 
+def test_of_two_summaries_the_newer_comparison_of_a_job_counts(tmp_path: Path) -> None:
+    shutil.copytree(SAMPLE, tmp_path / "sample")
+    given = ("--snapshots", tmp_path / "sample" / "old.json", tmp_path / "sample" / "new.json")
+    out = tmp_path / "out"
+    assert call("compare", "-m", tmp_path / "sample" / "migration.yaml", *given, "--all", "--out", out).code == 0
+    summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
+    taken_at = summary["jobs"][0]["taken_at"]
+
+    for folder, year in (("set-1", "2020"), ("set-2", "2031")):
+        (out / folder).mkdir()
+        (out / folder / "plan-set.json").touch()
+        jobs = [job | {"taken_at": f"{year}{taken_at[4:]}"} for job in summary["jobs"]]
+        (out / folder / "summary.json").write_text(json.dumps(summary | {"jobs": jobs}), encoding="utf-8")
+        read = read_folder(out)
+        newest = out if year < taken_at[:4] else out / folder
+        assert set(read.compared_in.values()) == {newest}
+        assert {job.taken_at for job in read.comparisons.values()} == {max(f"{year}{taken_at[4:]}", taken_at)}
+
+
 def state_of_group(*given: str | Path) -> str:
     """Return the state of the sample's group."""
     (state,) = (

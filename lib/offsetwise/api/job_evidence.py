@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TypeAlias
 
 from offsetwise import approval, files, regular_files
@@ -139,7 +140,7 @@ def comparison_of(job: Subject, folder: WorkingFolder, commits: Commits | None) 
         taken_ms=epoch_ms(compared.taken_at),
         summary=compared.summary,
         blocking=tuple(filter(_blocks, compared.findings)),
-        moved=commits is not None and _moved_since(compared, folder, commits),
+        moved=commits is not None and _moved_since(compared, folder.compared_in[str(job)], commits),
     )
 
 
@@ -151,12 +152,12 @@ def commits_of(scene: Scene | OffsetwiseError) -> Commits | None:
     return None if group is None else group.commits
 
 
-def _moved_since(compared: ComparedJob, folder: WorkingFolder, commits: Commits) -> bool:
+def _moved_since(compared: ComparedJob, folder: Path, commits: Commits) -> bool:
     """Return whether a group has committed other positions than those that were compared; a file unread shows none."""
     if compared.file is None:
         return False
     with suppress(OffsetwiseError, OSError):
-        content = regular_files.read_named(folder.path / compared.file, files.MAX_BYTES)
+        content = regular_files.read_named(folder / compared.file, files.MAX_BYTES)
         comparison: Comparison = files.load(content, "comparison", subject=compared.file)
         rows = {row.topic_partition: row.old_offset for row in comparison.partitions}
         return any(rows.get(partition, offset) != offset for partition, offset in commits.items())

@@ -51,7 +51,9 @@ class WorkingFolder:
 
     path: Path
     comparisons: dict[str, ComparedJob] = field(default_factory=dict)
-    """By `checkpoint NAME` or `group NAME`, of the summary that `compare --out` wrote."""
+    """By `checkpoint NAME` or `group NAME`, the newest of those in the summaries that `compare --out` wrote."""
+    compared_in: dict[str, Path] = field(default_factory=dict)
+    """By the same names, the folder that its comparison is in."""
     plans: list[PlanFile] = field(default_factory=list)
     approvals: list[ApprovalFile] = field(default_factory=list)
     receipts: dict[str, tuple[str, Receipt]] = field(default_factory=dict)
@@ -121,13 +123,20 @@ def _add(folder: WorkingFolder, file: Path) -> None:
         folder.receipts[receipt.plan_digest] = str(file), receipt
     elif kind == "fleet-comparison":
         summary: FleetComparison = files.load(content, kind, subject=str(file))
-        folder.comparisons |= dict(_compared(summary))
+        _add_comparisons(folder, summary, file.parent)
     elif kind == "cutover":
         cutover: Cutover = files.load(content, kind, subject=str(file))
         if folder.cutover is None or cutover.taken_at > folder.cutover.taken_at:
             folder.cutover = cutover
     elif kind == "" and _ENVELOPE.search(content):
         folder.approvals.append(ApprovalFile(name=str(file), content=content))
+
+
+def _add_comparisons(folder: WorkingFolder, summary: FleetComparison, path: Path) -> None:
+    for name, job in _compared(summary):
+        earlier = folder.comparisons.get(name)
+        if earlier is None or (job.taken_at or "") > (earlier.taken_at or ""):
+            folder.comparisons[name], folder.compared_in[name] = job, path
 
 
 def _compared(summary: FleetComparison) -> Iterator[tuple[str, ComparedJob]]:
