@@ -25,6 +25,7 @@ from tests.integration.test_comparing_all_live import stable
 
 pytestmark = pytest.mark.timeout(1800)  # 40 jobs with their clusters, on a machine that may be busy
 POLLUTED: Final = ("checkpoint prices-count", "group prices-etl")
+DRAFTED: Final = ("drafted_at", "compared_at")
 ALONE: Final = ("checkpoint orders-count", "checkpoint orders-retry-count", "group clicks-and-views-sync")
 """Jobs that are compared alone too: one of each kind, one with a pending batch, one with renamed topics."""
 
@@ -112,6 +113,9 @@ def move(forty: Forty, wave: str, refused: tuple[str, ...] = ()) -> None:
     assert (ran.code, [each["job"] for each in drafted["refused"]]) == (1 if refused else 0, [*refused]), ran.err
     assert {each["job"] for each in drafted["plans"]} == {job.subject for job in moving}
     assert states_of(forty, moving) == {"PLANNED"}
+    if wave == of.PILOT:
+        for job in (moving[0], moving[-1]):
+            assert drafted_alone(forty, job) == stable_plan(forty.out / wave / f"{job.file_name}.plan.json")
     for command, state in (("sign", "APPROVED"), ("apply", "APPLIED")):
         ran = forty.of_page(command, wave)
         assert ran.code == 0, ran.err
@@ -122,6 +126,22 @@ def move(forty: Forty, wave: str, refused: tuple[str, ...] = ()) -> None:
     assert forty.verify(wave) == {"MOVED_ON"}
     assert states_of(forty, moving) == {"CAUGHT_UP"}
     assert forty.miscounted(moving) == {}
+
+
+def drafted_alone(forty: Forty, job: LabJob) -> dict[str, Any]:
+    """Draft a job that its wave has drafted; return its plan."""
+    out = forty.lab.directory / f"{job.file_name}-alone.json"
+    target = "spark-checkpoint" if job.kind is Kind.CHECKPOINT else f"consumer-group:{job.name}"
+    ran = forty.run("draft", f"--{job.kind}", job.name, "--target", target, "--author", "ada", "--out", out)
+    assert ran.code == 0, ran.err
+    return stable_plan(out)
+
+
+def stable_plan(path: Path) -> dict[str, Any]:
+    """Return a plan without what is another each time that it is drafted."""
+    body: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    stated: dict[str, Any] = stable({key: value for key, value in body.items() if key not in DRAFTED})
+    return stated
 
 
 def states_of(forty: Forty, jobs: list[LabJob]) -> set[str]:
