@@ -101,6 +101,8 @@ REGISTERS = {
             ): "a group's job may become a Spark query, and is offered its ways",
             ("pipeline.state", "spark"): "Spark as compute: its own readers count the rows of its state stores",
             ("lab.sample", "spark"): "the key of the migration file for Spark as compute",
+            ("lab.migration", "spark"): "as above",
+            ("lab.plan_of_jobs", "group"): "how a wave of the migration file names a consumer group",
             ("model.subjects", "group"): "the key of files, addresses and the store for a consumer group",
             ("model.planned_positions", "group"): "a start of format version 1: the offsets that a group has committed",
             ("console.plan.draft", "group"): "the key of a widget of the page",
