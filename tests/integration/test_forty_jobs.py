@@ -74,6 +74,8 @@ def test_forty_jobs_move_in_three_waves_and_count_every_record_exactly_once(
     forty.arrive(40)  # more than any of them had left to read when it was moved
     lagging = forty.states("--wave", of.PILOT)
     assert lagging == dict.fromkeys((job.subject for job in of_wave(of.PILOT)), "STARTED")
+    waiting = ["Wave pilot comes first: 0 of 8 jobs caught up."]
+    assert [row["waits_for"] for row in forty.status("--wave", of.CORE).values()] == [waiting] * len(of_wave(of.CORE))
     forty.start(of_wave(of.PILOT))
     assert set(forty.states("--wave", of.PILOT).values()) == {"CAUGHT_UP"}
     move(forty, of.CORE, refused=POLLUTED)
@@ -231,6 +233,8 @@ def test_what_cannot_move_is_named_and_stops_no_other(forty: Forty, tmp_path: Pa
     bad = {"checkpoint torn", "checkpoint moved-before"}
     assert {*problems} == {*states} == {*jobs}
     assert {job for job, problem in problems.items() if problem} == {*refused} == bad
+    assert "found positions of the new one" in problems["checkpoint moved-before"]
+    assert str(newest) in problems["checkpoint torn"]
     assert {job for job, state in states.items() if state == "BLOCKED"} == bad
     assert {each["job"] for each in sets["plans"]} == {*jobs} - bad
     assert [each["message"] for each in found["findings"] if each["code"] == "GROUP_SHARED"] == [
