@@ -63,6 +63,14 @@ def test_a_migration_file_names_every_job_in_one_wave(tmp_path: Path, monkeypatc
     ]
     assert {loaded.new_topic(topic.name) for topic in TOPICS.values()} == {topic.copy for topic in TOPICS.values()}
     assert isinstance(loaded.all_jobs[0], Subject)
+    assert migration.is_made(path)
+
+
+def test_the_sample_of_the_lab_is_not_taken_for_the_migration_of_40_jobs(tmp_path: Path) -> None:
+    (tmp_path / "migration.yaml").write_text("name: orders-to-new\n", encoding="utf-8")
+
+    assert not migration.is_made(tmp_path / "migration.yaml")
+    assert not migration.is_made(tmp_path / "none.yaml")
 
 
 def test_what_a_job_counts_is_neither_deleted_nor_aborted() -> None:

@@ -22,8 +22,6 @@ from offsetwise.lab.job_sinks import Sink
 from offsetwise.lab.mirrors import Policy
 from offsetwise.lab.plan_of_jobs import TOPICS, Kind, LabJob, LabRecord, LabTopic, Stop
 
-NAME: Final = "forty-jobs"
-"""Of the migration: a lab's folder may have that of the sample instead."""
 TIMEOUT_S: Final = 90
 APPLIED: Final = "applied"
 """The folder that `apply --output` is given, beside the migration file."""
@@ -46,7 +44,7 @@ def make_migration(lab: Lab, *, said: Callable[[str], None] = lambda _: None) ->
         LabError: The brokers do not run, an earlier run was interrupted, or a step fails.
     """
     path = lab.directory / "migration.yaml"
-    if path.is_file() and yaml.safe_load(path.read_text(encoding="utf-8")).get("name") == NAME:
+    if is_made(path):
         start_mirrors(lab, only_ended=True)
         return path
     began = time.monotonic()
@@ -74,6 +72,11 @@ def make_migration(lab: Lab, *, said: Callable[[str], None] = lambda _: None) ->
     step("mirrored everything")
     _write(path, migration_of(lab))
     return path
+
+
+def is_made(path: Path) -> bool:
+    """Return whether a migration file is that of the 40 jobs; one of the sample, or none, is not."""
+    return path.is_file() and yaml.safe_load(path.read_text(encoding="utf-8")).get("name") == of.MIGRATION
 
 
 def create_topics(lab: Lab) -> None:
@@ -285,7 +288,7 @@ def jobs_of_wave(wave: str) -> tuple[LabJob, ...]:
 def migration_of(lab: Lab) -> dict[str, Any]:
     """Return the migration file: what `init` finds, and what only people know."""
     return {
-        "name": NAME,
+        "name": of.MIGRATION,
         "source": {"name": "old", "alias": "old", "properties": {"bootstrap.servers": lab.old_bootstrap}},
         "target": {"name": "new", "alias": "new", "properties": {"bootstrap.servers": lab.new_bootstrap}},
         "link": "mirrormaker",

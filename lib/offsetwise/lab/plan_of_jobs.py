@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
+MIGRATION: Final = "forty-jobs"
+"""The name of the migration. The folder of a lab has either this one or that of the sample."""
 FIRST: Final = 60
 """Records of each partition when the jobs that are far behind stop."""
 SECOND: Final = 120

@@ -21,6 +21,7 @@ from offsetwise.errors import LabError
 from offsetwise.lab import progress, records
 from offsetwise.lab.cluster import Lab
 from offsetwise.lab.mirrors import Policy
+from offsetwise.lab.plan_of_jobs import MIGRATION
 
 TIMEOUT_S: Final = 90
 WAIT_S: Final = 90
@@ -65,7 +66,7 @@ def make_sample(lab: Lab, *, said: Callable[[str], None] = lambda _: None) -> Pa
         LabError: The brokers do not run, an earlier run was interrupted, or a step fails.
     """
     path = lab.directory / "migration.yaml"
-    if path.is_file():
+    if path.is_file() and yaml.safe_load(path.read_text(encoding="utf-8")).get("name") != MIGRATION:
         start_mirrors(lab, only_ended=True)
         return path
     step = _Stopwatch(said)
