@@ -234,7 +234,7 @@ def test_what_cannot_move_is_named_and_stops_no_other(forty: Forty, tmp_path: Pa
     assert {*problems} == {*states} == {*jobs}
     assert {job for job, problem in problems.items() if problem} == {*refused} == bad
     assert "found positions of the new one" in problems["checkpoint moved-before"]
-    assert str(newest) in problems["checkpoint torn"]
+    assert (problems["checkpoint torn"] or "").startswith(f"{torn}: expected positions of Kafka, found none")
     assert {job for job, state in states.items() if state == "BLOCKED"} == bad
     assert {each["job"] for each in sets["plans"]} == {*jobs} - bad
     assert [each["message"] for each in found["findings"] if each["code"] == "GROUP_SHARED"] == [
