@@ -78,7 +78,7 @@ def test_a_store_that_a_later_release_changed_is_refused_naming_both_revisions(
     open_store(url).close()
     _run_sql(request, url, f"UPDATE {VERSION_TABLE} SET version_num = 'r9999'")
 
-    with pytest.raises(StoreVersionError, match=r"'r0003'.*'r9999'"):
+    with pytest.raises(StoreVersionError, match=r"'r0004'.*'r9999'"):
         open_store(url)
 
 

@@ -147,7 +147,7 @@ def import_envelope(attempt: Attempt, file: ApprovalFile) -> DecideAnswer:
     barred = barred_from_deciding(signer, attempt.rules, change.editors(row.id), names)
     if barred is not None:
         return barred
-    if change.nonce_used(said.nonce):
+    if change.nonce_used(row.id, said.nonce):
         return AlreadyDecided(state=row.state, told=f"This very envelope of {said.subject} is kept already.")
     matter = _Matter(row=row, newest=newest, told=attempt.standing(row, newest))
     closed = _why_not_now(attempt, matter, said.plan_digest, signer)

@@ -241,7 +241,9 @@ def _without_row(connection: Connection, last: int) -> str | None:
         tables.version,
         tables.editor,
         tables.submission,
+        tables.envelope,
         tables.decision,
+        tables.plan_set,
         tables.comment,
         tables.receipt,
     ):

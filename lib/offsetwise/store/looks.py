@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import zlib
-from typing import Any
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, Final
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Column, ColumnElement, Connection, Row, Table, and_, select
 
 from offsetwise.store import audit
 from offsetwise.store import review_tables as tables
@@ -16,11 +17,16 @@ from offsetwise.store.review_rows import (
     EditorRow,
     PlanRow,
     ReceiptRow,
+    SetMember,
+    SetRow,
     State,
     SubmissionRow,
     VersionRow,
     Who,
 )
+
+_IDS: Final = 500
+"""Rows that one statement names: databases limit its parameters."""
 
 
 class StoreLook:
@@ -82,44 +88,111 @@ class StoreLook:
 
     def editors(self, plan: int) -> tuple[EditorRow, ...]:
         """Return everybody who wrote, edited or submitted a version; the author first."""
-        query = (
-            select(tables.editor)
-            .where(tables.editor.c.plan_id == plan)
-            .order_by(tables.editor.c.since_number, tables.editor.c.audit_seq)
-        )
-        return tuple(
-            EditorRow(issuer=row.issuer, subject=row.subject, address=row.address, since_number=row.since_number)
-            for row in self._connection.execute(query)
-        )
+        return self.editors_of([plan])[plan]
+
+    def editors_of(self, plans: Collection[int]) -> dict[int, tuple[EditorRow, ...]]:
+        """Return, for each of some plans, who wrote, edited or submitted a version; the author first."""
+        order = tables.editor.c.since_number, tables.editor.c.audit_seq
+        rows = self._of(tables.editor, tables.editor.c.plan_id, plans, order)
+        return {
+            plan: tuple(
+                EditorRow(issuer=row.issuer, subject=row.subject, address=row.address, since_number=row.since_number)
+                for row in rows.get(plan, ())
+            )
+            for plan in plans
+        }
 
     def submission(self, version: int) -> SubmissionRow | None:
         """Return the last submission of a version."""
-        query = (
-            select(tables.submission)
-            .where(tables.submission.c.version_id == version)
-            .order_by(tables.submission.c.round.desc())
-        )
-        row = self._connection.execute(query).first()
-        if row is None:
-            return None
-        return SubmissionRow(
-            id=row.id,
-            version=row.version_id,
-            round=row.round,
-            by=_who(row),
-            at_ms=row.at_ms,
-            expires_at_ms=row.expires_at_ms,
-        )
+        return self.submissions_of([version]).get(version)
+
+    def submissions_of(self, versions: Collection[int]) -> dict[int, SubmissionRow]:
+        """Return the last submission of each of some versions that was submitted."""
+        rows = self._of(tables.submission, tables.submission.c.version_id, versions, (tables.submission.c.round,))
+        return {version: _submission(of_version[-1]) for version, of_version in rows.items()}
 
     def decisions(self, plan: int) -> tuple[DecisionRow, ...]:
         """Return all decisions about all versions of a plan, ascending."""
-        query = select(tables.decision).where(tables.decision.c.plan_id == plan).order_by(tables.decision.c.id)
-        return tuple(_decision(row) for row in self._connection.execute(query))
+        return self.decisions_of([plan])[plan]
 
-    def nonce_used(self, nonce: str) -> bool:
-        """Whether an envelope with this nonce is kept already."""
-        found = select(tables.decision.c.id).where(tables.decision.c.nonce == nonce)
+    def decisions_of(self, plans: Collection[int]) -> dict[int, tuple[DecisionRow, ...]]:
+        """Return, for each of some plans, all decisions about all of its versions, ascending."""
+        rows = self._of(tables.decision, tables.decision.c.plan_id, plans, (tables.decision.c.id,))
+        # An envelope of many plans is read once: it names all of them.
+        envelopes = {nonce: self._envelope(nonce) for nonce in {row.nonce for some in rows.values() for row in some}}
+        return {plan: tuple(_decision(row, envelopes[row.nonce]) for row in rows.get(plan, ())) for plan in plans}
+
+    def nonce_used(self, plan: int, nonce: str) -> bool:
+        """Whether an envelope with this nonce is kept of a plan already."""
+        found = select(tables.decision.c.id).where(tables.decision.c.plan_id == plan, tables.decision.c.nonce == nonce)
         return self._connection.execute(found).first() is not None
+
+    def _envelope(self, nonce: str) -> bytes | None:
+        found = self._connection.scalar(select(tables.envelope.c.body).where(tables.envelope.c.nonce == nonce))
+        return None if found is None else bytes(found)
+
+    def sets(self, *, plan: int | None = None) -> tuple[SetRow, ...]:
+        """Return sets of plans, the newest first; those that a plan is in, in whichever version, where one is named."""
+        query = select(*(column for column in tables.plan_set.c if column.name != "content"))
+        if plan is not None:
+            of_plan = select(tables.set_plan.c.set_id).where(tables.set_plan.c.plan_id == plan)
+            query = query.where(tables.plan_set.c.id.in_(of_plan))
+        rows = self._connection.execute(query.order_by(tables.plan_set.c.id.desc())).all()
+        members = self._members([row.id for row in rows])
+        return tuple(_set(row, members[row.id]) for row in rows)
+
+    def plan_set(self, number: int) -> SetRow | None:
+        """Return one set of plans."""
+        return self._one_set(tables.plan_set.c.id == number)
+
+    def set_of(self, digest: str) -> SetRow | None:
+        """Return the set whose file has a digest."""
+        return self._one_set(tables.plan_set.c.digest == digest)
+
+    def set_content(self, number: int) -> bytes:
+        """Return the exact bytes of the file of a set that is there."""
+        query = select(tables.plan_set.c.content).where(tables.plan_set.c.id == number)
+        return bytes(self._connection.execute(query).scalar_one())
+
+    def _one_set(self, condition: ColumnElement[bool]) -> SetRow | None:
+        row = self._connection.execute(select(tables.plan_set).where(condition)).first()
+        return None if row is None else _set(row, self._members([row.id])[row.id])
+
+    def _members(self, sets: Collection[int]) -> dict[int, tuple[SetMember, ...]]:
+        joined = tables.set_plan.join(tables.version, tables.version.c.id == tables.set_plan.c.version_id)
+        columns = (*tables.set_plan.c, tables.version.c.number, tables.version.c.digest)
+        query = select(*columns).select_from(joined).order_by(tables.set_plan.c.rank)
+        rows: dict[int, list[SetMember]] = {one: [] for one in sets}
+        for some in _some(sets):
+            for row in self._connection.execute(query.where(tables.set_plan.c.set_id.in_(some))):
+                member = SetMember(plan=row.plan_id, version=row.version_id, number=row.number, digest=row.digest)
+                rows[row.set_id].append(member)
+        return {one: tuple(members) for one, members in rows.items()}
+
+    def newest_of(self, plans: Collection[int]) -> dict[int, tuple[PlanRow, VersionRow]]:
+        """Return each of some plans that are there, with its newest version."""
+        rows = {row.id: row for some in self._of(tables.plan, tables.plan.c.id, plans).values() for row in some}
+        columns = [column for column in tables.version.c if column.name != "content"]
+        joined = tables.version.join(
+            tables.plan,
+            and_(tables.plan.c.id == tables.version.c.plan_id, tables.plan.c.number == tables.version.c.number),
+        )
+        results = {}
+        for some in _some(plans):
+            query = select(*columns).select_from(joined).where(tables.version.c.plan_id.in_(some))
+            for row in self._connection.execute(query):
+                results[row.plan_id] = (_plan(rows[row.plan_id]), _version(row))
+        return results
+
+    def _of(
+        self, table: Table, column: Column[Any], values: Collection[int], order: Sequence[Column[Any]] = ()
+    ) -> dict[int, list[Row[Any]]]:
+        """Return the rows of a table by what they have in a column, where that is one of some values."""
+        results: dict[int, list[Row[Any]]] = {}
+        for some in _some(values):
+            for row in self._connection.execute(select(table).where(column.in_(some)).order_by(*order)):
+                results.setdefault(int(getattr(row, column.name)), []).append(row)
+        return results
 
     def comments(self, plan: int) -> tuple[CommentRow, ...]:
         """Return the discussion of a plan, ascending."""
@@ -182,7 +255,36 @@ def _version(row: Row[Any]) -> VersionRow:
     )
 
 
-def _decision(row: Row[Any]) -> DecisionRow:
+def _submission(row: Row[Any]) -> SubmissionRow:
+    return SubmissionRow(
+        id=row.id,
+        version=row.version_id,
+        round=row.round,
+        by=_who(row),
+        at_ms=row.at_ms,
+        expires_at_ms=row.expires_at_ms,
+    )
+
+
+def _set(row: Row[Any], members: tuple[SetMember, ...]) -> SetRow:
+    return SetRow(
+        id=row.id,
+        migration=row.migration,
+        wave=row.wave,
+        digest=row.digest,
+        by=_who(row),
+        at_ms=row.at_ms,
+        members=members,
+    )
+
+
+def _some(values: Collection[int]) -> Iterator[Sequence[int]]:
+    """Yield as many at once as one statement may name."""
+    every = [*values]
+    return (every[first : first + _IDS] for first in range(0, len(every), _IDS))
+
+
+def _decision(row: Row[Any], envelope: bytes | None) -> DecisionRow:
     return DecisionRow(
         id=row.id,
         submission=row.submission_id,
@@ -192,6 +294,6 @@ def _decision(row: Row[Any]) -> DecisionRow:
         at_ms=row.at_ms,
         expires_at_ms=row.expires_at_ms,
         nonce=row.nonce,
-        envelope=bytes(row.envelope),
+        envelope=envelope or b"",
         separation=bool(row.separation),
     )

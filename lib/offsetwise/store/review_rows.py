@@ -99,6 +99,31 @@ class DecisionRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SetMember:
+    """One plan of a set, in the version that the set names."""
+
+    plan: int
+    version: int
+    """Its id."""
+    number: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetRow:
+    """Plans that are decided about together, without the bytes of their set's file."""
+
+    id: int
+    migration: str
+    wave: str | None
+    digest: str
+    by: Who
+    at_ms: int
+    members: tuple[SetMember, ...]
+    """In the order in which they are applied."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CommentRow:
     """One remark, and the version that it was made at."""
 

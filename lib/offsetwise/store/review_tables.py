@@ -172,6 +172,15 @@ submission = Table(
     UniqueConstraint("version_id", "round", name="uq_review_submission"),
 )
 
+envelope = Table(
+    "review_envelope",
+    metadata,
+    Column("nonce", String(32), primary_key=True),
+    _written_with(),
+    Column("body", LargeBinary, nullable=False),
+)
+"""What was signed, each envelope once: that of a set is the evidence of a decision about each of its plans."""
+
 decision = Table(
     "review_decision",
     metadata,
@@ -186,17 +195,46 @@ decision = Table(
     Column("verdict", String(10), nullable=False),
     Column("at_ms", BigInteger, nullable=False),
     Column("expires_at_ms", BigInteger, nullable=False),
-    Column("nonce", String(32), nullable=False, unique=True),
-    Column("envelope", LargeBinary, nullable=False),
+    Column("nonce", String(32), ForeignKey("review_envelope.nonce"), nullable=False),
     Column("separation", SmallInteger, nullable=False),
     _written_with(),
     Column("likeness", Escaped),
     UniqueConstraint("submission_id", "issuer", "subject", name="uq_review_decision"),
+    UniqueConstraint("plan_id", "nonce", name="uq_review_decision_nonce"),
     Index("ux_review_decision_likeness", "submission_id", "likeness", unique=True),
     CheckConstraint("verdict IN ('approved', 'rejected')", name="ck_review_decision_verdict"),
     CheckConstraint("separation IN (0, 1)", name="ck_review_decision_separation"),
 )
-"""The envelope is the evidence; the rest is to find it by. `separation` is the server's switch at that moment."""
+"""The envelope, which `nonce` names, is the evidence; the rest is to find it by. `separation` is the server's switch at
+that moment."""
+
+plan_set = Table(
+    "review_set",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("migration", Escaped, nullable=False),
+    Column("wave", Escaped),
+    Column("digest", String(64), nullable=False, unique=True),
+    Column("issuer", Escaped, nullable=False),
+    Column("subject", Escaped, nullable=False),
+    Column("name", Escaped, nullable=False),
+    Column("at_ms", BigInteger, nullable=False),
+    _written_with(),
+    Column("content", LargeBinary, nullable=False),
+)
+"""Plans that are decided about together. `content` is the set's file, every byte."""
+
+set_plan = Table(
+    "review_set_plan",
+    metadata,
+    Column("set_id", Id, ForeignKey("review_set.id"), primary_key=True),
+    Column("rank", Integer, primary_key=True, autoincrement=False),
+    Column("plan_id", Id, ForeignKey("review_plan.id"), nullable=False),
+    Column("version_id", Id, ForeignKey("review_version.id"), nullable=False),
+    UniqueConstraint("set_id", "plan_id", name="uq_review_set_plan"),
+    Index("ix_review_set_plan_plan", "plan_id"),
+)
+"""Which version of which plan a set has, in the order in which they are applied."""
 
 comment = Table(
     "review_comment",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ from offsetwise.store import review_tables as tables
 from offsetwise.store.audit import Record
 from offsetwise.store.database import Database
 from offsetwise.store.looks import StoreLook
-from offsetwise.store.review_rows import State, Who
+from offsetwise.store.review_rows import SetMember, State, Who
 
 _LEVEL: Final = 1
 
@@ -65,6 +65,8 @@ class Reviews:
 class Change(StoreLook):
     """A change that is being made. It ends with `record`; what it adds names that row of the audit log.
 
+    A change of several plans at once has a row for each: `go_on` begins the next one.
+
     Args:
         connection: Inside a transaction that nobody else changes plans beside.
     """
@@ -72,7 +74,7 @@ class Change(StoreLook):
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         last, self._previous = audit.tip(connection)
-        self._seq: Final = last + 1
+        self._seq = last + 1
         self._hash: str | None = None
 
     @property
@@ -164,13 +166,16 @@ class Change(StoreLook):
         envelope: bytes,
         separation: bool,
     ) -> None:
-        """Add a decision.
+        """Add a decision. One envelope may be a decision about several plans, and about each of them once.
 
         Raises:
             StoreRefusedError: By the author or an editor, or somebody who looks like one, while duties are separated;
                 or not about the newest version of a submitted plan.
-            StoreError: Somebody who looks the same decided already.
+            StoreError: Somebody who looks the same decided already, or the nonce is that of another envelope.
         """
+        if self._envelope(nonce) != envelope:  # another one with this nonce is refused by its key
+            values = {"nonce": nonce, "audit_seq": self._seq, "body": envelope}
+            self._connection.execute(insert(tables.envelope).values(values))
         self._added(
             tables.decision,
             {
@@ -182,12 +187,36 @@ class Change(StoreLook):
                 "verdict": verdict,
                 "expires_at_ms": expires_at_ms,
                 "nonce": nonce,
-                "envelope": envelope,
                 "separation": int(separation),
                 "audit_seq": self._seq,
                 "likeness": likeness(by.subject),
             },
         )
+
+    def add_set(
+        self,
+        *,
+        migration: str,
+        wave: str | None,
+        digest: str,
+        content: bytes,
+        members: Sequence[SetMember],
+        by: Who,
+        at_ms: int,
+    ) -> int:
+        """Add a set of plans; give its id.
+
+        Raises:
+            StoreError: This very set is there already.
+        """
+        values = {"migration": migration, "wave": wave, "digest": digest, "content": content, **_by(by, at_ms)}
+        added = self._added(tables.plan_set, {**values, "audit_seq": self._seq})
+        rows = [
+            {"set_id": added, "rank": rank, "plan_id": member.plan, "version_id": member.version}
+            for rank, member in enumerate(members)
+        ]
+        self._connection.execute(insert(tables.set_plan), rows)
+        return added
 
     def add_comment(self, plan: int, number: int, *, by: Who, at_ms: int, body: str) -> None:
         """Add a remark."""
@@ -214,10 +243,16 @@ class Change(StoreLook):
         self._connection.execute(update(tables.plan).where(tables.plan.c.id == plan).values(values))
 
     def record(self, record: Record) -> None:
-        """Write the row of the audit log. Exactly once, whatever else is changed."""
+        """Write the row of the audit log. Exactly once, whatever else is changed; see `go_on`."""
         if self.recorded:
             raise AssertionError("a change has one row of the audit log")
         self._hash = audit.append(self._connection, self._seq, self._previous, record)
+
+    def go_on(self) -> None:
+        """Begin the next part of the change, of another plan, which has a row of the audit log of its own."""
+        if self._hash is None:
+            raise AssertionError("a part of a change without a row of the audit log")
+        self._seq, self._previous, self._hash = self._seq + 1, self._hash, None
 
     def _added(self, table: Any, values: dict[str, Any]) -> int:
         done = self._connection.execute(insert(table).values(values))
