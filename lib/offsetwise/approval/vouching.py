@@ -21,6 +21,7 @@ def vouch(
     expires_in: timedelta,
     verdict: Verdict,
     accepted_unproven: tuple[AcceptedUnproven, ...] = (),
+    plans: tuple[str, ...] = (),
 ) -> tuple[bytes, Statement]:
     """Sign a person's decision; give the approval's file, and what it says.
 
@@ -28,7 +29,7 @@ def vouch(
     asks again.
 
     Args:
-        plan_digest: SHA-256 of the plan's file, hex.
+        plan_digest: SHA-256 of the plan's file, hex; of a set that of the set's file.
         key: The console's own, or the demo key for its own reviewer.
         issuer: Who vouches for the person to the console.
         subject: The person.
@@ -36,6 +37,7 @@ def vouch(
         expires_in: How long an approval is good for.
         verdict: What the person says.
         accepted_unproven: Positions that the person lets be applied though their proof cannot be made again.
+        plans: The digests of all plans of the set that is decided about, in its order; empty for one plan.
 
     Raises:
         NotApprovedError: Such a key does not sign for such a person.
@@ -51,6 +53,7 @@ def vouch(
         now=now,
         expires_in=expires_in,
         accepted_unproven=accepted_unproven,
+        plans=plans,
     )
     return seal(said, key), said
 

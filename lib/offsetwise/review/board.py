@@ -30,7 +30,7 @@ from offsetwise.review.bundle import open_bundle
 from offsetwise.review.deciding import ReviewDecision
 from offsetwise.review.drafting import DraftedVersion
 from offsetwise.review.people import Person
-from offsetwise.review.view import PlansView
+from offsetwise.review.sets.board import SetsBoard
 from offsetwise.store.reviews import Reviews
 
 Answer = TypeVar("Answer")
@@ -41,12 +41,13 @@ _WAIT_S: Final = 60
 """A file is read in less than ten seconds."""
 
 
-class Board(PlansView):
+class Board(SetsBoard):
     """The plans under review. Safe to use from several threads.
 
     Every method may raise a `StoreError`; after a `StoreUnclearError` look at the plan before anything else. Methods
-    that only read are those of `PlansView`. Methods that change something answer with one of the values of `answers`: a
-    file that cannot be used, the access file too, is refused and written down as everything else is.
+    that only read are those of `PlansView`, those about sets of plans are in `SetsBoard`. Methods that change something
+    answer with one of the values of `answers`: a file that cannot be used, the access file too, is refused and written
+    down as everything else is.
 
     Args:
         reviews: Where everything is kept.

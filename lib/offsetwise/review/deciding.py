@@ -43,8 +43,8 @@ class ReviewDecision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Matter:
-    """What is decided about."""
+class Matter:
+    """What is decided about, by somebody who may."""
 
     row: PlanRow
     newest: VersionRow
@@ -53,6 +53,24 @@ class _Matter:
 
 def decide(attempt: Attempt, wanted: ReviewDecision) -> DecideAnswer:
     """Sign and keep the decision of somebody who is signed in."""
+    matter = decidable(attempt, wanted)
+    if not isinstance(matter, Matter):
+        return matter
+    try:
+        signed = sign(attempt, wanted.digest, wanted.verdict, accepted_unproven=wanted.accepted_unproven)
+    except (FileError, PlanError, UsageError) as error:
+        return NotAllowed(why=error.problem, fix=error.fix)
+    return keep(attempt, matter, signed)
+
+
+def decidable(attempt: Attempt, wanted: ReviewDecision, *, confirmed: bool = False) -> Matter | DecideAnswer:
+    """Return what is decided about, or why this person does not decide so about it now. Nothing is written.
+
+    Args:
+        attempt: Of the person, about the plan.
+        wanted: What they want to say.
+        confirmed: Whether what has to be typed was typed for several plans at once.
+    """
     opened = attempt.opened()
     if isinstance(opened, NotAllowed):
         return opened
@@ -61,39 +79,58 @@ def decide(attempt: Attempt, wanted: ReviewDecision) -> DecideAnswer:
     refused = why_not_own(person, attempt.verb, attempt.rules, attempt.change.editors(row.id), facts.names)
     if refused is not None:
         return refused
-    matter = _Matter(row=row, newest=newest, told=attempt.standing(row, newest))
+    matter = Matter(row=row, newest=newest, told=attempt.standing(row, newest))
     closed = _why_not_now(attempt, matter, wanted.digest, who(person))
     if closed is not None:
         return closed
     approves = wanted.verdict is Verdict.APPROVED
-    objection = _why_not_approved(wanted, newest, facts) if approves else None
+    objection = _why_not_approved(wanted, newest, facts, confirmed=confirmed) if approves else None
     if objection is not None:
         return objection
     try:
         content_of(attempt.change, newest)
         unreasoned = _not_reasoned(attempt, wanted, newest, facts) if approves else None
-        if unreasoned is not None:
-            return unreasoned
-        key = attempt.key()
-        data, said = vouch(
-            wanted.digest,
-            key,
-            issuer=person.issuer,
-            subject=person.subject,
-            now=attempt.now,
-            expires_in=timedelta(hours=attempt.rules.decisions.valid_hours),
-            verdict=wanted.verdict,
-            accepted_unproven=wanted.accepted_unproven,
-        )
     except (FileError, PlanError, UsageError) as error:
         return NotAllowed(why=error.problem, fix=error.fix)
-    return _decided(attempt, matter, _Signed(by=who(person), said=said, envelope=data, key=key.public.id))
+    return matter if unreasoned is None else unreasoned
 
 
-def _why_not_approved(wanted: ReviewDecision, newest: VersionRow, facts: VersionFacts) -> Stale | NotAllowed | None:
+def sign(
+    attempt: Attempt,
+    digest: str,
+    verdict: Verdict,
+    *,
+    plans: tuple[str, ...] = (),
+    accepted_unproven: tuple[AcceptedUnproven, ...] = (),
+) -> Signed:
+    """Sign a decision with the console's key, for the person who is signed in; see `vouch`.
+
+    Raises:
+        OffsetwiseError: There is no key, or it does not sign this.
+    """
+    person, key = attempt.admitted(), attempt.key()
+    if isinstance(person, NotAllowed):
+        raise AssertionError("a decision of somebody who may not decide")
+    data, said = vouch(
+        digest,
+        key,
+        issuer=person.issuer,
+        subject=person.subject,
+        now=attempt.now,
+        expires_in=timedelta(hours=attempt.rules.decisions.valid_hours),
+        verdict=verdict,
+        accepted_unproven=accepted_unproven,
+        plans=plans,
+    )
+    return Signed(by=who(person), said=said, envelope=data, key=key.public.id)
+
+
+def _why_not_approved(
+    wanted: ReviewDecision, newest: VersionRow, facts: VersionFacts, *, confirmed: bool
+) -> Stale | NotAllowed | None:
     if wanted.drifts:
         return Stale(digest=newest.digest, difference=None, drifts=wanted.drifts)
-    if facts.confirm is not None and wanted.typed != facts.confirm:
+    if not confirmed and facts.confirm is not None and wanted.typed != facts.confirm:
         return NotAllowed(
             why="Something in this plan is unsafe, skips records or cannot be taken back: expected "
             f"{facts.confirm!r} to be typed, found {(wanted.typed or '')[:80]!a}.",
@@ -149,15 +186,15 @@ def import_envelope(attempt: Attempt, file: ApprovalFile) -> DecideAnswer:
         return barred
     if change.nonce_used(row.id, said.nonce):
         return AlreadyDecided(state=row.state, told=f"This very envelope of {said.subject} is kept already.")
-    matter = _Matter(row=row, newest=newest, told=attempt.standing(row, newest))
+    matter = Matter(row=row, newest=newest, told=attempt.standing(row, newest))
     closed = _why_not_now(attempt, matter, said.plan_digest, signer)
     if closed is not None:
         return closed
-    return _decided(attempt, matter, _Signed(by=signer, said=said, envelope=file.content, key=key.id))
+    return keep(attempt, matter, Signed(by=signer, said=said, envelope=file.content, key=key.id))
 
 
 def _why_not_now(
-    attempt: Attempt, matter: _Matter, digest: str, somebody: Who
+    attempt: Attempt, matter: Matter, digest: str, somebody: Who
 ) -> NotAllowed | Stale | AlreadyDecided | None:
     """Return why nobody, or not this one again, decides about this version now."""
     row, newest, result = matter.row, matter.newest, matter.told
@@ -188,7 +225,7 @@ def _why_not_now(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Signed:
+class Signed:
     """A decision with its envelope."""
 
     by: Who
@@ -197,7 +234,8 @@ class _Signed:
     key: str
 
 
-def _decided(attempt: Attempt, matter: _Matter, signed: _Signed) -> Approved | Rejected:
+def keep(attempt: Attempt, matter: Matter, signed: Signed) -> Approved | Rejected:
+    """Keep a decision with its envelope, and move the plan on."""
     row, result, said, envelope = matter.row, matter.told, signed.said, signed.envelope
     if result.submission is None:
         raise AssertionError("decided about what was not submitted")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -112,14 +113,42 @@ class Waiting:
     since_ms: int
     why: str
     """A clause: what it waits for."""
+    of_set: int | None = None
+    """The set that is decided about as a whole; `plan` is then its first one. None for a plan alone."""
+    plans: int = 1
+    """How many plans wait together."""
 
 
 def standing(look: StoreLook, row: PlanRow, version: VersionRow, *, rules: Access, now: datetime) -> VersionStanding:
     """Return how far a plan's newest version came, by the rules as they are now."""
+    return standings(look, {row.id: (row, version)}, rules=rules, now=now)[row.id]
+
+
+def standings(
+    look: StoreLook, newest: Mapping[int, tuple[PlanRow, VersionRow]], *, rules: Access, now: datetime
+) -> dict[int, VersionStanding]:
+    """Return how far the newest version of each of some plans came, by the rules as they are now.
+
+    Args:
+        look: At the store.
+        newest: Each plan with its newest version, by the number of the plan.
+        rules: The access file.
+        now: With its time zone.
+    """
+    submissions = look.submissions_of([version.id for _, version in newest.values()])
+    decisions = look.decisions_of([*newest])
+    return {
+        plan: _standing(row, submissions.get(version.id), decisions[plan], rules, now)
+        for plan, (row, version) in newest.items()
+    }
+
+
+def _standing(
+    row: PlanRow, submission: SubmissionRow | None, decisions: Sequence[DecisionRow], rules: Access, now: datetime
+) -> VersionStanding:
     required = rules.decisions.required
     now_ms = int(now.timestamp() * 1000)
-    submission = look.submission(version.id)
-    here = [] if submission is None else [d for d in look.decisions(row.id) if d.submission == submission.id]
+    here = [] if submission is None else [d for d in decisions if d.submission == submission.id]
     approvals = tuple(d for d in here if d.verdict == Verdict.APPROVED)
     withdrawn = tuple(d for d in approvals if rules.withdrew(d.by))
     lapsed = any(now_ms >= d.expires_at_ms for d in approvals)

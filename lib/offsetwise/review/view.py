@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -21,10 +21,11 @@ from offsetwise.review.bundle import pack
 from offsetwise.review.difference import Difference
 from offsetwise.review.people import Person, identity, is_of, may_be_one, recorded, who, why_barred
 from offsetwise.review.risk import VersionFacts
-from offsetwise.review.sheet import Sheet, SheetMark, VersionStanding, Waiting, standing
+from offsetwise.review.sets.sheet import SetState, standing_of
+from offsetwise.review.sheet import Sheet, SheetMark, VersionStanding, Waiting, standing, standings
 from offsetwise.store.audit import AuditFilter, AuditRow, Chain
 from offsetwise.store.looks import StoreLook
-from offsetwise.store.review_rows import EditorRow, PlanRow, State, VersionRow
+from offsetwise.store.review_rows import EditorRow, PlanRow, SetRow, State, VersionRow
 from offsetwise.store.reviews import Reviews
 
 AUDIT_ROWS: Final = 500
@@ -165,33 +166,29 @@ class PlansView:
             names = VersionFacts.load(look.version(plan, row.number).facts).names
             return why_not_own(person, verb, rules, look.editors(plan), names)
 
+    def why_not_own(
+        self, person: Person | None, verb: Verb, editors: tuple[EditorRow, ...], names: tuple[str, ...]
+    ) -> NotAllowed | None:
+        """Return why somebody may not do this with a plan that is shown, by the hand they had in it; see `why_not`."""
+        return not_signed_in(verb) if person is None else why_not_own(person, verb, self._rules(), editors, names)
+
     def waiting_for(self, person: Person | None) -> tuple[Waiting, ...]:
         """Return the plans that wait for somebody: to be decided, submitted again, or revised. Oldest first."""
         if person is None:
             return ()
         rules = self._rules()
-        requests = []
         with self._looking(person, "Reading what waits") as look:
-            for row in look.plans():
-                version = look.version(row.id, row.number)
-                result = standing(look, row, version, rules=rules, now=self._clock())
-                editors = look.editors(row.id)
-                why = _waits(person, rules, VersionFacts.load(version.facts), result, editors)
-                if why is not None:
-                    by = version.by if result.submission is None else result.submission.by
-                    since_ms = version.at_ms if result.submission is None else result.submission.at_ms
-                    requests.append(
-                        Waiting(
-                            plan=row.id,
-                            migration=row.migration,
-                            moves=row.moves,
-                            digest=version.digest,
-                            by=by,
-                            since_ms=since_ms,
-                            why=why,
-                        )
-                    )
-        return tuple(sorted(requests, key=lambda waiting: waiting.since_ms))
+            newest = look.newest_of([row.id for row in look.plans()])
+            results = standings(look, newest, rules=rules, now=self._clock())
+            editors = look.editors_of([*newest])
+            sets = look.sets()
+        requests: dict[int, Waiting] = {}
+        for plan, (row, version) in newest.items():
+            result = results[plan]
+            why = _waits(person, rules, VersionFacts.load(version.facts), result, editors[plan])
+            if why is not None:
+                requests[plan] = _waiting(row, version, result, why)
+        return tuple(sorted(_as_sets(requests, sets, newest, results), key=lambda waiting: waiting.since_ms))
 
     def export(self, person: Person | None, plan: int, kind: exports.ExportKind) -> tuple[exports.Export, ...]:
         """Return the files of one kind of a plan's newest version; unapproved ones say DRAFT, applied ones APPLIED.
@@ -312,6 +309,41 @@ class PlansView:
             )
         with self._reviews.reading(what) as look:
             yield look
+
+
+def _waiting(row: PlanRow, version: VersionRow, result: VersionStanding, why: str) -> Waiting:
+    submission = result.submission
+    return Waiting(
+        plan=row.id,
+        migration=row.migration,
+        moves=row.moves,
+        digest=version.digest,
+        by=version.by if submission is None else submission.by,
+        since_ms=version.at_ms if submission is None else submission.at_ms,
+        why=why,
+    )
+
+
+def _as_sets(
+    waiting: Mapping[int, Waiting],
+    sets: Iterable[SetRow],
+    newest: Mapping[int, tuple[PlanRow, VersionRow]],
+    standings: Mapping[int, VersionStanding],
+) -> Iterator[Waiting]:
+    """Yield what waits: plans of a set that is as it was submitted as one, each in the newest of its sets."""
+    left = dict(waiting)
+    seen: set[int] = set()
+    for row in sets:
+        plans = [member.plan for member in row.members if member.plan not in seen]
+        seen.update(plans)
+        requests = [left[plan] for plan in plans if plan in left]
+        if not requests or standing_of(row, newest, standings).state is SetState.CHANGED:
+            continue
+        for request in requests:
+            del left[request.plan]
+        first = requests[0]
+        yield replace(first, digest=row.digest, of_set=row.id, plans=len(requests))
+    yield from left.values()
 
 
 def _waits(

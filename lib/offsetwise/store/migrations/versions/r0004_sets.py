@@ -77,7 +77,8 @@ def _envelopes() -> None:
     )
     op.execute(
         sa.text(
-            "INSERT INTO review_envelope (nonce, audit_seq, body) SELECT nonce, audit_seq, envelope FROM review_decision"
+            "INSERT INTO review_envelope (nonce, audit_seq, body) "
+            "SELECT nonce, audit_seq, envelope FROM review_decision"
         )
     )
 

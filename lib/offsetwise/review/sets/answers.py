@@ -1,0 +1,86 @@
+"""What the verbs of a review answer about a set of plans."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from offsetwise.approval import Verdict
+from offsetwise.review.answers import REFUSALS as REFUSALS_OF_PLANS
+from offsetwise.review.answers import AlreadyDecided, AlreadyOpen, NotAllowed, Stale
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmittedSet:
+    """The plans of a set wait for decisions."""
+
+    number: int
+    """Of the set."""
+    digest: str
+    plans: int
+    refused: int
+    """Jobs that the set has no plan for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecidedSet:
+    """The person's decision is signed and kept, once for all plans."""
+
+    number: int
+    digest: str
+    verdict: Verdict
+    envelope: bytes
+    """The approval's file, as `apply` takes it."""
+    plans: int
+    counted: int
+    required: int
+
+    @property
+    def complete(self) -> bool:
+        """Whether as many people approved as this console asks for."""
+        return self.counted >= self.required
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithdrawnSet:
+    """The plans of a set that were open are taken back."""
+
+    number: int
+    plans: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedOf:
+    """Refused because of one plan. Nothing was changed, of no plan."""
+
+    job: str
+    plan: int | None
+    """None for one that is not kept."""
+    why: str
+    fix: str
+
+
+Refusal = NotAllowed | RefusedOf
+SubmitSetAnswer = SubmittedSet | Refusal
+DecideSetAnswer = DecidedSet | Refusal
+WithdrawSetAnswer = WithdrawnSet | Refusal
+SetAnswer = SubmittedSet | DecidedSet | WithdrawnSet | Refusal
+REFUSALS = (NotAllowed, RefusedOf)
+
+
+def refusal(job: str, plan: int | None, answer: object) -> RefusedOf | None:
+    """Return what an answer about one plan of a set means for the set; None where it was done."""
+    if not isinstance(answer, REFUSALS_OF_PLANS):
+        return None
+    match answer:
+        case NotAllowed():
+            why, fix = answer.why, answer.fix
+        case AlreadyDecided() | AlreadyOpen():
+            why, fix = answer.told, "Open the set again, and look at that plan."
+        case Stale() if answer.drifts:
+            why, fix = "The clusters changed since the plan was drafted.", "Ask its author to draft it again."
+        case Stale():
+            why = f"The set has another version than the newest one, `{answer.digest[:8]}`."
+            fix = "Ask its author to submit the set again."
+        case _:
+            raise AssertionError("an answer that is not known")
+    return RefusedOf(job=job, plan=plan, why=why, fix=fix)

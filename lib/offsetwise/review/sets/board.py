@@ -1,0 +1,256 @@
+"""The verbs of a review about sets of plans, and what can be looked at of them."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from threading import Lock
+from types import MappingProxyType
+from typing import Any, Final, TypeVar
+
+from offsetwise.approval import ApprovalFile, Verdict
+from offsetwise.approval.envelope import stated_in
+from offsetwise.errors import ConfigError, OffsetwiseError, PlanError, StoreError
+from offsetwise.model import Plan
+from offsetwise.plan.drift import Drift
+from offsetwise.plan.reading import read_plan
+from offsetwise.plan.sets.file import read_plan_set
+from offsetwise.review.allowing import Verb
+from offsetwise.review.answers import NotAllowed
+from offsetwise.review.attempt import written
+from offsetwise.review.exports import Destination, Export
+from offsetwise.review.exports.sets import PackedPlan, set_archive
+from offsetwise.review.people import Person
+from offsetwise.review.risk import VersionFacts
+from offsetwise.review.sets import deciding, drafting
+from offsetwise.review.sets.answers import REFUSALS, DecideSetAnswer, Refusal, SubmitSetAnswer, WithdrawSetAnswer
+from offsetwise.review.sets.deciding import SetDecision
+from offsetwise.review.sets.drafting import DraftedSet
+from offsetwise.review.sets.sheet import MemberSheet, SetSheet, SetStanding, standing_of
+from offsetwise.review.sets.steps import Steps
+from offsetwise.review.sheet import SheetMark, standings
+from offsetwise.review.view import PlansView
+from offsetwise.store.looks import StoreLook
+from offsetwise.store.review_rows import SetRow
+
+Done = TypeVar("Done")
+KEPT_SETS: Final = 2
+"""Sets whose plans are kept parsed."""
+
+
+class _Undone(Exception):  # noqa: N818 - carries an answer out of a change, which is undone by that
+    def __init__(self, answer: Refusal) -> None:
+        super().__init__()
+        self.answer = answer
+
+
+class SetsBoard(PlansView):
+    """Sets of plans under review. Safe to use from several threads; see `Board`.
+
+    What is done is done with all plans of a set, or with none.
+    """
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._sets: OrderedDict[str, tuple[Plan, ...]] = OrderedDict()
+        self._sets_lock = Lock()
+
+    # ----------------------------------------------------------------------- to look at
+
+    def sets(self, person: Person | None) -> tuple[tuple[SetRow, SetStanding], ...]:
+        """Return all sets and how far they came, the newest first."""
+        rules = self._rules()
+        with self._looking(person, "Reading the sets of plans") as look:
+            rows = look.sets()
+            newest = look.newest_of({member.plan for row in rows for member in row.members})
+            results = standings(look, newest, rules=rules, now=self._clock())
+            return tuple((row, standing_of(row, newest, results)) for row in rows)
+
+    def sets_of(self, person: Person | None, plan: int) -> tuple[SetRow, ...]:
+        """Return the sets that a plan is or was in, the newest first."""
+        with self._looking(person, "Reading the sets of plans") as look:
+            return look.sets(plan=plan)
+
+    def set_sheet(self, person: Person | None, number: int) -> SetSheet | None:
+        """Return one set with its plans, and how far each of them came; None where there is no such set."""
+        rules = self._rules()
+        with self._looking(person, "Reading the set of plans") as look:
+            row = look.plan_set(number)
+            if row is None:
+                return None
+            plans = [member.plan for member in row.members]
+            newest, editors = look.newest_of(plans), look.editors_of(plans)
+            results = standings(look, newest, rules=rules, now=self._clock())
+            document = read_plan_set(look.set_content(number), subject=f"set {number}")
+            return SetSheet(
+                row=row,
+                document=document,
+                members=tuple(
+                    MemberSheet(
+                        entry=entry,
+                        member=member,
+                        row=newest[member.plan][0],
+                        newest=newest[member.plan][1],
+                        standing=results[member.plan],
+                        editors=editors[member.plan],
+                        facts=VersionFacts.load(newest[member.plan][1].facts),
+                    )
+                    for entry, member in zip(document.plans, row.members, strict=True)
+                ),
+                plans=self._plans_of(look, row),
+                standing=standing_of(row, newest, results),
+            )
+
+    def _plans_of(self, look: StoreLook, row: SetRow) -> tuple[Plan, ...]:
+        """Return the plans of a set, parsed: what has the same digest is the same set."""
+        with self._sets_lock:
+            if row.digest in self._sets:
+                self._sets.move_to_end(row.digest)
+                return self._sets[row.digest]
+        plans = tuple(
+            read_plan(look.content(member.version), subject=f"version {member.number} of plan {member.plan}")
+            for member in row.members
+        )
+        with self._sets_lock:
+            self._sets[row.digest] = plans
+            while len(self._sets) > KEPT_SETS:
+                self._sets.popitem(last=False)
+        return plans
+
+    def why_not_set(self, person: Person | None, verb: Verb, sheet: SetSheet) -> Refusal | None:
+        """Return why somebody may not do this with a set at this moment; None if they may. See `why_not`."""
+        refused = self.why_not(person, verb)
+        if refused is not None:
+            return refused
+        for member in sheet.members:
+            own = self.why_not_own(person, verb, member.editors, member.facts.names)
+            if own is not None:
+                return deciding.refusal(member.entry.job, member.row.id, own)
+        return None
+
+    def set_kit(self, person: Person | None, number: int, destination: Destination) -> Export:
+        """Return an approved set with its plans, its approvals and a README of commands, in one archive.
+
+        It is the same, byte for byte, as `offsetwise export SET --as zip` packs from the same files.
+
+        Args:
+            person: Who asks.
+            number: Of the set.
+            destination: Where its plans are applied.
+
+        Raises:
+            PlanError: There is no such set, or it is not approved.
+        """
+        rules = self._rules()
+        sheet = self.set_sheet(person, number)
+        if sheet is None or sheet.standing.mark is SheetMark.DRAFT:
+            found = "none" if sheet is None else f"it {sheet.standing.state}"
+            raise PlanError(
+                f"Set {number}: expected an approved set of plans, found {found}. Nothing was packed.",
+                fix="Export a set that enough people approve.",
+            )
+        with self._looking(person, "Exporting the set of plans") as look:
+            newest = look.newest_of([member.row.id for member in sheet.members])
+            results = standings(look, newest, rules=rules, now=self._clock())
+            content = look.set_content(number)
+            packed = [
+                PackedPlan(entry=member.entry, plan=plan, content=look.content(member.member.version))
+                for member, plan in zip(sheet.members, sheet.plans, strict=True)
+            ]
+        # What was said of a plan alone comes first, as whoever applies it counts it.
+        envelopes = dict.fromkeys(
+            row.envelope
+            for member in sheet.members
+            for row in sorted(results[member.row.id].counted, key=lambda row: _is_of_set(row.envelope))
+        )
+        return set_archive(sheet.document, content, packed, envelopes, destination)
+
+    # ----------------------------------------------------------------------- to change
+
+    def submit_set(self, person: Person | None, drafted: DraftedSet) -> SubmitSetAnswer:
+        """Keep the plans of a set and ask for one decision about exactly these."""
+        return self._together(Verb.SUBMIT, person, drafted.digest, lambda steps: drafting.submit(steps, drafted))
+
+    def submit_set_again(self, person: Person | None, number: int, digest: str) -> SubmitSetAnswer:
+        """Ask for one decision about the newest version of every plan of a set; `digest` is what was shown of it."""
+        return self._together(Verb.SUBMIT, person, digest, lambda steps: drafting.submit_again(steps, number))
+
+    def withdraw_set(self, person: Person | None, number: int, digest: str) -> WithdrawSetAnswer:
+        """Take back every plan of a set that is open; `digest` is what was shown of it."""
+        return self._together(Verb.WITHDRAW, person, digest, lambda steps: drafting.withdraw(steps, number))
+
+    def decide_set(
+        self,
+        person: Person | None,
+        number: int,
+        digest: str,
+        verdict: Verdict,
+        *,
+        typed: str | None = None,
+        remark: str = "",
+        in_spite_of: Mapping[str, str] = MappingProxyType({}),
+        drifts: Mapping[int, tuple[Drift, ...]] = MappingProxyType({}),
+    ) -> DecideSetAnswer:
+        """Approve or reject exactly the plans of the set that was shown, with one signature.
+
+        Args:
+            person: Who decides. Nobody who wrote, edited or submitted any version of any of the plans may.
+            number: Of the set.
+            digest: Of the set that was shown to them.
+            verdict: What they say.
+            typed: What they typed to confirm, where a plan has unsafe rows or open checks.
+            remark: Kept in the timeline of every plan.
+            in_spite_of: The reason for each check that is not met, by its name.
+            drifts: What has changed on the clusters, by the number of the plan, where the page looked.
+        """
+        verb = Verb.APPROVE if verdict is Verdict.APPROVED else Verb.REJECT
+        wanted = SetDecision(
+            digest=digest,
+            verdict=verdict,
+            typed=typed,
+            remark=remark,
+            in_spite_of=dict(in_spite_of),
+            drifts=dict(drifts),
+        )
+        return self._together(verb, person, digest, lambda steps: deciding.decide(steps, number, wanted))
+
+    def _together(
+        self, verb: Verb, person: Person | None, digest: str, tried: Callable[[Steps], Done | Refusal]
+    ) -> Done | Refusal:
+        """Do something with all plans of a set, or with none: what was begun before a refusal is undone."""
+        try:
+            with self._reviews.changing(f"To {verb} a set of plans") as change:
+                steps = Steps(
+                    person=person,
+                    rules=self._rules(),
+                    now=self._clock(),
+                    change=change,
+                    plans=self._plans,
+                    demo_key=self._demo_key,
+                )
+                answer = tried(steps)
+                if isinstance(answer, REFUSALS):
+                    raise _Undone(answer)
+                return answer
+        except _Undone as undone:
+            refused = undone.answer
+        except StoreError:
+            raise
+        except OffsetwiseError as error:
+            refused = NotAllowed(why=error.problem, fix=error.fix)
+        self._record_refusal(verb, person, digest, refused)
+        return refused
+
+    def _record_refusal(self, verb: Verb, person: Person | None, digest: str, refused: Refusal) -> None:
+        told = refused if isinstance(refused, NotAllowed) else NotAllowed(why=f"{refused.job}: {refused.why}", fix="")
+        with self._reviews.changing(f"To {verb} a set of plans") as change:
+            try:
+                rules = self._rules()
+            except ConfigError:
+                rules = None
+            at = self._clock()
+            change.record(written(verb, person, told, rules=rules, at=at, plan=None, digest=digest, before=None))
+
+
+def _is_of_set(envelope: bytes) -> bool:
+    return bool(stated_in(ApprovalFile(name="to be packed", content=envelope)).plans)

@@ -1,0 +1,193 @@
+"""One decision about all plans of a set: signed once, and kept with each of them. Inside one change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from offsetwise.approval import Verdict
+from offsetwise.errors import OffsetwiseError
+from offsetwise.plan.drift import Drift
+from offsetwise.plan.sets.file import read_plan_set
+from offsetwise.review import deciding, remarks
+from offsetwise.review.allowing import Verb
+from offsetwise.review.answers import Approved, NotAllowed
+from offsetwise.review.attempt import Attempt
+from offsetwise.review.deciding import Matter, ReviewDecision, Signed
+from offsetwise.review.people import may_be_one, who
+from offsetwise.review.risk import VersionFacts
+from offsetwise.review.sets.answers import DecidedSet, DecideSetAnswer, RefusedOf, refusal
+from offsetwise.review.sets.drafting import NO_SET
+from offsetwise.review.sets.sheet import SetState, confirmation, standing_of
+from offsetwise.review.sets.steps import Steps
+from offsetwise.review.sheet import standings
+from offsetwise.store.review_rows import SetMember, SetRow, State
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetDecision:
+    """What somebody wants to say of the set that they were shown."""
+
+    digest: str
+    verdict: Verdict
+    typed: str | None
+    remark: str
+    """Kept with every plan; empty for none."""
+    in_spite_of: Mapping[str, str] = field(default_factory=dict)
+    """The reason for each check that is not met, by its name, for all plans of which it is not."""
+    drifts: Mapping[int, tuple[Drift, ...]] = field(default_factory=dict)
+    """What has changed on the clusters since plans were drafted, by their numbers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """One plan that is decided about."""
+
+    attempt: Attempt
+    matter: Matter
+
+
+def decide(steps: Steps, number: int, wanted: SetDecision) -> DecideSetAnswer:
+    """Sign one decision about exactly the plans of a set, and keep it with each of them that still waits."""
+    row = steps.change.plan_set(number)
+    if row is None:
+        return NO_SET
+    verb = Verb.APPROVE if wanted.verdict is Verdict.APPROVED else Verb.REJECT
+    whole = steps.attempt(verb, None, row.digest)
+    person = whole.admitted()
+    if isinstance(person, NotAllowed):
+        return person
+    closed = _why_not_now(steps, row, wanted)
+    if closed is not None:
+        return closed
+    document = read_plan_set(steps.change.set_content(number), subject=f"set {number}")
+    jobs = [entry.job for entry in document.plans]
+    parts = _parts(steps, verb, wanted, jobs, row.members)
+    if not isinstance(parts, list):
+        return parts
+    untyped = _why_not_typed(row, wanted, parts)
+    if untyped is not None:
+        return untyped
+    try:
+        signed = deciding.sign(whole, row.digest, wanted.verdict, plans=tuple(each.digest for each in row.members))
+    except OffsetwiseError as error:
+        return NotAllowed(why=error.problem, fix=error.fix)
+    counted = [_kept(steps, part, signed, wanted.remark) for part in parts]
+    steps.next()
+    answer = DecidedSet(
+        number=number,
+        digest=row.digest,
+        verdict=wanted.verdict,
+        envelope=signed.envelope,
+        plans=len(parts),
+        counted=min(counted),
+        required=steps.rules.decisions.required,
+    )
+    whole.details.update(set=number, plans=len(parts), verdict=wanted.verdict)
+    whole.record(answer)
+    return answer
+
+
+def _why_not_now(steps: Steps, row: SetRow, wanted: SetDecision) -> NotAllowed | None:
+    if wanted.digest != row.digest:
+        return NotAllowed(why=f"{wanted.digest[:12]!a} is not the digest of set {row.id}.", fix="Open the set again.")
+    if wanted.remark and len(wanted.remark) > remarks.MAX_COMMENT:
+        return NotAllowed(
+            why=f"A remark has up to {remarks.MAX_COMMENT:,} characters, and this one has {len(wanted.remark):,}.",
+            fix="Say it in fewer words.",
+        )
+    newest = steps.change.newest_of([member.plan for member in row.members])
+    standing = standing_of(row, newest, standings(steps.change, newest, rules=steps.rules, now=steps.now))
+    if standing.state is SetState.CHANGED:
+        plans = ", ".join(map(str, standing.changed[:5]))
+        return NotAllowed(
+            why=f"The set was changed since it was submitted: plan {plans} was edited, withdrawn or decided alone.",
+            fix="Ask its author to submit the set again.",
+        )
+    if standing.state is not SetState.SUBMITTED:
+        return NotAllowed(why=f"Set {row.id} is {standing.state} already.", fix="Nothing is left to decide about it.")
+    if standing.alone and wanted.verdict is Verdict.REJECTED:
+        return NotAllowed(
+            why=f"{standing.alone:,} of its plans are approved alone, so the set as a whole is not rejected.",
+            fix="Reject the others one by one.",
+        )
+    return None
+
+
+def _parts(
+    steps: Steps, verb: Verb, wanted: SetDecision, jobs: Sequence[str], members: Sequence[SetMember]
+) -> list[_Part] | NotAllowed | RefusedOf:
+    """Return each plan that waits for this decision, or the first one that may not be decided so about. Writes nothing.
+
+    A plan that was approved alone, by this person or by enough others, needs no other approval.
+    """
+    parts = []
+    for job, member in zip(jobs, members, strict=True):
+        attempt = steps.attempt(verb, member.plan, member.digest)
+        if wanted.verdict is Verdict.APPROVED and _has_approved(attempt):
+            continue
+        decision = ReviewDecision(
+            digest=member.digest,
+            verdict=wanted.verdict,
+            typed=None,
+            drifts=wanted.drifts.get(member.plan, ()),
+            in_spite_of=wanted.in_spite_of,
+        )
+        matter = deciding.decidable(attempt, decision, confirmed=True)
+        if not isinstance(matter, Matter):
+            refused = refusal(job, member.plan, matter)
+            return refused or NotAllowed(why="It was decided meanwhile.", fix="Open the set again.")
+        parts.append(_Part(attempt=attempt, matter=matter))
+    if not parts:
+        return NotAllowed(
+            why="You have approved every plan of this set already.", fix="Another person has to approve too."
+        )
+    return parts
+
+
+def _has_approved(attempt: Attempt) -> bool:
+    row, person = attempt.plan, attempt.person
+    if row is None or person is None:
+        return False
+    if row.state in (State.APPROVED, State.APPLIED):
+        return True
+    counted = attempt.standing(row, attempt.change.version(row.id, row.number)).counted
+    return any(may_be_one(decision.by, who(person)) for decision in counted)
+
+
+def _why_not_typed(row: SetRow, wanted: SetDecision, parts: Sequence[_Part]) -> NotAllowed | None:
+    if wanted.verdict is not Verdict.APPROVED:
+        return None
+    facts = [(VersionFacts.load(part.matter.newest.facts), part) for part in parts]
+    if not any(each.confirm is not None or _unmet(each, part) for each, part in facts):
+        return None
+    expected = confirmation(row)
+    if wanted.typed == expected:
+        return None
+    return NotAllowed(
+        why=f"A plan of this set has unsafe rows or open checks: expected {expected!r} to be typed, found "
+        f"{(wanted.typed or '')[:80]!a}.",
+        fix=f"Look at the rows marked unsafe and the open checks, then type {expected}.",
+    )
+
+
+def _unmet(facts: VersionFacts, part: _Part) -> bool:
+    attempt = part.attempt
+    return bool(facts.not_met(lambda: attempt.plans.get(attempt.change, part.matter.newest)))
+
+
+def _kept(steps: Steps, part: _Part, signed: Signed, remark: str) -> int:
+    """Keep the decision with one plan, with its row of the audit log; return how many approvals count then."""
+    about = signed.said.about(part.matter.newest.digest)
+    if about is None:
+        raise AssertionError("a plan that is not in what was signed")
+    steps.next()
+    attempt = part.attempt
+    answer = deciding.keep(
+        attempt, part.matter, Signed(by=signed.by, said=about, envelope=signed.envelope, key=signed.key)
+    )
+    if remark.strip():
+        row = part.matter.row
+        steps.change.add_comment(row.id, row.number, by=signed.by, at_ms=attempt.now_ms, body=remark)
+    attempt.record(answer)
+    return answer.counted if isinstance(answer, Approved) else 0

@@ -1,0 +1,213 @@
+"""Sets of plans submitted, submitted again and withdrawn. Each inside one change, for all of their plans or none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from offsetwise import files
+from offsetwise.model import PlanOfSet, PlanSet, RefusedJob
+from offsetwise.model.digest import digest as digest_of
+from offsetwise.plan.sets.file import read_plan_set
+from offsetwise.review import drafting
+from offsetwise.review.allowing import Verb
+from offsetwise.review.answers import NotAllowed, SavedVersion
+from offsetwise.review.drafting import DraftedVersion
+from offsetwise.review.people import who
+from offsetwise.review.sets.answers import (
+    RefusedOf,
+    SubmitSetAnswer,
+    SubmittedSet,
+    WithdrawnSet,
+    WithdrawSetAnswer,
+    refusal,
+)
+from offsetwise.review.sets.steps import Steps
+from offsetwise.store.review_rows import SetMember, SetRow, State
+from offsetwise.wording.irrevocable import confirmation
+
+NO_SET = NotAllowed(why="There is no such set of plans here.", fix="Choose one from the list.")
+NO_PLAN_LEFT = NotAllowed(
+    why="No plan of this set can be submitted any more.", fix="Draft the jobs again, on the Draft page."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftedSet:
+    """Plans that were drafted together, and the file that names them."""
+
+    document: PlanSet
+    content: bytes
+    """Every byte of that file."""
+    plans: tuple[DraftedVersion, ...]
+    """In its order."""
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the file, hex."""
+        return digest_of(self.content)
+
+
+def submit(steps: Steps, drafted: DraftedSet) -> SubmitSetAnswer:
+    """Keep every plan of a new set as a plan of its own, and submit all of them together.
+
+    Raises:
+        OffsetwiseError: The file of the set contradicts itself.
+    """
+    document = read_plan_set(drafted.content, subject="the set of plans")
+    members: list[SetMember] = []
+    for entry, version in zip(document.plans, drafted.plans, strict=True):
+        kept = _kept(steps, entry, version)
+        if isinstance(kept, RefusedOf):
+            return kept
+        members.append(kept)
+    return _added(steps, document, drafted.content, members)
+
+
+def _kept(steps: Steps, entry: PlanOfSet, drafted: DraftedVersion) -> SetMember | RefusedOf:
+    """Keep and submit one plan."""
+    if drafted.digest != entry.digest:
+        raise AssertionError("a plan that its set does not name")
+    if confirmation(drafted.plan) is not None:
+        why, fix = "What it does cannot be taken back, so it is decided about alone.", "Draft that job alone."
+        return RefusedOf(job=entry.job, plan=None, why=why, fix=fix)
+    steps.next()
+    attempt = steps.attempt(Verb.SAVE, None, drafted.digest)
+    saved = drafting.save(attempt, drafted)
+    refused = refusal(entry.job, getattr(saved, "plan", None), saved)
+    if refused is not None or not isinstance(saved, SavedVersion):
+        return refused or RefusedOf(job=entry.job, plan=None, why="It is kept already.", fix="Draft that job again.")
+    attempt.record(saved)
+    return _submitted(steps, entry, saved.plan) or _member(steps, saved.plan)
+
+
+def _submitted(steps: Steps, entry: PlanOfSet, plan: int) -> RefusedOf | None:
+    """Submit the newest version of a plan; return why it cannot be."""
+    steps.next()
+    attempt = steps.attempt(Verb.SUBMIT, plan, entry.digest)
+    submitted = drafting.submit(attempt, entry.digest)
+    refused = refusal(entry.job, plan, submitted)
+    if refused is None:
+        attempt.record(submitted)
+    return refused
+
+
+def _member(steps: Steps, plan: int) -> SetMember:
+    row = steps.change.plan(plan)
+    if row is None:
+        raise AssertionError("a plan that was there is not")
+    newest = steps.change.version(plan, row.number)
+    return SetMember(plan=plan, version=newest.id, number=newest.number, digest=newest.digest)
+
+
+def _added(steps: Steps, document: PlanSet, content: bytes, members: Sequence[SetMember]) -> SubmitSetAnswer:
+    """Add the set, unless this very one is there, and record that it was submitted."""
+    steps.next()
+    digest = digest_of(content)
+    attempt = steps.attempt(Verb.SUBMIT, None, digest)
+    person = attempt.admitted()
+    if isinstance(person, NotAllowed):
+        return person
+    there = steps.change.set_of(digest)
+    number = (
+        there.id
+        if there is not None
+        else steps.change.add_set(
+            migration=document.migration,
+            wave=document.wave,
+            digest=digest,
+            content=content,
+            members=members,
+            by=who(person),
+            at_ms=attempt.now_ms,
+        )
+    )
+    answer = SubmittedSet(number=number, digest=digest, plans=len(members), refused=len(document.refused))
+    attempt.details.update(set=number, plans=answer.plans, refused=answer.refused)
+    attempt.record(answer)
+    return answer
+
+
+def submit_again(steps: Steps, number: int) -> SubmitSetAnswer:
+    """Submit the newest version of each plan of a set together: what was withdrawn or decided alone is left out.
+
+    Raises:
+        OffsetwiseError: The kept file of the set cannot be read.
+    """
+    row = steps.change.plan_set(number)
+    if row is None:
+        return NO_SET
+    document = read_plan_set(steps.change.set_content(number), subject=f"set {number}")
+    entries, members, refused = [], [], [*document.refused]
+    for entry, member in zip(document.plans, row.members, strict=True):
+        newest = _member(steps, member.plan)
+        state = _state(steps, member.plan)
+        if state in (State.DRAFT, State.SUBMITTED, State.APPROVED):
+            failed = _submitted_again(steps, replace(entry, digest=newest.digest), newest, state)
+            if failed is not None:
+                return failed
+        if _state(steps, member.plan) is not State.SUBMITTED:
+            problem = f"Plan {member.plan} is {state}, so it is in this set no more."
+            fix = "Open that plan on Review." if state is State.APPROVED else "Draft the job again."
+            refused.append(RefusedJob(job=entry.job, error="PlanError", problem=problem, fix=fix))
+            continue
+        entries.append(replace(entry, digest=newest.digest))
+        members.append(newest)
+    if not members:
+        return NO_PLAN_LEFT
+    again = replace(document, plans=tuple(entries), refused=tuple(refused))
+    return _added(steps, again, files.dump(again).encode(), members)
+
+
+def _state(steps: Steps, plan: int) -> State:
+    row = steps.change.plan(plan)
+    if row is None:
+        raise AssertionError("a plan that was there is not")
+    return row.state
+
+
+def _submitted_again(steps: Steps, entry: PlanOfSet, newest: SetMember, state: State) -> RefusedOf | None:
+    """Submit a plan unless it waits for decisions, or is approved; return why that is not possible."""
+    row = steps.change.plan(newest.plan)
+    if row is None:
+        raise AssertionError("a plan that was there is not")
+    version = steps.change.version(newest.plan, newest.number)
+    result = steps.attempt(Verb.SUBMIT, newest.plan, newest.digest).standing(row, version)
+    if state is not State.DRAFT and not result.expired:
+        return None
+    return _submitted(steps, entry, newest.plan)
+
+
+def withdraw(steps: Steps, number: int) -> WithdrawSetAnswer:
+    """Take back every plan of a set that is open."""
+    row = steps.change.plan_set(number)
+    if row is None:
+        return NO_SET
+    document = read_plan_set(steps.change.set_content(number), subject=f"set {number}")
+    count = 0
+    for entry, member in zip(document.plans, row.members, strict=True):
+        if not _state(steps, member.plan).open:
+            continue
+        steps.next()
+        attempt = steps.attempt(Verb.WITHDRAW, member.plan, member.digest)
+        answer = drafting.withdraw(attempt)
+        refused = refusal(entry.job, member.plan, answer)
+        if refused is not None:
+            return refused
+        attempt.record(answer)
+        count += 1
+    return _taken_back(steps, row, count)
+
+
+def _taken_back(steps: Steps, row: SetRow, count: int) -> WithdrawSetAnswer:
+    attempt = steps.attempt(Verb.WITHDRAW, None, row.digest)
+    person = attempt.admitted()
+    if isinstance(person, NotAllowed):
+        return person
+    if not count:
+        return NotAllowed(why="No plan of this set is open any more.", fix="There is nothing left to withdraw.")
+    steps.next()
+    answer = WithdrawnSet(number=row.id, plans=count)
+    attempt.details.update(set=row.id, plans=count)
+    attempt.record(answer)
+    return answer

@@ -1,0 +1,155 @@
+"""A set of plans as the screens of a review show it, and how far all of its plans came together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from offsetwise.model import Plan, PlanOfSet, PlanSet
+from offsetwise.review.risk import VersionFacts
+from offsetwise.review.sheet import SheetMark, VersionStanding
+from offsetwise.store.review_rows import EditorRow, PlanRow, SetMember, SetRow, State, VersionRow
+
+_TYPABLE: Final = re.compile(r"[a-zA-Z0-9._-]{1,100}")
+
+
+class SetState(StrEnum):
+    """How far a set came: as far as its plans, where all of them came as far."""
+
+    SUBMITTED = "submitted"
+    APPROVED = "approved"
+    """All of its plans are, alone or together; some may be applied already."""
+    REJECTED = "rejected"
+    WITHDRAWN = "withdrawn"
+    APPLIED = "applied"
+    CHANGED = "changed"
+    """A plan was edited, withdrawn or rejected alone: the set is decided about no more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberSheet:
+    """One plan of a set, and how far it came."""
+
+    entry: PlanOfSet
+    member: SetMember
+    """The version that the set has."""
+    row: PlanRow
+    newest: VersionRow
+    standing: VersionStanding
+    """Of its newest version."""
+    editors: tuple[EditorRow, ...]
+    facts: VersionFacts
+    """Of its newest version."""
+
+    @property
+    def replaced(self) -> bool:
+        """Whether a newer version took the place of the one that the set has."""
+        return self.row.number != self.member.number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetStanding:
+    """How far a set came, at one moment."""
+
+    state: SetState
+    changed: tuple[int, ...]
+    """The plans that are no more as the set has them, by their numbers."""
+    expired: bool
+    """Whether a submission or an approval of a plan has expired."""
+    counted: int
+    """Of the plan with the fewest, how many approvals count."""
+    required: int
+    applied: int
+    """Plans that were applied."""
+    alone: int
+    """Plans that were approved alone while the others still wait."""
+
+    @property
+    def decidable(self) -> bool:
+        """Whether somebody can decide about it now."""
+        return self.state is SetState.SUBMITTED and not self.expired
+
+    @property
+    def mark(self) -> SheetMark:
+        """What is taken out of it says."""
+        if self.state is SetState.APPLIED:
+            return SheetMark.APPLIED
+        approved = self.state is SetState.APPROVED and not self.expired and not self.applied
+        return SheetMark.APPROVED if approved else SheetMark.DRAFT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetSheet:
+    """A set of plans with everything about it at one moment."""
+
+    row: SetRow
+    document: PlanSet
+    members: tuple[MemberSheet, ...]
+    """In the order in which they are applied."""
+    plans: tuple[Plan, ...]
+    """The version of each that the set has, parsed; in the same order."""
+    standing: SetStanding
+
+    @property
+    def digest(self) -> str:
+        """What a decision about it has to name."""
+        return self.row.digest
+
+    @property
+    def confirm(self) -> str | None:
+        """What an approver has to type; None where nothing is unsafe and no check is open."""
+        risky = any(member.facts.confirm is not None or member.facts.unmet for member in self.members)
+        return confirmation(self.row) if risky else None
+
+    @property
+    def not_met(self) -> dict[str, tuple[int, ...]]:
+        """The plans of which a check is not met, by the name of the check."""
+        results: dict[str, tuple[int, ...]] = {}
+        for member, plan in zip(self.members, self.plans, strict=True):
+            for name in member.facts.not_met(lambda of=plan: of):
+                results[name] = (*results.get(name, ()), member.row.id)
+        return results
+
+
+def confirmation(row: SetRow) -> str:
+    """Return what is typed to approve a set of which a plan is unsafe or a check is open: its wave, else its digest."""
+    return row.wave if row.wave is not None and _TYPABLE.fullmatch(row.wave) else row.digest[:8]
+
+
+def standing_of(
+    row: SetRow, newest: Mapping[int, tuple[PlanRow, VersionRow]], standings: Mapping[int, VersionStanding]
+) -> SetStanding:
+    """Return how far a set came.
+
+    Args:
+        row: The set.
+        newest: Each of its plans with its newest version, by number.
+        standings: How far each of these came, by number.
+    """
+    rows = [newest[member.plan][0] for member in row.members]
+    replaced = {member.plan for member in row.members if newest[member.plan][0].number != member.number}
+    states = {plan.state for plan in rows}
+    state, changed = _state(rows, replaced, states)
+    counts = [standings[plan.id] for plan in rows]
+    return SetStanding(
+        state=state,
+        changed=changed,
+        expired=state in (SetState.SUBMITTED, SetState.APPROVED) and any(each.expired for each in counts),
+        counted=min(len(each.counted) for each in counts),
+        required=max(each.required for each in counts),
+        applied=sum(plan.state is State.APPLIED for plan in rows),
+        alone=sum(plan.state is State.APPROVED for plan in rows) if state is SetState.SUBMITTED else 0,
+    )
+
+
+def _state(rows: Sequence[PlanRow], replaced: set[int], states: set[State]) -> tuple[SetState, tuple[int, ...]]:
+    if not replaced and len(states) == 1 and (only := next(iter(states))) is not State.DRAFT:
+        return SetState(only.value), ()
+    still = (State.SUBMITTED, State.APPROVED, State.APPLIED)
+    changed = tuple(plan.id for plan in rows if plan.id in replaced or plan.state not in still)
+    if changed:
+        return SetState.CHANGED, changed
+    return (SetState.SUBMITTED if State.SUBMITTED in states else SetState.APPROVED), ()
