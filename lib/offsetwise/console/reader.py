@@ -42,9 +42,19 @@ from offsetwise.watch.background import BackgroundSamplers, Sampling
 from offsetwise.watch.cutovers import BackgroundCutovers, WatchedCutover
 from offsetwise.watch.recording import recorded_lag
 from offsetwise.watch.sampler import Keeper
+from offsetwise.workflow.drifting import ReadPart
 from offsetwise.workflow.repairing import FittingRepair
 
-__all__ = ["HELD_ANSWERS", "LIVE_ONLY", "MIGRATIONS_VARIABLE", "Offered", "PlanOf", "Reader", "reader_of_process"]
+__all__ = [
+    "HELD_ANSWERS",
+    "LIVE_ONLY",
+    "MIGRATIONS_VARIABLE",
+    "Offered",
+    "PlanOf",
+    "PlansOf",
+    "Reader",
+    "reader_of_process",
+]
 
 MIGRATIONS_VARIABLE: Final = "OFFSETWISE_MIGRATIONS"
 """Names the migration files of this process, separated as in PATH. `launch` sets it."""
@@ -59,6 +69,15 @@ class PlanOf:
 
     digest: str
     plan: Plan = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlansOf:
+    """The plans of a set, known by its digest."""
+
+    digest: str
+    plans: tuple[PlanOf, ...] = field(compare=False)
+    """In its order, all of one migration."""
 
 
 class Reader:
@@ -224,6 +243,29 @@ class Reader:
         which = demo.sample_of(plan)
         if which is not None:
             return workflow.sample_drift(plan, which)
+        found = self._migration_of(migration)
+        with self._spark.in_use():
+            return workflow.drift(plan, found, progress=progress)
+
+    def drift_of_set(
+        self, migration: str, of: PlansOf, progress: Progress
+    ) -> tuple[tuple[str, tuple[Drift, ...] | OffsetwiseError], ...]:
+        """Report, by the digest of each plan of a set, what is not as it requires it. Each cluster is read once.
+
+        Raises:
+            ConfigError: This console was started without the plans' migration.
+            ClusterError: A cluster cannot be read at all.
+        """
+        samples = [(each, which) for each in of.plans if (which := demo.sample_of(each.plan)) is not None]
+        if len(samples) == len(of.plans):
+            return tuple((each.digest, workflow.sample_drift(each.plan, which)) for each, which in samples)
+        found = self._migration_of(migration)
+        with self._spark.in_use():
+            read = workflow.shared_reading(found, [each.plan for each in of.plans], progress=progress)
+            return tuple((each.digest, _drift(each.plan, found, read, progress)) for each in of.plans)
+
+    def _migration_of(self, migration: str) -> Migration:
+        """Return the live migration that plans name."""
         migrations = [
             each for name, each in self._migrations.items() if name not in self._samples and each.name == migration
         ]
@@ -234,8 +276,7 @@ class Reader:
                 fix="Look from a console that was started with the plan's migration file, or go on without: "
                 "`offsetwise apply` looks again before it writes anything.",
             )
-        with self._spark.in_use():
-            return workflow.drift(plan, migrations[0], progress=progress)
+        return migrations[0]
 
     def lag(self, migration: str, subject: Subject, window_ms: int, progress: Progress) -> LagView | None:
         """Look up what was sampled lately."""
@@ -310,6 +351,13 @@ class Reader:
         return LagSubject.in_migration(self._migrations[migration].name, subject)
 
 
+def _drift(plan: Plan, migration: Migration, read: ReadPart, progress: Progress) -> tuple[Drift, ...] | OffsetwiseError:
+    try:
+        return workflow.drift(plan, migration, read=read, progress=progress)
+    except OffsetwiseError as error:
+        return error
+
+
 class Observations:
     """The snapshots that the last comparisons were made with: fewer than comparisons. Safe to use from threads."""
 
@@ -352,7 +400,7 @@ LIVE_ONLY: Final = frozenset(
     verb.__name__
     for verb in (
         *(Reader.comparisons, Reader.connection, Reader.permissions, Reader.standings),
-        *(Reader.state_rows, Reader.drift, Reader.settled),
+        *(Reader.state_rows, Reader.drift, Reader.drift_of_set, Reader.settled),
     )
 )
 """Verbs that a bundled sample does not answer from its files, at once."""

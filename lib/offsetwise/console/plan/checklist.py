@@ -39,6 +39,11 @@ def checks(plan: Plan, looked: Looked | None) -> tuple[GateCheck, ...]:
     return (*checks_of(plan), _fresh(looked))
 
 
+def unlooked() -> GateCheck:
+    """Return the check of whether plans are fresh that nobody has looked after."""
+    return _fresh(None)
+
+
 def _fresh(looked: Looked | None) -> GateCheck:
     if looked is None:
         message = terms.said("Nobody looked at the clusters since it was drafted. Ask for a look.")

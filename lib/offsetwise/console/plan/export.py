@@ -85,7 +85,7 @@ def show(head: guard.Head) -> None:
     now = datetime.now(UTC)
     with guard.block("plan"):
         chosen = plans.choose(live.listed(seat), now)
-        sheet = None if chosen is None else seat.board.sheet(seat.person, chosen)
+        sheet = None if chosen is None else seat.board.sheet(seat.person, chosen.id)
         if sheet is not None:
             terms.use(terms_of(sheet.plan.positions))
             head.says(caption(sheet, now))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -17,39 +18,75 @@ from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import cut, markdown
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.console.widgets.table import Column, Columns, Selection
+from offsetwise.review.sets.sheet import SetStanding, SetState
 from offsetwise.review.sheet import Waiting
-from offsetwise.store.review_rows import PlanRow
+from offsetwise.store.review_rows import PlanRow, SetRow
 from offsetwise.wording import many
+from offsetwise.wording.verdicts import Verdict
 
 KEY: Final = "plan"
 """Of the chosen plan's number, in the URL and in the session."""
+OF_SET: Final = "set-"
+"""How a set is named there, before its number."""
 _OF_LINK: Final = "plan-of-link"
 _MOST: Final = 200
 """Plans listed; of more, those that changed last."""
 
 
-def choose(shown: Listed, now: datetime) -> int | None:
-    """Let the person choose a plan; None where there is none."""
-    waiting = {each.plan: each for each in shown.waiting}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A plan, or a set of plans that is decided about as one."""
+
+    of: PlanRow | SetRow
+    label: str
+    """Its number, or the name of the set."""
+    why: str
+    """What it waits for the person for; empty where it does not."""
+    state: Verdict
+    open: bool
+    moves: str
+    version: str
+    changed_at_ms: int
+
+    @property
+    def name(self) -> str:
+        """What the URL has."""
+        return name_of(self.of)
+
+
+def name_of(row: PlanRow | SetRow) -> str:
+    """Return what the URL has for a plan or a set."""
+    return str(row.id) if isinstance(row, PlanRow) else f"{OF_SET}{row.id}"
+
+
+def choose(shown: Listed, now: datetime, *, sets: bool = False) -> PlanRow | SetRow | None:
+    """Let the person choose a plan; None where there is none.
+
+    Args:
+        shown: What the store has.
+        now: With its time zone.
+        sets: Whether a set of plans is one choice, in the place of its plans.
+    """
     opened = bar.to_open()
     if opened is not None:
         st.session_state[KEY] = opened
     asked = opened or st.query_params.get(KEY)
-    rows = sorted(shown.plans, key=lambda row: (row.id not in waiting, not row.state.open))
+    wanted = asked or st.session_state.get(KEY)
+    rows = sorted(_entries(shown, wanted, sets=sets), key=lambda entry: (not entry.why, not entry.open))
     if not rows:
         blocks.empty(
             "There is no plan yet.", "An author drafts one from a comparison, and submits it. It appears here."
         )
         st.page_link(Path("pages/plan/draft.py"), label="Draft a plan", icon=":material/edit_note:")
         return None
-    wanted = asked or st.session_state.get(KEY)
-    listed = [row for place, row in enumerate(rows) if place < _MOST or str(row.id) == wanted]
-    names = tuple(str(row.id) for row in listed)
+    listed = [entry for place, entry in enumerate(rows) if place < _MOST or entry.name == wanted]
+    names = tuple(entry.name for entry in listed)
+    waiting = sum(bool(entry.why) for entry in rows)
     _note(asked, names)
     selection = Selection(key=KEY, grid=f"plans-{abs(hash(names))}", names=names, first=0)
-    with st.expander(_label(rows, len(waiting)), icon=":material/list:", expanded=wanted is None and len(waiting) > 1):
-        columns = _plans(waiting, now)
-        cells = repr([[column.value(row) for column in columns] for row in listed])
+    with st.expander(_label(rows, waiting), icon=":material/list:", expanded=wanted is None and waiting > 1):
+        columns = _plans(now)
+        cells = repr([[column.value(entry) for column in columns] for entry in listed])
         selection.draw(
             _table(columns, listed, cells, palette.current()),
             alt=f"{many(len(listed), 'plan')} with state, and what waits for you.",
@@ -57,14 +94,60 @@ def choose(shown: Listed, now: datetime) -> int | None:
         if len(listed) < len(rows):
             st.markdown(f":gray[Those that changed last. {many(len(rows) - len(listed), 'more')} in the audit log.]")
         chosen = listed[selection.choose("Plan", width=160)]
-    _warn(str(chosen.id), names[0])
-    return chosen.id
+    _warn(chosen.name, names[0])
+    return chosen.of
+
+
+def _entries(shown: Listed, wanted: str | None, *, sets: bool) -> Iterator[Entry]:
+    """Yield what can be chosen: plans of a set that is as it was submitted only where one of them is asked for."""
+    of_sets: set[int] = set()
+    waiting = {each.of_set: each for each in shown.waiting if each.of_set is not None}
+    seen: set[int] = set()
+    for row, standing_ in shown.sets if sets else ():
+        plans = {member.plan for member in row.members}
+        newest = not plans & seen
+        seen |= plans
+        if standing_.state is not SetState.CHANGED and newest:
+            of_sets |= plans
+        if newest or f"{OF_SET}{row.id}" == wanted:
+            yield _of_set(row, standing_, waiting.get(row.id), shown.plans)
+    alone = {each.plan: each for each in shown.waiting if each.of_set is None or not sets}
+    for plan in shown.plans:
+        if plan.id not in of_sets or str(plan.id) == wanted:
+            yield _of_plan(plan, alone.get(plan.id))
+
+
+def _of_set(row: SetRow, found: SetStanding, waiting: Waiting | None, plans: Sequence[PlanRow]) -> Entry:
+    numbers = {member.plan for member in row.members}
+    return Entry(
+        of=row,
+        label=f"set {row.id}",
+        why="" if waiting is None else waiting.why,
+        state=standing.set_state(found),
+        open=found.state in (SetState.SUBMITTED, SetState.APPROVED, SetState.CHANGED),
+        moves=many(len(row.members), "plan") + ("" if row.wave is None else f" of wave {row.wave}"),
+        version="",
+        changed_at_ms=max((plan.changed_at_ms for plan in plans if plan.id in numbers), default=row.at_ms),
+    )
+
+
+def _of_plan(row: PlanRow, waiting: Waiting | None) -> Entry:
+    return Entry(
+        of=row,
+        label=str(row.id),
+        why="" if waiting is None else waiting.why,
+        state=standing.STATES[row.state],
+        open=row.state.open,
+        moves=row.moves,
+        version=str(row.number),
+        changed_at_ms=row.changed_at_ms,
+    )
 
 
 @cached(16)
 def _table(
-    _columns: Columns[PlanRow],
-    _rows: Sequence[PlanRow],
+    _columns: Columns[Entry],
+    _rows: Sequence[Entry],
     cells: str,  # noqa: ARG001 - the key
     colours: Palette,
 ) -> table.Prepared:
@@ -72,9 +155,11 @@ def _table(
     return table.prepared(_columns, _rows, colours)
 
 
-def _label(found: Sequence[PlanRow], waiting: int) -> str:
+def _label(found: Sequence[Entry], waiting: int) -> str:
     waits = "" if not waiting else f" · **{waiting:,} {'waits' if waiting == 1 else 'wait'} for you**"
-    return f"{many(len(found), 'plan')}{waits}"
+    sets = sum(not isinstance(entry.of, PlanRow) for entry in found)
+    plans = "" if sets == len(found) else many(len(found) - sets, "plan")
+    return " · ".join(part for part in (many(sets, "set") if sets else "", plans) if part) + waits
 
 
 def _note(asked: str | None, names: Sequence[str]) -> None:
@@ -99,13 +184,13 @@ def _warn(chosen: str, first: str) -> None:
     )
 
 
-def _plans(waiting: Mapping[int, Waiting], now: datetime) -> Columns[PlanRow]:
+def _plans(now: datetime) -> Columns[Entry]:
     return (
-        Column("plan", lambda row: row.id, 60),
-        Column("for you", lambda row: waiting[row.id].why if row.id in waiting else "", 190),
-        Column("state", lambda row: standing.STATES[row.state], 110),
-        Column("moves", lambda row: cut(row.moves), 240),
-        Column("migration", lambda row: cut(row.migration), 150),
-        Column("version", lambda row: row.number, 64),
-        Column("changed", lambda row: standing.ago(row.changed_at_ms, now), 90),
+        Column("plan", lambda entry: entry.label, 60),
+        Column("for you", lambda entry: entry.why, 190),
+        Column("state", lambda entry: entry.state, 110),
+        Column("moves", lambda entry: cut(entry.moves), 240),
+        Column("migration", lambda entry: cut(entry.of.migration), 150),
+        Column("version", lambda entry: entry.version, 64),
+        Column("changed", lambda entry: standing.ago(entry.changed_at_ms, now), 90),
     )

@@ -148,7 +148,7 @@ def draw(seat: Seat, sheet: Sheet, shown: Shown, colours: Palette) -> None:
             blocks.empty("No partition passes this filter.", "Clear it to see more.")
             return
         row = _choose(shown, rows, colours)
-        _details(row)
+        details(row)
         _kept(seat, sheet, row)
 
 
@@ -181,7 +181,8 @@ def _choose(shown: Shown, rows: tuple[Row, ...], colours: Palette) -> Row:
     return page[selection.choose("Details of", width=320)]
 
 
-def _details(row: Row) -> None:
+def details(row: Row) -> None:
+    """Draw everything about one partition: its proof, and what is unsafe about it."""
     position, known = row.position, mark(row.position)
     look = LOOKS[row.look]
     st.markdown(
@@ -286,7 +287,7 @@ def rows_of(plan: Plan, since: Difference | None) -> tuple[Row, ...]:
                 changed=parts,
             )
         )
-    return tuple(sorted(rows, key=_order))
+    return tuple(sorted(rows, key=order))
 
 
 def headline(rows: Sequence[Row]) -> str:
@@ -330,7 +331,8 @@ def _look(one: PlannedPosition, found: tuple[str, ...], parts: tuple[str, ...]) 
     return Look.NOTHING if one.exactness.proven else Look.INEXACT
 
 
-def _order(row: Row) -> tuple[int, bool, int, int, bool, int, str, int, str]:
+def order(row: Row) -> tuple[int, bool, int, int, bool, int, str, int, str]:
+    """Return what partitions are sorted by: what most needs a look comes first."""
     position = row.position
     return (
         row.look,

@@ -15,6 +15,7 @@ from offsetwise.console.plan import decision, ending, plans, positions, sinks, s
 from offsetwise.console.plan.panel import live, outcome, unsent
 from offsetwise.console.plan.panel.naming import plan_name
 from offsetwise.console.plan.panel.position_words import largest_changes
+from offsetwise.console.plan.sets import screen
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, evidence, palette, table, terms
 from offsetwise.console.widgets.blocks import Card, counted
@@ -25,7 +26,7 @@ from offsetwise.plan.target import target_type
 from offsetwise.ports.stream import terms_of
 from offsetwise.review.access import Role
 from offsetwise.review.sheet import Sheet
-from offsetwise.store.review_rows import State
+from offsetwise.store.review_rows import SetRow, State
 from offsetwise.wording import at_most, many, number
 from offsetwise.wording.cutover import required
 from offsetwise.wording.verdicts import Tone
@@ -44,9 +45,12 @@ def show(head: guard.Head) -> None:
     now = datetime.now(UTC)
     listed = live.listed(seat)
     waiting = len(listed.waiting)
-    chosen = plans.choose(listed, now)
-    sheet = None if chosen is None else seat.board.sheet(seat.person, chosen)
-    watch = partial(live.watch, seat, chosen, live.with_plan(listed, sheet))
+    chosen = plans.choose(listed, now, sets=True)
+    if isinstance(chosen, SetRow):
+        screen.show(head, seat, chosen.id, partial(live.watch, seat, None, listed), waiting=waiting)
+        return
+    sheet = None if chosen is None else seat.board.sheet(seat.person, chosen.id)
+    watch = partial(live.watch, seat, None if chosen is None else chosen.id, live.with_plan(listed, sheet))
     if sheet is None:
         watch()
         if chosen is not None:
@@ -61,6 +65,8 @@ def show(head: guard.Head) -> None:
 def _draw(seat: Seat, sheet: Sheet, now: datetime, watch: Callable[[], None]) -> None:
     terms.use(terms_of(sheet.plan.positions))
     _title(sheet)
+    with guard.block("set"):
+        screen.of_plan(seat, sheet.row.id)
     overtaken = _overtaken(seat, sheet)
     generator, right = st.columns(_BESIDE, gap="medium")
     with right:

@@ -14,6 +14,7 @@ from offsetwise.plan.target import target_type
 from offsetwise.review.board import Board
 from offsetwise.review.demo import demo_people
 from offsetwise.review.people import DEMO_ISSUER, Person, called
+from offsetwise.review.sets.sheet import SetStanding, SetState
 from offsetwise.review.sheet import Sheet, VersionStanding
 from offsetwise.store.review_rows import EditorRow, State, Who
 from offsetwise.wording import duration, many
@@ -28,6 +29,10 @@ STATES: Final = {
     State.APPLIED: Verdict(icon="✓", word="applied", tone=Tone.RIGHT),
 }
 
+_SET_STATES: Final = {
+    **{SetState(state.value): verdict for state, verdict in STATES.items() if state is not State.DRAFT},
+    SetState.CHANGED: Verdict(icon="▲", word="changed", tone=Tone.CAREFUL),
+}
 _NAMED: Final = 2
 """Reviewers that a plan waits for by their names; where there are more, it waits for any of them."""
 
@@ -97,6 +102,14 @@ def until(standing: VersionStanding, now: datetime) -> str:
 def shown_state(standing: VersionStanding) -> Verdict:
     """Return the state of a plan as its badge has it."""
     state = STATES[standing.state]
+    return replace(state, word=f"{state.word}, expired", tone=Tone.CAREFUL) if standing.expired else state
+
+
+def set_state(standing: SetStanding) -> Verdict:
+    """Return the state of a set of plans as its badge has it."""
+    state = _SET_STATES[standing.state]
+    if standing.state is SetState.APPROVED and standing.applied:
+        state = replace(state, word=f"{state.word}, {standing.applied:,} applied")
     return replace(state, word=f"{state.word}, expired", tone=Tone.CAREFUL) if standing.expired else state
 
 

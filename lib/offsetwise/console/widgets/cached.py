@@ -15,6 +15,7 @@ from offsetwise.model import LagPartition, PartitionComparison, PartitionState
 from offsetwise.plan.request import DraftRequest
 from offsetwise.plan.strategies import Strategy
 from offsetwise.review.difference import Difference
+from offsetwise.review.sets.sheet import SetSheet
 from offsetwise.review.sheet import Sheet
 
 Params = ParamSpec("Params")
@@ -31,6 +32,7 @@ _KEYS: Final[dict[str | type[Any], Callable[[Any], Any]]] = {
     LagView: lambda _: None,
     PartitionView: lambda _: None,
     Sheet: lambda sheet: (sheet.digest, sheet.row.id, len(sheet.versions)),
+    SetSheet: lambda sheet: sheet.digest,
     Difference: lambda found: (found.before, found.after),
     DraftRequest: repr,
     Strategy: lambda way: (way.kind.title, *way.why_not),
@@ -38,6 +40,7 @@ _KEYS: Final[dict[str | type[Any], Callable[[Any], Any]]] = {
     "offsetwise.console.explore.clusters.summary.View": lambda view: view.ids,
     "offsetwise.console.plan.positions.Row": lambda row: row.name,
     "offsetwise.console.plan.positions.Shown": lambda shown: shown.key,
+    "offsetwise.console.plan.sets.rows.SetRow": lambda row: row.name,
     "offsetwise.console.plan.work.Frozen": lambda frozen: frozen.id,
     "offsetwise.console.widgets.table.Prepared": lambda table: table.id,
 }

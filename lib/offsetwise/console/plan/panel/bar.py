@@ -94,7 +94,7 @@ def _open(checks: Sequence[GateCheck]) -> str:
     return f":{tone.colour}-badge[{tone.icon} {many(len(gate_checks), 'open check')}]"
 
 
-def go_on(label: str, page: str, plan: int, *, icon: str, key: str) -> None:
+def go_on(label: str, page: str, plan: int | str, *, icon: str, key: str) -> None:
     """Draw the next step as the primary button: it opens the plan on another page.
 
     The number goes through the session: Streamlit refuses to switch pages with what a widget has in the address.
@@ -103,16 +103,21 @@ def go_on(label: str, page: str, plan: int, *, icon: str, key: str) -> None:
         open_on(page, plan)
 
 
-def open_on(page: str, plan: int) -> None:
+def open_on(page: str, plan: int | str) -> None:
     """Open a plan on another page, at once."""
     st.session_state[_OPEN] = str(plan)
     _switch(page)
 
 
-def open_next(page: str, plan: int) -> None:
+def open_next(page: str, plan: int | str) -> None:
     """Open a plan on another page as soon as this one is drawn again; see `follow`. For a button's callback."""
     st.session_state[_OPEN] = str(plan)
     st.session_state[_NEXT] = page
+
+
+def open_here(name: str) -> None:
+    """Open another plan or set on this page, as soon as it is drawn again. For a button's callback."""
+    st.session_state[_OPEN] = name
 
 
 def follow() -> None:

@@ -11,8 +11,9 @@ from offsetwise.console import board
 from offsetwise.console.board import Seat
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks
+from offsetwise.review.sets.sheet import SetStanding
 from offsetwise.review.sheet import Sheet, Waiting
-from offsetwise.store.review_rows import PlanRow
+from offsetwise.store.review_rows import PlanRow, SetRow
 from offsetwise.wording.verdicts import Tone
 
 EVERY_S: Final = 5
@@ -25,6 +26,8 @@ class Listed:
 
     plans: tuple[PlanRow, ...]
     waiting: tuple[Waiting, ...]
+    sets: tuple[tuple[SetRow, SetStanding], ...] = ()
+    """Sets of plans, the newest first, and how far each came."""
     comments: int = 0
     """About the chosen plan."""
     decisions: int = 0
@@ -32,7 +35,11 @@ class Listed:
 
 def listed(seat: Seat) -> Listed:
     """Read the plans, and which wait for the person."""
-    return Listed(plans=seat.board.plans(seat.person), waiting=seat.board.waiting_for(seat.person))
+    return Listed(
+        plans=seat.board.plans(seat.person),
+        waiting=seat.board.waiting_for(seat.person),
+        sets=seat.board.sets(seat.person),
+    )
 
 
 def with_plan(found: Listed, sheet: Sheet | None) -> Listed:

@@ -9,7 +9,8 @@ from offsetwise.console import answers
 from offsetwise.console.reader import Offered
 from offsetwise.console.widgets.escaping import cut
 from offsetwise.review.exports import job_of
-from offsetwise.store.review_rows import PlanRow
+from offsetwise.store.review_rows import PlanRow, SetRow
+from offsetwise.wording import many
 
 _LONGEST: Final = 60
 
@@ -30,7 +31,13 @@ def job_name(row: PlanRow, offered: Iterable[Offered]) -> str:
     return shortened(job_of(row.moves, () if known is None else known.destination.checkpoints))
 
 
-def migration_of(row: PlanRow, offered: Iterable[Offered]) -> Offered | None:
+def set_name(row: SetRow) -> str:
+    """Return the name of a set of plans, such as "Set 1 · wave pilot"."""
+    of = many(len(row.members), "plan") if row.wave is None else f"wave {row.wave}"
+    return f"Set {row.id} · {shortened(of)}"
+
+
+def migration_of(row: PlanRow | SetRow, offered: Iterable[Offered]) -> Offered | None:
     """Return the migration of a plan; None where this console was started without it."""
     return next((one for one in offered if one.name in (row.migration, f"{row.migration} (sample)")), None)
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import streamlit as st
 
+from offsetwise.approval import Verdict
 from offsetwise.console import board
 from offsetwise.console.plan import standing
+from offsetwise.console.plan.panel import bar
 from offsetwise.console.plan.panel.bar import Message
 from offsetwise.console.widgets import blocks
 from offsetwise.console.widgets.escaping import markdown
@@ -29,14 +31,18 @@ from offsetwise.review.answers import (
 )
 from offsetwise.review.board import Board
 from offsetwise.review.people import Person
+from offsetwise.review.sets.answers import DecidedSet, RefusedOf, SetAnswer, SubmittedSet, WithdrawnSet
 from offsetwise.store.review_rows import State
 from offsetwise.wording import many
 from offsetwise.wording.verdicts import Tone
 
-Answer = DecideAnswer | OtherAnswer | SubmitAnswer
+Answer = DecideAnswer | OtherAnswer | SubmitAnswer | SetAnswer
+About = int | str
+"""The number of a plan; of a set its name in the list."""
 _TOLD: Final = "review-told"
 _NEW: Final = "review-told-new"
 """Whether the answer was not on the screen yet."""
+_DONE: Final = (Approved, Rejected, Submitted, Done, DecidedSet, SubmittedSet, WithdrawnSet)
 _NAMED: Final = 10
 """Changes on the clusters that are told one by one."""
 
@@ -45,7 +51,7 @@ _NAMED: Final = 10
 class Told:
     """What the board answered the last time somebody pressed a button in this session."""
 
-    plan: int
+    plan: About
     answer: Answer | Exception
     remarked: bool = False
     """Whether the remark beside a decision was kept."""
@@ -53,16 +59,16 @@ class Told:
     @property
     def done(self) -> bool:
         """Whether what the button asks for was done."""
-        return isinstance(self.answer, (Approved, Rejected, Submitted, Done))
+        return isinstance(self.answer, _DONE)
 
 
-def told(plan: int) -> Told | None:
+def told(plan: About) -> Told | None:
     """Return what was answered last, if it is about this plan."""
     result: Told | None = st.session_state.get(_TOLD)
     return result if result is not None and result.plan == plan else None
 
 
-def ask(plan: int, question: Callable[[Board, Person | None], Answer], *, remarked: bool = False) -> Told | None:
+def ask(plan: About, question: Callable[[Board, Person | None], Answer], *, remarked: bool = False) -> Told | None:
     """Ask the board as whoever sits there now, keep the answer for the page, and return it.
 
     Args:
@@ -85,7 +91,16 @@ def ask(plan: int, question: Callable[[Board, Person | None], Answer], *, remark
     return result
 
 
-def message(plan: int) -> Message | None:
+def open_submitted(name: str) -> None:
+    """Show the set that was just submitted in the place of the one that was shown, with what is said of it."""
+    result = told(name)
+    if result is not None and isinstance(result.answer, SubmittedSet):
+        opened = f"set-{result.answer.number}"
+        st.session_state[_TOLD] = replace(result, plan=opened)
+        bar.open_here(opened)
+
+
+def message(plan: About) -> Message | None:
     """Return what the bar says of the last answer; while it is new, say it in the corner of the window too."""
     result = told(plan)
     if result is None:
@@ -99,10 +114,14 @@ def _in_short(answer: Answer | Exception) -> str:
     match answer:
         case Approved():
             return "Approved." if answer.complete else "Your approval is signed and kept."
-        case Rejected():
+        case DecidedSet() if answer.verdict is Verdict.APPROVED:
+            return "Approved." if answer.complete else "Your approval is signed and kept."
+        case Rejected() | DecidedSet():
             return "Rejected."
-        case Submitted():
+        case Submitted() | SubmittedSet():
             return "Submitted: it waits for decisions."
+        case WithdrawnSet():
+            return "The plans are withdrawn."
         case Done():
             return "The plan is withdrawn." if answer.state is State.WITHDRAWN else "Your remark is kept."
     return "Nothing was decided. Why is said beside the buttons."
@@ -130,6 +149,8 @@ def _message(told: Told) -> Message:
         case NotAllowed() as answer:
             text = f"**Not done.** {markdown(answer.why)} **What to do:** {markdown(answer.fix)}{kept}"
             return Message(tone=Tone.CAREFUL, text=text)
+        case DecidedSet() | SubmittedSet() | WithdrawnSet() | RefusedOf() as answer:
+            return _of_set(answer)
         case OffsetwiseError() as error:
             text = f"{markdown(error.problem)} **What to do:** {markdown(error.fix)} What you see was read after that."
             return Message(tone=Tone.WRONG, text=text)
@@ -138,6 +159,28 @@ def _message(told: Told) -> Message:
         text="The console met a problem that it has no words for. **What to do:** try again, and report it with the "
         "console's log if it comes back. What you see was read after that.",
     )
+
+
+def _of_set(answer: DecidedSet | SubmittedSet | WithdrawnSet | RefusedOf) -> Message:
+    match answer:
+        case DecidedSet() if answer.verdict is Verdict.REJECTED:
+            text = f"**Rejected: {many(answer.plans, 'plan')}.** Your no is signed and kept with each of them."
+            return Message(tone=Tone.UNKNOWN, text=text)
+        case DecidedSet():
+            votes = f"{answer.counted} of {many(answer.required, 'approval')}"
+            head = f"**Approved: {many(answer.plans, 'plan')}, set `{answer.digest[:8]}`.** {votes}."
+            text = f"{head} Nothing was written: the set is exported, and applied on the command line."
+            if not answer.complete:
+                text = f"**Your approval is signed and kept.** {votes}: another person has to approve too."
+            return Message(tone=Tone.RIGHT, text=text)
+        case SubmittedSet():
+            without = "" if not answer.refused else f" {many(answer.refused, 'job')} of it have no plan."
+            text = f"**Submitted: {many(answer.plans, 'plan')}, set `{answer.digest[:8]}`.** It waits for one decision."
+            return Message(tone=Tone.RIGHT, text=text + without)
+        case WithdrawnSet():
+            return Message(tone=Tone.RIGHT, text=f"{many(answer.plans, 'plan')} of the set are withdrawn.")
+    head = f"**Not done, of no plan of the set.** {markdown(answer.job)}: {markdown(answer.why)}"
+    return Message(tone=Tone.CAREFUL, text=f"{head} **What to do:** {markdown(answer.fix)}")
 
 
 def drifts_in_words(found: tuple[Drift, ...]) -> str:

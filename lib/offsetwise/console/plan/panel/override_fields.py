@@ -11,7 +11,7 @@ from offsetwise.review.sheet import Sheet
 from offsetwise.store.review_rows import DecisionRow
 
 
-def draw(plan: int, not_met: Sequence[str]) -> None:
+def draw(plan: int | str, not_met: Sequence[str]) -> None:
     """Draw a field for each check that is not met, by its name, and what it is for."""
     if not_met:
         st.markdown(
@@ -27,7 +27,7 @@ def draw(plan: int, not_met: Sequence[str]) -> None:
         )
 
 
-def typed(plan: int) -> dict[str, str]:
+def typed(plan: int | str) -> dict[str, str]:
     """Return the reasons that are typed, by the name of the check."""
     begin = _key(plan, "")
     return {
@@ -48,5 +48,5 @@ def in_words(sheet: Sheet, decision: DecisionRow) -> str:
     return "\n".join(f"In spite of {line}" for overridden in checks for line in overridden.lines)
 
 
-def _key(plan: int, name: str) -> str:
+def _key(plan: int | str, name: str) -> str:
     return f"in-spite-of-{plan}-{name}"

@@ -17,7 +17,7 @@ _LONGEST: Final = 20_000
 """Characters of one."""
 _WHO: Final = "last-seat"
 _lock: Final = threading.Lock()
-_kept: Final[OrderedDict[tuple[str, int], str]] = OrderedDict()
+_kept: Final[OrderedDict[tuple[str, int | str], str]] = OrderedDict()
 
 
 def sits(seat: Seat) -> None:
@@ -26,7 +26,7 @@ def sits(seat: Seat) -> None:
         st.session_state[_WHO] = seat.who
 
 
-def keep(plan: int, text: str) -> None:
+def keep(plan: int | str, text: str) -> None:
     """Keep what the person of this session wrote about a plan, or forget it where nothing is left of it.
 
     Nothing is kept of somebody who never signed in.
@@ -43,7 +43,7 @@ def keep(plan: int, text: str) -> None:
             _kept.popitem(last=False)
 
 
-def of(plan: int) -> str:
+def of(plan: int | str) -> str:
     """Return what the person of this session wrote about a plan and did not send."""
     who: str | None = st.session_state.get(_WHO)
     with _lock:

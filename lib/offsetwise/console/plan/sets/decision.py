@@ -1,0 +1,256 @@
+"""The panel beside a set of plans: what to check in all of them, one decision, and why a control is off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import streamlit as st
+
+from offsetwise.approval import Verdict
+from offsetwise.console import answers
+from offsetwise.console.answers import Question
+from offsetwise.console.board import Seat
+from offsetwise.console.plan import checklist, standing
+from offsetwise.console.plan.panel import bar, outcome, override_fields
+from offsetwise.console.plan.panel.naming import set_name
+from offsetwise.console.plan.plans import name_of
+from offsetwise.console.plan.sets.rows import ShownSet, job_of
+from offsetwise.console.reader import PlanOf, PlansOf, Reader
+from offsetwise.console.server import guard
+from offsetwise.console.widgets import blocks
+from offsetwise.console.widgets.escaping import markdown
+from offsetwise.errors import OffsetwiseError
+from offsetwise.model import GateCheck, Outcome
+from offsetwise.plan.drift import Drift
+from offsetwise.review.allowing import Verb
+from offsetwise.review.answers import NotAllowed
+from offsetwise.review.sets.answers import DecidedSet
+from offsetwise.review.sets.sheet import SetSheet, SetState
+from offsetwise.wording import clock, many
+from offsetwise.wording.verdicts import Tone
+
+_NAMED: Final = 10
+"""Plans that are told one by one of which something changed."""
+_NO_REASON: Final = NotAllowed(
+    why="Whoever rejects a set says why, and the remark is empty. Nothing was decided.",
+    fix="Write the reason as a remark, then reject.",
+)
+Drifts = tuple[tuple[str, tuple[Drift, ...] | OffsetwiseError], ...]
+
+
+def question(sheet: SetSheet) -> Question[Drifts]:
+    """Return what is asked when somebody wants to know whether anything changed."""
+    plans = (PlanOf(digest=m.member.digest, plan=plan) for m, plan in zip(sheet.members, sheet.plans, strict=True))
+    return Question.of(Reader.drift_of_set, sheet.row.migration, PlansOf(digest=sheet.digest, plans=tuple(plans)))
+
+
+def before_approving(sheet: SetSheet, shown: ShownSet) -> tuple[GateCheck, ...]:
+    """Draw what to check before approving, with the offer to look at the clusters again; return the checks."""
+    st.subheader("Before you approve", anchor=False)
+    checks = st.container()
+    offer = blocks.Offer(
+        what="what the plans require",
+        now="Look whether anything changed",
+        again="Look again",
+        icon=":material/update:",
+        key=f"drift-{sheet.digest[:8]}",
+    )
+    result = blocks.asked(answers.current(), question(sheet), offer)
+    fresh = checklist.unlooked()
+    if result is not None:
+        fresh = _fresh(sheet, result.value, clock(result.at))
+    found = (*shown.checks, fresh)
+    with checks:
+        checklist.left_open(found, asked=checklist.FRESH if result is not None else "")
+        checklist.met(found)
+    return found
+
+
+def _fresh(sheet: SetSheet, found: Drifts, at: str) -> GateCheck:
+    """Return the check of what a look at the clusters found."""
+    jobs = {member.member.digest: job_of(member) for member in sheet.members}
+    changed = [f"{jobs[digest]}: {_told(drifts)}" for digest, drifts in found if drifts]
+    if not changed:
+        told = f"Nothing that they require had changed, seen {at}."
+        return GateCheck(name=checklist.FRESH, outcome=Outcome.PASSED, told=told)
+    more = "" if len(changed) <= _NAMED else f"; and {many(len(changed) - _NAMED, 'more plan')}"
+    told = f"{many(len(changed), 'plan')} changed, seen {at}: {'; '.join(changed[:_NAMED])}{more}."
+    return GateCheck(name=checklist.FRESH, outcome=Outcome.FAILED, told=told)
+
+
+def _told(found: tuple[Drift, ...] | OffsetwiseError) -> str:
+    return found.problem if isinstance(found, OffsetwiseError) else found[0].told
+
+
+def fields(seat: Seat, sheet: SetSheet) -> NotAllowed | None:
+    """Draw what is typed beside a decision; return why its buttons, which the bar has, are off."""
+    name, off = name_of(sheet.row), why_off(seat, sheet)
+    with guard.block("typed"):
+        if off is None:
+            override_fields.draw(name, tuple(sheet.not_met))
+        if off is None and sheet.confirm is not None:
+            st.text_input(
+                f"Type `{sheet.confirm}` to approve",
+                key=typed_key(sheet),
+                help="A plan of this set has unsafe rows or open checks: approving it takes one more word.",
+                autocomplete="off",
+            )
+    if off is None:
+        st.text_area(
+            "Remark",
+            key=remark_key(sheet),
+            placeholder="Required to reject; kept with every plan",
+            height=90,
+        )
+    _withdrawal(seat, sheet)
+    return off
+
+
+def why_off(seat: Seat, sheet: SetSheet) -> NotAllowed | None:
+    """Return why nobody, or not this person, decides now. The board asks everything again when they do."""
+    closed = _closed(sheet)
+    if closed is not None:
+        return closed
+    refused = seat.board.why_not_set(seat.person, Verb.APPROVE, sheet)
+    if refused is None or isinstance(refused, NotAllowed):
+        return refused
+    return NotAllowed(why=f"{refused.job}: {refused.why}", fix=refused.fix)
+
+
+def _closed(sheet: SetSheet) -> NotAllowed | None:
+    found, author = sheet.standing, sheet.row.by.name
+    if found.state is SetState.CHANGED:
+        plans = ", ".join(map(str, found.changed[:_NAMED]))
+        return NotAllowed(
+            why=f"plan {plans} was edited, withdrawn or decided alone since the set was submitted.",
+            fix=f"Ask {author} to submit the set again.",
+        )
+    if found.expired:
+        return NotAllowed(
+            why="its submission, or an approval of it, has expired.", fix=f"Ask {author} to submit it again."
+        )
+    if found.state is not SetState.SUBMITTED:
+        fix = {
+            SetState.APPROVED: "Take its files, and apply them on the command line.",
+            SetState.APPLIED: "Verify what came of it on the command line.",
+        }.get(found.state, "Draft its jobs again.")
+        return NotAllowed(why=f"it is {found.state} already.", fix=fix)
+    return None
+
+
+def draw_bar(
+    seat: Seat, sheet: SetSheet, checks: tuple[GateCheck, ...], off: NotAllowed | None, live: Callable[[], None]
+) -> None:
+    """Draw the bar: how the set stands, what came of the last button, and the next step."""
+    name, found = name_of(sheet.row), sheet.standing
+    facts = bar.Facts(
+        name=set_name(sheet.row),
+        state=standing.set_state(found),
+        checks=checks,
+        digest=sheet.digest,
+        more=f"{found.counted:,} of {many(found.required, 'approval')}" if found.decidable else "",
+    )
+    message = outcome.message(name)
+    if message is None and off is not None and found.state is not SetState.APPROVED:
+        text = f"Nothing can be decided: {markdown(f'{off.why} {off.fix}')}"
+        message = bar.Message(tone=Tone.UNKNOWN, text=text)
+    with bar.drawn(facts, message, live):
+        if found.state is SetState.SUBMITTED:
+            _verdicts(sheet, off)
+        if found.state is SetState.CHANGED or found.expired:
+            _again(seat, sheet)
+
+
+def _verdicts(sheet: SetSheet, off: NotAllowed | None) -> None:
+    count = many(len(sheet.members), "plan")
+    for verdict, label, icon in (
+        (Verdict.REJECTED, "Reject", ":material/block:"),
+        (Verdict.APPROVED, f"Approve {count}", ":material/approval:"),
+    ):
+        st.button(
+            label,
+            type="primary" if verdict is Verdict.APPROVED else "secondary",
+            icon=icon,
+            key=f"{verdict}-{name_of(sheet.row)}",
+            disabled=off is not None,
+            on_click=decide,
+            args=(sheet, verdict),
+        )
+
+
+def _again(seat: Seat, sheet: SetSheet) -> None:
+    if seat.board.why_not_set(seat.person, Verb.SUBMIT, sheet) is None:
+        st.button(
+            "Submit the set again",
+            type="primary",
+            icon=":material/send:",
+            key=f"again-{name_of(sheet.row)}",
+            on_click=submit_again,
+            args=(sheet,),
+        )
+
+
+def _withdrawal(seat: Seat, sheet: SetSheet) -> None:
+    """Offer its author to take all of it back."""
+    if sheet.standing.state not in (SetState.SUBMITTED, SetState.APPROVED, SetState.CHANGED):
+        return
+    if seat.board.why_not_set(seat.person, Verb.WITHDRAW, sheet) is not None:
+        return
+    with st.popover("Withdraw …", icon=":material/undo:"):
+        st.markdown(f"{many(len(sheet.members), 'plan')} can never be decided about again. Others can be drafted then.")
+        st.button("Withdraw all for good", key=f"withdraw-{name_of(sheet.row)}", on_click=withdraw, args=(sheet,))
+
+
+def typed_key(sheet: SetSheet) -> str:
+    """Name what is typed to confirm."""
+    return f"typed-{name_of(sheet.row)}"
+
+
+def remark_key(sheet: SetSheet) -> str:
+    """Name the text of a remark in the session."""
+    return f"remark-{name_of(sheet.row)}"
+
+
+def decide(sheet: SetSheet, verdict: Verdict) -> None:
+    """Decide about exactly the plans that were shown."""
+    name, remark = name_of(sheet.row), str(st.session_state.get(remark_key(sheet), ""))
+    if verdict is Verdict.REJECTED and not remark.strip():
+        outcome.ask(name, lambda *_: _NO_REASON)
+        return
+    approves = verdict is Verdict.APPROVED
+    outcome.ask(
+        name,
+        lambda board_, person: board_.decide_set(
+            person,
+            sheet.row.id,
+            sheet.digest,
+            verdict,
+            typed=st.session_state.get(typed_key(sheet)),
+            remark=remark.strip(),
+            in_spite_of=override_fields.typed(name) if approves else {},
+            drifts=_drifts(sheet),
+        ),
+    )
+    result = outcome.told(name)
+    if result is not None and isinstance(result.answer, DecidedSet):
+        st.session_state.pop(typed_key(sheet), None)
+
+
+def _drifts(sheet: SetSheet) -> dict[int, tuple[Drift, ...]]:
+    """Return what changed on the clusters by the number of the plan, where somebody looked."""
+    held = answers.current().held(question(sheet))
+    found = {} if held is None else {digest: drifts for digest, drifts in held.value if isinstance(drifts, tuple)}
+    return {member.row.id: found[member.member.digest] for member in sheet.members if member.member.digest in found}
+
+
+def submit_again(sheet: SetSheet) -> None:
+    """Submit the newest version of each plan, and open the set that these make."""
+    name = name_of(sheet.row)
+    outcome.ask(name, lambda board_, person: board_.submit_set_again(person, sheet.row.id, sheet.digest))
+    outcome.open_submitted(name)
+
+
+def withdraw(sheet: SetSheet) -> None:
+    """Take back every plan that is open."""
+    outcome.ask(name_of(sheet.row), lambda board_, person: board_.withdraw_set(person, sheet.row.id, sheet.digest))

@@ -1,0 +1,223 @@
+"""The positions of all plans of a set in one table, worst first, and the plans with what each of them costs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final
+
+from offsetwise.console.plan import positions
+from offsetwise.console.plan.panel.position_words import at_most, mark, moves
+from offsetwise.console.plan.positions import LOOKS, Look
+from offsetwise.console.plan.standing import STATES
+from offsetwise.console.widgets import table
+from offsetwise.console.widgets.cached import cached
+from offsetwise.console.widgets.escaping import cut
+from offsetwise.console.widgets.palette import Palette
+from offsetwise.console.widgets.table import Column, Columns
+from offsetwise.model import GateCheck, Outcome
+from offsetwise.plan.checks import checks_of
+from offsetwise.review.sets.sheet import MemberSheet, SetSheet
+from offsetwise.wording import many, signed, verdicts
+from offsetwise.wording.verdicts import Tone, Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetRow:
+    """One position of one plan of a set."""
+
+    job: str
+    plan: int
+    row: positions.Row
+
+    @property
+    def name(self) -> str:
+        """Tells it apart from every other one of the set, on screen and in the URL."""
+        return f"{self.plan}:{self.row.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanLine:
+    """One plan of a set, or a job that has none, in a line."""
+
+    job: str
+    plan: int | None
+    state: Verdict
+    partitions: int | None
+    changed: int | None
+    """Positions at which the job does not go on where it is now."""
+    unsafe: int | None
+    open_checks: int | None
+    look: Look
+    why: str
+    """Why there is no plan; empty where there is one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownSet:
+    """What is said about the plans of a set, which is the same as long as its digest is."""
+
+    key: str
+    """The digest of the set."""
+    rows: tuple[SetRow, ...]
+    headline: str
+    cost: tuple[int | None, int | None, int]
+    """Skipped and replayed at most, None where unknown, and of how many positions one is unknown."""
+    checks: tuple[GateCheck, ...]
+    """Each check that is not met or not known of a plan, once, worst first; those that all plans meet last."""
+
+
+POSITIONS: Final[Columns[SetRow]] = (
+    Column("job", lambda row: row.job, 150, pinned=True),
+    Column("topic-partition", lambda row: str(row.row.position.topic_partition), 130),
+    Column("old", lambda row: row.row.position.old_offset, 64, "The next record to read on the old cluster."),
+    Column("new", lambda row: row.row.position.new_offset, 64, "Where the plan resumes on the new cluster."),
+    Column(
+        "shift",
+        lambda row: verdicts.shift(row.row.position),
+        56,
+        "New offset minus old offset; 0 stays.",
+        printed=signed,
+        right=True,
+    ),
+    Column("look", lambda row: LOOKS[row.row.look], 100, "What needs a look: unsafe first.", heading="needs a look"),
+    Column("proof", lambda row: mark(row.row.position), 92, "How well it is known, or that a person chose it."),
+    Column(
+        "replays",
+        lambda row: at_most(row.row.position, row.row.position.replay),
+        62,
+        "Records read twice, at most.",
+        right=True,
+    ),
+    Column(
+        "skips",
+        lambda row: at_most(row.row.position, row.row.position.skip),
+        50,
+        "Records never read, at most.",
+        lambda row: Tone.RIGHT if row.row.position.skip == 0 else Tone.WRONG,
+        right=True,
+    ),
+)
+PLANS: Final[Columns[PlanLine]] = (
+    Column("job", lambda line: cut(line.job), 190, pinned=True),
+    Column("plan", lambda line: "" if line.plan is None else str(line.plan), 52),
+    Column("state", lambda line: line.state, 110),
+    Column("look", lambda line: LOOKS[line.look], 100, "What needs a look most in it.", heading="needs a look"),
+    Column("partitions", lambda line: line.partitions, 76),
+    Column("change", lambda line: line.changed, 64, "Positions whose offset changes."),
+    Column(
+        "unsafe",
+        lambda line: line.unsafe,
+        62,
+        "Positions with a risk: something skipped, unknown or decided by a person.",
+        lambda line: Tone.WRONG if line.unsafe else None,
+    ),
+    Column(
+        "open checks",
+        lambda line: line.open_checks,
+        86,
+        "Checks that are not met or not known.",
+        lambda line: Tone.CAREFUL if line.open_checks else None,
+    ),
+    Column("why", lambda line: cut(line.why), 320, when=lambda lines: any(line.why for line in lines)),
+)
+_NO_PLAN: Final = Verdict(icon="–", word="no plan", tone=Tone.CAREFUL)
+
+
+@cached(2)
+def shown(sheet: SetSheet) -> ShownSet:
+    """Return the positions of a set, those that most need a look first, and the checks of its plans."""
+    rows = [
+        SetRow(job=job_of(member), plan=member.row.id, row=row)
+        for member, plan in zip(sheet.members, sheet.plans, strict=True)
+        for row in positions.rows_of(plan, None)
+    ]
+    rows.sort(key=lambda each: (positions.order(each.row), each.plan))
+    alone = [each.row for each in rows]
+    return ShownSet(
+        key=sheet.digest,
+        rows=tuple(rows),
+        headline=positions.headline(alone),
+        cost=positions.cost(alone),
+        checks=checks(sheet),
+    )
+
+
+def job_of(member: MemberSheet) -> str:
+    """Return the short name of a job, which two kinds of jobs may have."""
+    return member.entry.job.partition(" ")[2]
+
+
+def checks(sheet: SetSheet) -> tuple[GateCheck, ...]:
+    """Return every check of the plans once: of those that are open, of how many plans, and what is said of the first.
+
+    A check comes out as it does for the plan for which it comes out worst.
+    """
+    order = (Outcome.FAILED, Outcome.UNKNOWN, Outcome.PASSED)
+    found: dict[str, list[tuple[str, GateCheck]]] = {}
+    for member, plan in zip(sheet.members, sheet.plans, strict=True):
+        for check in checks_of(plan):
+            found.setdefault(check.name, []).append((job_of(member), check))
+    results = []
+    for name, of_jobs in found.items():
+        job, worst = min(of_jobs, key=lambda each: order.index(each[1].outcome))
+        count = sum(check.outcome is worst.outcome for _, check in of_jobs)
+        message = worst.told
+        if worst.outcome is not Outcome.PASSED:
+            message = f"{many(count, 'plan')} of {len(sheet.members):,}, such as that of {job}: {worst.told}"
+        elif len(of_jobs) > 1:
+            message = f"in all {len(of_jobs):,} plans."
+        results.append(GateCheck(name=name, outcome=worst.outcome, told=message))
+    return tuple(sorted(results, key=lambda check: order.index(check.outcome)))
+
+
+def lines(sheet: SetSheet) -> tuple[PlanLine, ...]:
+    """Return the plans of a set and the jobs that have none, those that most need a look first."""
+    worst = shown(sheet)
+    looks: dict[int, Look] = {}
+    changed, unsafe = Counter[int](), Counter[int]()
+    for each in worst.rows:
+        looks.setdefault(each.plan, each.row.look)
+        changed[each.plan] += moves(each.row.position)
+        unsafe[each.plan] += each.row.look is Look.UNSAFE
+    results = [
+        PlanLine(
+            job=member.entry.job,
+            plan=member.row.id,
+            state=_state(member),
+            partitions=len(plan.positions),
+            changed=changed[member.row.id],
+            unsafe=unsafe[member.row.id],
+            open_checks=sum(check.outcome is not Outcome.PASSED for check in checks_of(plan)),
+            look=looks.get(member.row.id, Look.NOTHING),
+            why="",
+        )
+        for member, plan in zip(sheet.members, sheet.plans, strict=True)
+    ]
+    results += [
+        PlanLine(
+            job=refused.job,
+            plan=None,
+            state=_NO_PLAN,
+            partitions=None,
+            changed=None,
+            unsafe=None,
+            open_checks=None,
+            look=Look.UNSAFE,
+            why=refused.problem,
+        )
+        for refused in sheet.document.refused
+    ]
+    return tuple(sorted(results, key=lambda line: (line.plan is not None, line.look, -(line.open_checks or 0))))
+
+
+def _state(member: MemberSheet) -> Verdict:
+    if member.replaced:
+        return Verdict(icon="▲", word=f"version {member.row.number} now", tone=Tone.CAREFUL)
+    return STATES[member.row.state]
+
+
+@cached(16)
+def position_table(key: str, rows: tuple[SetRow, ...], colours: Palette) -> table.Prepared:  # noqa: ARG001 - the key
+    """Return the coloured table of these positions."""
+    return table.prepared(POSITIONS, rows, colours)

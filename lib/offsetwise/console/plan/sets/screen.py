@@ -1,0 +1,215 @@
+"""A set of plans on Review: how it stands, all positions worst first, its plans, and the decision about all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Final
+
+import streamlit as st
+
+from offsetwise.console import answers
+from offsetwise.console.board import Seat
+from offsetwise.console.plan import positions, standing
+from offsetwise.console.plan.panel import bar, naming
+from offsetwise.console.plan.panel.position_words import moves
+from offsetwise.console.plan.plans import name_of
+from offsetwise.console.plan.positions import Look
+from offsetwise.console.plan.sets import decision
+from offsetwise.console.plan.sets.rows import PLANS, SetRow, ShownSet, lines, position_table, shown
+from offsetwise.console.server import guard
+from offsetwise.console.widgets import blocks, palette, selectors, table, terms
+from offsetwise.console.widgets.blocks import Card, counted
+from offsetwise.console.widgets.escaping import markdown, plain
+from offsetwise.console.widgets.table import Selection
+from offsetwise.ports.stream import terms_of
+from offsetwise.review.exports import Destination
+from offsetwise.review.sets.sheet import SetSheet, SetState
+from offsetwise.review.sheet import SheetMark
+from offsetwise.wording import at_most, many, number
+from offsetwise.wording.verdicts import Tone
+
+_BESIDE: Final = (5, 3)
+"""Widths of the plans and of the decision beside them."""
+_ROW: Final = "position"
+"""Of the selected position's name, in the URL and in the session."""
+_LINE: Final = "of-set"
+"""Of the selected plan of a set, likewise."""
+
+
+def show(head: guard.Head, seat: Seat, number: int, watch: Callable[[], None], *, waiting: int) -> None:
+    """Draw one set of plans.
+
+    Args:
+        head: Of the page.
+        seat: The board, and who decides.
+        number: Of the set.
+        watch: Draws what has to be said between two runs of the page.
+        waiting: How many plans and sets wait for the person, for the title of the window.
+    """
+    sheet = seat.board.set_sheet(seat.person, number)
+    if sheet is None:
+        watch()
+        blocks.empty("There is no such set of plans here.", "Choose a plan from the list.")
+        return
+    name = naming.set_name(sheet.row)
+    count = f"({waiting:,}) " if waiting else ""
+    st.set_page_config(page_title=f"{count}Review · {plain(name)} · {guard.PRODUCT}")
+    now = datetime.now(UTC)
+    head.says(
+        f"{many(len(sheet.members), 'plan')} of {markdown(sheet.row.migration)}, decided about together · submitted by "
+        f"**{markdown(sheet.row.by.name)}**, {markdown(standing.ago(sheet.row.at_ms, now))} · digest "
+        f"`{sheet.digest[:8]}…` · :material/lock: the console never applies it"
+    )
+    terms.use(terms_of(sheet.plans[0].positions))
+    found = shown(sheet)
+    _title(sheet, name)
+    left, right = st.columns(_BESIDE, gap="medium")
+    with right, guard.block("decision"):
+        checks = decision.before_approving(sheet, found)
+        off = decision.fields(seat, sheet)
+    with left:
+        _plans_and_positions(seat, sheet, found)
+    with guard.block("bar"):
+        decision.draw_bar(seat, sheet, checks, off, watch)
+
+
+def _title(sheet: SetSheet, name: str) -> None:
+    state = standing.set_state(sheet.standing)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.header(f"{markdown(name)} :{state.tone.colour}-badge[{state}]", anchor=False, width="content")
+        with st.popover("Digest", icon=":material/fingerprint:"):
+            st.markdown("One decision names this digest, and that of each plan: exactly these plans, and no other.")
+            st.code(sheet.digest, language=None, wrap_lines=True)
+
+
+def _plans_and_positions(seat: Seat, sheet: SetSheet, found: ShownSet) -> None:
+    if sheet.standing.state is SetState.APPROVED:
+        with guard.block("set-export"):
+            _export(seat, sheet)
+    if sheet.document.refused:
+        count = many(len(sheet.document.refused), "job")
+        blocks.box(
+            Tone.CAREFUL,
+            f"**{count} of it {'has' if len(sheet.document.refused) == 1 else 'have'} no plan.** An approval says "
+            "nothing about them; why is in the list of plans.",
+        )
+    with guard.block("set-cost"):
+        _cost(sheet, found)
+    st.subheader(f"All positions :gray[{found.headline}]", anchor=False)
+    with guard.block("set-positions"):
+        st.fragment(_positions)(found)
+    st.subheader(f"Plans :gray[{many(len(sheet.members), 'plan')}, in one set]", anchor=False)
+    with guard.block("set-plans"):
+        st.fragment(_plans)(sheet)
+
+
+def _cost(sheet: SetSheet, found: ShownSet) -> None:
+    skipped, replayed, unknown = found.cost
+    changed = sum(moves(each.row.position) for each in found.rows)
+    blocks.cards(
+        (
+            Card("Plans", number(len(sheet.members)), "Approved or rejected together."),
+            Card("Positions", number(len(found.rows)), "Of all plans."),
+            Card("Changed", number(changed), "Positions whose offset changes."),
+            counted("Skipped", skipped, "Records never read, at most.", Tone.WRONG, printed=at_most),
+            counted("Replayed", replayed, "Records read twice, at most.", Tone.CAREFUL, printed=at_most),
+        )
+    )
+    if unknown:
+        st.markdown(f":orange[? Of {many(unknown, 'position')} it is not known what is skipped or replayed.]")
+
+
+def _positions(found: ShownSet) -> None:
+    """Draw the table over all plans, and everything about the selected position."""
+    with guard.block("positions"):
+        rows = _filtered(found)
+        if not rows:
+            blocks.empty("No position passes this filter.", "Clear it to see more.")
+            return
+        page = rows[table.page(len(rows), f"rows-{found.key[:8]}")]
+        names = tuple(each.name for each in page)
+        selection = Selection(key=_ROW, grid=f"set-{found.key[:16]}-{abs(hash(names))}", names=names, first=0)
+        selection.draw(
+            position_table(found.key, page, palette.current()),
+            alt=f"{many(len(page), 'position')} of all plans with old and new offset, worst first.",
+        )
+        chosen = page[selection.choose("Details of", width=320)]
+        positions.details(chosen.row)
+        _to_plan(chosen.plan, chosen.name)
+
+
+def _filtered(found: ShownSet) -> tuple[SetRow, ...]:
+    jobs = tuple(sorted({each.job for each in found.rows}))
+    chosen = selectors.several("Job", f"job-{found.key[:8]}", jobs) if len(jobs) > 1 else ()
+    quiet = {each.name for each in found.rows if each.row.look is Look.NOTHING and not moves(each.row.position)}
+    hidden = quiet if len(quiet) < len(found.rows) and not chosen else set()
+    if hidden:
+        label = f"Show the {many(len(hidden), 'position')} that {'stays' if len(hidden) == 1 else 'stay'} too"
+        hidden = set() if st.toggle(label, key=f"stay-{found.key[:8]}") else hidden
+    return tuple(each for each in found.rows if (not chosen or each.job in chosen) and each.name not in hidden)
+
+
+def _plans(sheet: SetSheet) -> None:
+    """Draw the plans, worst first, and the way to the selected one."""
+    with guard.block("plans"):
+        rows = lines(sheet)
+        page = rows[table.page(len(rows), f"plans-{sheet.digest[:8]}", label="Plans")]
+        names = tuple(line.job for line in page)
+        selection = Selection(key=_LINE, grid=f"of-{sheet.digest[:16]}-{abs(hash(names))}", names=names, first=0)
+        selection.draw(
+            table.prepared(PLANS, page, palette.current()),
+            alt=f"{many(len(page), 'job')} of the set with what needs a look in each, worst first.",
+        )
+        line = page[selection.choose("Plan of", width=320)]
+        if line.plan is None:
+            refused = next(each for each in sheet.document.refused if each.job == line.job)
+            text = f"**{markdown(line.job)} has no plan.** {markdown(refused.problem)} **What to do:** "
+            blocks.box(Tone.CAREFUL, text + markdown(refused.fix))
+        else:
+            _to_plan(line.plan, line.job)
+
+
+def _to_plan(plan: int, key: str) -> None:
+    _open(f"Open plan {plan}", str(plan), ":material/fact_check:", key=f"open-{key}")
+
+
+def _open(label: str, name: str, icon: str, *, key: str) -> None:
+    """Lead to another plan or set of this page, from inside a part of it too."""
+    if st.button(label, icon=icon, key=key, on_click=bar.open_here, args=(name,)):
+        st.rerun()
+
+
+def of_plan(seat: Seat, plan: int) -> None:
+    """Say of which set a plan is one, and lead there; nothing where it is of none."""
+    sets = seat.board.sets_of(seat.person, plan)
+    if sets:
+        label = f"One of the {many(len(sets[0].members), 'plan')} of {markdown(naming.set_name(sets[0]))}"
+        _open(label, name_of(sets[0]), ":material/stacks:", key="open-set")
+
+
+def _export(seat: Seat, sheet: SetSheet) -> None:
+    """Offer everything that `apply` needs of an approved set, in one file."""
+    if sheet.standing.mark is not SheetMark.APPROVED:
+        return
+    known = naming.migration_of(sheet.row, answers.current().offered)
+    kit = seat.board.set_kit(seat.person, sheet.row.id, Destination() if known is None else known.destination)
+    with st.container(border=True):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.download_button(
+                f"Download {kit.name}",
+                kit.content,
+                file_name=kit.name,
+                mime=kit.mime,
+                type="primary",
+                icon=":material/download:",
+                key="download-set",
+                on_click="ignore",
+            )
+            st.markdown(
+                f":gray[The set, its {many(len(sheet.members), 'plan')}, its approvals, and a README with the "
+                "commands.]",
+                width="content",
+            )
+        blocks.command("offsetwise apply plan-set.json --migration migration.yaml")
+        st.markdown(":gray[The dry run, in the folder with the unpacked files. It writes nothing.]")
