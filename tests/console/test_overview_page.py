@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
+from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Element
 
 from offsetwise.errors import ClusterError, ClusterUnreachableError, FileError, StoreError
@@ -19,6 +21,12 @@ from tests.with_cases import with_cases
 __all__ = ["here"]
 
 OVERVIEW = "pages/explore/overview.py"
+
+
+def jobs_of(page: AppTest) -> pd.DataFrame:
+    """Return the table of a migration's jobs."""
+    found: pd.DataFrame = next(each.value for each in page.dataframe if "worst finding" in each.value.columns)
+    return found
 
 
 def test_the_sample_shows_1050_beside_950_and_opens_with_one_click(open_page: OpenPage) -> None:
@@ -57,7 +65,8 @@ def test_samples_are_folded_only_beside_a_migration_of_ones_own(open_page: OpenP
 def test_a_live_migration_is_listed_and_not_read(open_page: OpenPage) -> None:
     reader = ValueReader(live=builders.comparison())
     page = open_page(reader)
-    assert "? not compared yet" in words(page)
+    assert "2 jobs · 2 not compared" in words(page)
+    assert jobs_of(page)["compared"].tolist() == ["? not yet", "? not yet"]
     assert figures(page) == {"Checkpoints": "1", "Groups": "1"}
     assert reader.calls["compare"] == reader.calls["checkpoint_reading"] == 0
 
@@ -68,10 +77,11 @@ def test_all_jobs_are_compared_at_once_and_each_shows_its_verdict_or_why_it_has_
     page = open_page(reader)
     page.button(key="all-orders-to-new-now").click().run()
     page.run()
-    told = words(page)
-    assert "5 of 8 partitions would go wrong" in told
-    assert "the last attempt failed" in told
-    assert "expected committed offsets, found none" in told
+    shown = jobs_of(page)
+    assert shown["job"].tolist() == ["group orders-etl", "checkpoint orders"], "problems first"
+    assert shown["compared"].tolist() == ["! not readable", "✓ compared"]
+    assert "expected committed offsets, found none" in shown["worst finding"][0]
+    assert shown["changes"].tolist() == ["", "5 of 8"]
     assert figures(page)["Compared"] == "1 of 2"
     assert (reader.calls["compare all"], reader.calls["compare"]) == (1, 0)
     assert page.button(key="all-orders-to-new-again").label == "Compare all again"
@@ -121,7 +131,7 @@ def test_a_failed_live_reading_is_visible_from_the_overview(open_page: OpenPage)
     page = open_page(reader, COMPARE, migration="orders-to-new")
     page.button(key="compare-now").click().run()
     page.switch_page(OVERVIEW).run()
-    assert "the last attempt failed" in words(page)
+    assert jobs_of(page)["compared"].tolist() == ["! not readable", "? not yet"]
 
 
 @with_cases(

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, Generic, TypeAlias, TypeVar, TypeVarTuple, cast
 
+from offsetwise.console.jobs.drafting import DraftedJobs
 from offsetwise.console.reader import HELD_ANSWERS, LIVE_ONLY, Reader, reader_of_process
 from offsetwise.console.server.identity import require_viewer
 from offsetwise.errors import OffsetwiseError, StoppedError
@@ -198,6 +199,8 @@ class Answers:
             answer = question.ask(self._reader, reading.report)
             if question.verb == Reader.comparisons.__name__:
                 answer = cast("Answer", self._hold_each(question.migration, cast("Comparisons", answer)))
+            if isinstance(answer, DraftedJobs):
+                self._hold_each(question.migration, iter(answer.comparisons.items()))
         except StoppedError as error:
             with self._lock:
                 self._readings.pop(question, None)

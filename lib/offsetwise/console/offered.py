@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from offsetwise.config import Migration
+from offsetwise.config.waves import in_order
 from offsetwise.model import Subject, SubjectKind
 from offsetwise.model.plan import transactions_of
 from offsetwise.ports.stream import spec_of
@@ -32,6 +33,17 @@ class Offered:
     """The words of the old cluster's stream, by Kafka's."""
     ends_watched: bool = False
     """Whether the ends of the old cluster's logs can be watched."""
+    waves: tuple[tuple[str, tuple[Subject, ...]], ...] = ()
+    """Each wave with its jobs, in the order in which they begin."""
+
+    @property
+    def is_of_many(self) -> bool:
+        """Whether it is spoken of as a whole first: a migration of one's own, of several jobs."""
+        return not self.recorded and len(self.subjects) > 1
+
+    def waves_of(self, subject: Subject) -> tuple[str, ...]:
+        """Return the waves that a job is in."""
+        return tuple(name for name, jobs in self.waves if subject in jobs)
 
     @property
     def recorded_from(self) -> str:
@@ -62,6 +74,7 @@ def offer_of(migration: Migration, name: str, *, recorded: bool) -> Offered:
         may_be_one=migration.may_be_one,
         terms=migration.terms,
         ends_watched=spec_of(migration.source.stream).ends_watched,
+        waves=tuple((wave.name, wave.jobs_of(migration.all_jobs)) for wave in in_order(migration.waves)),
     )
 
 

@@ -6,7 +6,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -18,6 +18,9 @@ from offsetwise.clusters import reading as clusters
 from offsetwise.clusters.reading import MinimumAcls, ReadCluster
 from offsetwise.clusters.retention import Standing
 from offsetwise.config import Migration
+from offsetwise.console import drifts
+from offsetwise.console.drifts import Drifts, PlanOf, PlansOf
+from offsetwise.console.jobs.drafting import DraftedJobs, SetRequest, draft_jobs
 from offsetwise.console.offered import Offered, free_name, offer_of
 from offsetwise.console.warm_spark import SparkNow, WarmSpark
 from offsetwise.engines.batch_files import BatchFiles
@@ -42,7 +45,6 @@ from offsetwise.watch.background import BackgroundSamplers, Sampling
 from offsetwise.watch.cutovers import BackgroundCutovers, WatchedCutover
 from offsetwise.watch.recording import recorded_lag
 from offsetwise.watch.sampler import Keeper
-from offsetwise.workflow.drifting import ReadPart
 from offsetwise.workflow.repairing import FittingRepair
 
 __all__ = [
@@ -63,21 +65,8 @@ HELD_ANSWERS: Final = 16
 """Answers of each kind kept in memory; the one not looked at for longest goes first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanOf:
-    """A plan, known by its digest."""
-
-    digest: str
-    plan: Plan = field(compare=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlansOf:
-    """The plans of a set, known by its digest."""
-
-    digest: str
-    plans: tuple[PlanOf, ...] = field(compare=False)
-    """In its order, all of one migration."""
+MOST_OBSERVED: Final = 1_000
+"""Comparisons whose snapshots are kept, to draft as many plans: jobs compared together share one reading."""
 
 
 class Reader:
@@ -247,22 +236,30 @@ class Reader:
         with self._spark.in_use():
             return workflow.drift(plan, found, progress=progress)
 
-    def drift_of_set(
-        self, migration: str, of: PlansOf, progress: Progress
-    ) -> tuple[tuple[str, tuple[Drift, ...] | OffsetwiseError], ...]:
+    def drift_of_set(self, migration: str, of: PlansOf, progress: Progress) -> Drifts:
         """Report, by the digest of each plan of a set, what is not as it requires it. Each cluster is read once.
 
         Raises:
             ConfigError: This console was started without the plans' migration.
             ClusterError: A cluster cannot be read at all.
         """
-        samples = [(each, which) for each in of.plans if (which := demo.sample_of(each.plan)) is not None]
-        if len(samples) == len(of.plans):
-            return tuple((each.digest, workflow.sample_drift(each.plan, which)) for each, which in samples)
-        found = self._migration_of(migration)
+        found = drifts.recorded(of)
+        if found is not None:
+            return found
         with self._spark.in_use():
-            read = workflow.shared_reading(found, [each.plan for each in of.plans], progress=progress)
-            return tuple((each.digest, _drift(each.plan, found, read, progress)) for each in of.plans)
+            return drifts.live(self._migration_of(migration), of, progress)
+
+    def draft_set(self, migration: str, request: SetRequest, progress: Progress) -> DraftedJobs:
+        """Draft a plan for each of some jobs, from what was compared lately or is compared for it."""
+        compared = {job: found for job in request.jobs if (found := self._observations.newest(migration, job))}
+        with self._spark.in_use():
+            return draft_jobs(
+                self._migrations[migration],
+                request,
+                compared,
+                lambda subject, comparison: self._observations.keep(migration, subject, comparison),
+                progress,
+            )
 
     def _migration_of(self, migration: str) -> Migration:
         """Return the live migration that plans name."""
@@ -351,13 +348,6 @@ class Reader:
         return LagSubject.in_migration(self._migrations[migration].name, subject)
 
 
-def _drift(plan: Plan, migration: Migration, read: ReadPart, progress: Progress) -> tuple[Drift, ...] | OffsetwiseError:
-    try:
-        return workflow.drift(plan, migration, read=read, progress=progress)
-    except OffsetwiseError as error:
-        return error
-
-
 class Observations:
     """The snapshots that the last comparisons were made with: fewer than comparisons. Safe to use from threads."""
 
@@ -372,9 +362,14 @@ class Observations:
         with self._lock:
             self._kept[migration, subject] = (alone, comparison)
             self._kept.move_to_end((migration, subject))
-            while len(self._kept) > HELD_ANSWERS:
+            while len(self._kept) > MOST_OBSERVED:
                 self._kept.popitem(last=False)
         return alone
+
+    def newest(self, migration: str, subject: Subject) -> Comparison | None:
+        """Return the last comparison of a subject, with its snapshots; None where none is kept."""
+        with self._lock:
+            return self._kept.get((migration, subject), (None, None))[1]
 
     def of(self, migration: str, subject: Subject, comparison: Comparison) -> Comparison | None:
         """Return a comparison with its snapshots; None where another one took its place."""
@@ -400,7 +395,7 @@ LIVE_ONLY: Final = frozenset(
     verb.__name__
     for verb in (
         *(Reader.comparisons, Reader.connection, Reader.permissions, Reader.standings),
-        *(Reader.state_rows, Reader.drift, Reader.drift_of_set, Reader.settled),
+        *(Reader.state_rows, Reader.drift, Reader.drift_of_set, Reader.draft_set, Reader.settled),
     )
 )
 """Verbs that a bundled sample does not answer from its files, at once."""

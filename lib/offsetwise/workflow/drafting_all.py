@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
+from typing import TypeAlias
 
 from offsetwise.config import Migration
 from offsetwise.errors import OffsetwiseError
@@ -21,6 +24,13 @@ from offsetwise.workflow.plan_folder import JobPlan, PlanFolder, plan_name
 from offsetwise.workflow.planning import draft_compared, newest_of
 from offsetwise.workflow.scenes import WantedJob
 
+Heard: TypeAlias = Callable[[WantedJob, Comparison | OffsetwiseError], None]
+"""Called with a job, and what was compared of it or why it could not be."""
+
+
+def _ignored(_: WantedJob, __: Comparison | OffsetwiseError) -> None:
+    return None
+
 
 def draft_all(
     migration: Migration,
@@ -30,6 +40,8 @@ def draft_all(
     wave: str | None = None,
     out: Path | None = None,
     max_age_s: float = MAX_AGE_S,
+    compared: Mapping[WantedJob, Comparison] = MappingProxyType({}),
+    heard: Heard = _ignored,
     progress: Progress = unheard,
 ) -> Iterator[tuple[WantedJob, JobPlan | OffsetwiseError]]:
     """Draft a plan for each of many jobs from one reading of each cluster, and one search for the records of all.
@@ -41,6 +53,8 @@ def draft_all(
         wave: The wave whose jobs these are.
         out: A folder for the plans, their comparisons and the set. A plan there that still holds is not drafted again.
         max_age_s: How old the comparison of such a plan may be.
+        compared: What was compared just now, with both clusters as they were read: it is not compared again.
+        heard: Told each comparison that was made.
         progress: Told each step.
 
     Yields:
@@ -55,7 +69,9 @@ def draft_all(
     names = file_names(migration, jobs)
     folder = None if out is None else PlanFolder(out, migration, request, max_age_s, names)
     done: dict[WantedJob, JobPlan | OffsetwiseError] = {}
-    for job, outcome in _planned(migration, request, names, jobs, folder, progress):
+    compared = {job: compared[job] for job in jobs if job in compared}
+    comparisons = chain(compared.items(), _compared(migration, jobs, compared, folder, heard, progress))
+    for job, outcome in _planned(migration, request, names, comparisons, folder, progress):
         done[job] = outcome
         yield job, outcome
     if folder is not None:
@@ -66,13 +82,13 @@ def _planned(  # noqa: PLR0917 - what a plan is drafted from, and the names of f
     migration: Migration,
     request: DraftRequest,
     names: Mapping[WantedJob, str],
-    jobs: Sequence[WantedJob],
+    comparisons: Iterable[tuple[WantedJob, Comparison | JobPlan | OffsetwiseError]],
     folder: PlanFolder | None,
     progress: Progress,
 ) -> Iterator[tuple[WantedJob, JobPlan | OffsetwiseError]]:
     """Yield the plan of each job, kept in the folder, or why there is none."""
     compared: dict[WantedJob, Comparison] = {}
-    for job, outcome in _compared(migration, jobs, folder, progress):
+    for job, outcome in comparisons:
         if isinstance(outcome, Comparison):
             compared[job] = outcome
         else:
@@ -84,16 +100,23 @@ def _planned(  # noqa: PLR0917 - what a plan is drafted from, and the names of f
         yield job, plan
 
 
-def _compared(
-    migration: Migration, jobs: Sequence[WantedJob], folder: PlanFolder | None, progress: Progress
+def _compared(  # noqa: PLR0917 - what is compared, and who hears of it
+    migration: Migration,
+    jobs: Sequence[WantedJob],
+    compared: Collection[WantedJob],
+    folder: PlanFolder | None,
+    heard: Heard,
+    progress: Progress,
 ) -> Iterator[tuple[WantedJob, Comparison | JobPlan | OffsetwiseError]]:
-    """Yield each job compared, or its plan where that still holds, or why it cannot be compared."""
-    if folder is None:
-        yield from compare_each(migration, jobs, progress=progress)
+    """Yield each job that was not compared, or its plan where that still holds, or why it cannot be compared."""
+    left = [job for job in jobs if job not in compared]
+    if not left:
         return
-    beside = not all(map(folder.has, jobs))
-    for job, outcome in compare_each(migration, jobs, progress=progress, known=folder.known, spark_beside=beside):
-        yield job, folder.reused.get(job, outcome)
+    beside = folder is None or not all(map(folder.has, left))
+    known = None if folder is None else folder.known
+    for job, outcome in compare_each(migration, left, progress=progress, known=known, spark_beside=beside):
+        heard(job, outcome)
+        yield job, outcome if folder is None else folder.reused.get(job, outcome)
 
 
 def _drafted_each(

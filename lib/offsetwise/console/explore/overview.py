@@ -14,6 +14,7 @@ import streamlit as st
 from offsetwise.console import board
 from offsetwise.console.answers import Answers, Held, Question, comparing_all
 from offsetwise.console.explore import compare
+from offsetwise.console.jobs import table as jobs
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, palette
@@ -234,7 +235,21 @@ def _migration(answers: Answers, migration: Offered) -> None:
         if not migration.recorded and len(migration.subjects) > 1:
             blocks.asked(answers, question, replace(_ALL, key=f"all-{migration.name}"))
         # While all are compared, each verdict is shown as it comes.
-        st.fragment(_subjects, run_every=_LOOK_S if blocks.busy(answers, question) else None)(answers, migration)
+        shown = _jobs if migration.is_of_many else _subjects
+        st.fragment(shown, run_every=_LOOK_S if blocks.busy(answers, question) else None)(answers, migration)
+
+
+def _jobs(answers: Answers, migration: Offered) -> None:
+    """Draw all jobs of a migration: how far they came together, then each in a line that leads to it."""
+    with guard.block(f"jobs-{migration.name}"):
+        lines = jobs.of_migration(answers, migration)
+        jobs.headline(migration, lines)
+        chosen = f"job-to-open-{migration.name}"
+        jobs.draw(migration, lines, lambda line: st.session_state.update({chosen: line.name}), key=migration.name)
+        wanted = st.session_state.pop(chosen, None)
+        line = next((line for line in lines if line.name == wanted), None)
+    if line is not None:
+        jobs.lead_to(migration, line)
 
 
 def _subjects(answers: Answers, migration: Offered) -> None:
@@ -308,10 +323,14 @@ def _waiting() -> None:
 
 def _waiting_plan(each: Waiting) -> None:
     ago = duration(max(0, int(datetime.now(UTC).timestamp() * 1000) - each.since_ms))
+    what, plan = f"**Plan {each.plan}** of {markdown(each.migration)}, {markdown(each.moves)}", str(each.plan)
+    if each.of_set is not None:
+        what = f"**Set {each.of_set}** of {markdown(each.migration)}, {many(each.plans, 'plan')}"
+        plan = f"set-{each.of_set}"
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(
-            f":orange-badge[● for you] **Plan {each.plan}** of {markdown(each.migration)}, {markdown(each.moves)}: "
-            f"{markdown(each.why)} · {markdown(each.by.name)}, {ago} ago · `{each.digest[:8]}`",
+            f":orange-badge[● for you] {what}: {markdown(each.why)} · {markdown(each.by.name)}, {ago} ago · "
+            f"`{each.digest[:8]}`",
             width="stretch",
         )
-        st.page_link(Path(REVIEW), label="Open", icon=":material/fact_check:", query_params={"plan": str(each.plan)})
+        st.page_link(Path(REVIEW), label="Open", icon=":material/fact_check:", query_params={"plan": plan})

@@ -11,10 +11,12 @@ import streamlit as st
 
 from offsetwise.console import answers, board
 from offsetwise.console.answers import Answers, Question
+from offsetwise.console.jobs import table
 from offsetwise.console.plan import decisions, settling, sinks, strategy, submission
 from offsetwise.console.plan.checklist import FRESH, checks, left_open, met
 from offsetwise.console.plan.panel import bar, cutover_fields
 from offsetwise.console.plan.panel.position_words import in_one_line
+from offsetwise.console.plan.sets import together
 from offsetwise.console.plan.work import Drafted, Frozen, Work, begun_with, drafted
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
@@ -60,6 +62,10 @@ def show(head: guard.Head) -> None:
     elif (ending := settling.choose(migration, subject)) is not None:
         settling.draw(here, migration, subject, ending, seat)
     else:
+        table.above(here, migration)
+        if seat is not None and migration.is_of_many:
+            with guard.block("draft-set"):
+                together.draw(here, migration, seat)
         frozen = _frozen(here, migration, subject, head)
         if frozen is not None:
             _draft(here, migration, frozen, seat)

@@ -38,14 +38,14 @@ class Entry:
     """A plan, or a set of plans that is decided about as one."""
 
     of: PlanRow | SetRow
-    label: str
+    label: int | str
     """Its number, or the name of the set."""
     why: str
     """What it waits for the person for; empty where it does not."""
     state: Verdict
     open: bool
     moves: str
-    version: str
+    version: int | str
     changed_at_ms: int
 
     @property
@@ -134,12 +134,12 @@ def _of_set(row: SetRow, found: SetStanding, waiting: Waiting | None, plans: Seq
 def _of_plan(row: PlanRow, waiting: Waiting | None) -> Entry:
     return Entry(
         of=row,
-        label=str(row.id),
+        label=row.id,
         why="" if waiting is None else waiting.why,
         state=standing.STATES[row.state],
         open=row.state.open,
         moves=row.moves,
-        version=str(row.number),
+        version=row.number,
         changed_at_ms=row.changed_at_ms,
     )
 

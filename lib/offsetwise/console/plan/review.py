@@ -9,8 +9,9 @@ from typing import Final
 
 import streamlit as st
 
-from offsetwise.console import board
+from offsetwise.console import answers, board
 from offsetwise.console.board import Seat
+from offsetwise.console.jobs import table as jobs
 from offsetwise.console.plan import decision, ending, plans, positions, sinks, standing, versions
 from offsetwise.console.plan.panel import live, outcome, unsent
 from offsetwise.console.plan.panel.naming import plan_name
@@ -45,6 +46,8 @@ def show(head: guard.Head) -> None:
     now = datetime.now(UTC)
     listed = live.listed(seat)
     waiting = len(listed.waiting)
+    for migration in answers.current().offered:
+        jobs.above(answers.current(), migration, lead=True)
     chosen = plans.choose(listed, now, sets=True)
     if isinstance(chosen, SetRow):
         screen.show(head, seat, chosen.id, partial(live.watch, seat, None, listed), waiting=waiting)

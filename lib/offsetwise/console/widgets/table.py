@@ -113,8 +113,8 @@ class Selection:
     first: int
     """Selected where nothing, or a row that is not here, was chosen before."""
 
-    def draw(self, shown: Prepared, *, alt: str) -> None:
-        """Draw the table."""
+    def draw(self, shown: Prepared, *, alt: str, picked: Callable[[], None] | None = None) -> None:
+        """Draw the table; a click on a row selects it, or calls `picked`, and then none is selected at first."""
         with st.container():
             whole.columns(shown.columns, shown.numbers, boxed=shown.rows)
             st.dataframe(
@@ -123,9 +123,9 @@ class Selection:
                 height=_height(shown.rows) + _BAR_PX,
                 placeholder="?",
                 key=self.grid,
-                on_select=self._picked,
+                on_select=picked or self._picked,
                 selection_mode=("single-row", "single-cell"),
-                selection_default={"selection": {"rows": [self._first_selected()]}},
+                selection_default=None if picked else {"selection": {"rows": [self._first_selected()]}},
                 column_config=shown.columns,
                 alt=terms.said(alt),
             )

@@ -11,12 +11,13 @@ from offsetwise.approval import Verdict
 from offsetwise.console import answers
 from offsetwise.console.answers import Question
 from offsetwise.console.board import Seat
+from offsetwise.console.drifts import Drifts, PlanOf, PlansOf
 from offsetwise.console.plan import checklist, standing
 from offsetwise.console.plan.panel import bar, outcome, override_fields
 from offsetwise.console.plan.panel.naming import set_name
 from offsetwise.console.plan.plans import name_of
 from offsetwise.console.plan.sets.rows import ShownSet, job_of
-from offsetwise.console.reader import PlanOf, PlansOf, Reader
+from offsetwise.console.reader import Reader
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks
 from offsetwise.console.widgets.escaping import markdown
@@ -36,7 +37,6 @@ _NO_REASON: Final = NotAllowed(
     why="Whoever rejects a set says why, and the remark is empty. Nothing was decided.",
     fix="Write the reason as a remark, then reject.",
 )
-Drifts = tuple[tuple[str, tuple[Drift, ...] | OffsetwiseError], ...]
 
 
 def question(sheet: SetSheet) -> Question[Drifts]:

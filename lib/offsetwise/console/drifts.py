@@ -1,0 +1,64 @@
+"""What of plans is not as they require it any more, on live clusters and on those of a recording."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from offsetwise import workflow
+from offsetwise.approval import demo
+from offsetwise.bundled import Bundled
+from offsetwise.config import Migration
+from offsetwise.errors import OffsetwiseError
+from offsetwise.model import Plan
+from offsetwise.plan.drift import Drift
+from offsetwise.progress import Progress
+from offsetwise.workflow.drifting import ReadPart
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanOf:
+    """A plan, known by its digest."""
+
+    digest: str
+    plan: Plan = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlansOf:
+    """The plans of a set, known by its digest."""
+
+    digest: str
+    plans: tuple[PlanOf, ...] = field(compare=False)
+    """In its order, all of one migration."""
+
+
+Drifts = tuple[tuple[str, tuple[Drift, ...] | OffsetwiseError], ...]
+"""By the digest of each plan, what is not as it requires it, or why that cannot be told."""
+
+
+def recorded(of: PlansOf) -> Drifts | None:
+    """Return what of plans of a bundled sample is not as its recording; None where one is of other clusters."""
+    samples: list[tuple[PlanOf, Bundled]] = []
+    for each in of.plans:
+        which = demo.sample_of(each.plan)
+        if which is None:
+            return None
+        samples.append((each, which))
+    return tuple((each.digest, workflow.sample_drift(each.plan, which)) for each, which in samples)
+
+
+def live(migration: Migration, of: PlansOf, progress: Progress) -> Drifts:
+    """Look at the live clusters, reading each of them once for all plans.
+
+    Raises:
+        ClusterError: A cluster cannot be read at all.
+    """
+    read = workflow.shared_reading(migration, [each.plan for each in of.plans], progress=progress)
+    return tuple((each.digest, _one(each.plan, migration, read, progress)) for each in of.plans)
+
+
+def _one(plan: Plan, migration: Migration, read: ReadPart, progress: Progress) -> tuple[Drift, ...] | OffsetwiseError:
+    try:
+        return workflow.drift(plan, migration, read=read, progress=progress)
+    except OffsetwiseError as error:
+        return error

@@ -1,0 +1,121 @@
+"""The plans of many jobs drafted in the background, from what was compared lately and from what is compared for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from offsetwise import files, workflow
+from offsetwise.config import Migration
+from offsetwise.errors import OffsetwiseError
+from offsetwise.model import Comparison, Identity, Plan, PlanSet, RefusedJob, Subject, Target
+from offsetwise.model.digest import digest
+from offsetwise.plan.request import DraftRequest
+from offsetwise.progress import Progress
+from offsetwise.review.drafting import DraftedVersion
+from offsetwise.review.sets.drafting import DraftedSet
+
+MAX_AGE: Final = timedelta(hours=1)
+"""Of a comparison that a plan of a set is drafted from; an older one is made again."""
+Keep = Callable[[Subject, Comparison], Comparison]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetRequest:
+    """Which jobs are drafted, what their plans write, and who drafts them."""
+
+    jobs: tuple[Subject, ...]
+    wave: str | None
+    targets: tuple[str, ...]
+    """Kinds; each job gets those that move jobs of its engine."""
+    author: str
+    identities: tuple[Identity, ...]
+    left_out: tuple[RefusedJob, ...] = ()
+    """Jobs of the wave that are not drafted, and why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftedJobs:
+    """What came of drafting many jobs."""
+
+    request: SetRequest
+    plans: tuple[tuple[Subject, Plan], ...]
+    """In the order in which they are applied."""
+    refused: tuple[RefusedJob, ...]
+    drafted: DraftedSet | None
+    """What can be submitted; None where no job could be drafted."""
+    comparisons: Mapping[Subject, Comparison | OffsetwiseError] = field(compare=False)
+    """Those that were made for it, as the console keeps them; or why there is none."""
+
+
+def draft_jobs(
+    migration: Migration,
+    request: SetRequest,
+    compared: Mapping[Subject, Comparison],
+    keep: Keep,
+    progress: Progress,
+) -> DraftedJobs:
+    """Draft a plan for each of some jobs; what was not compared lately is compared for it.
+
+    Args:
+        migration: Their migration.
+        request: Which jobs, and what to write.
+        compared: What was compared of jobs, with both clusters as they were read.
+        keep: Keeps a comparison that is made, and returns it as the console holds it.
+        progress: Told each step.
+
+    Raises:
+        OffsetwiseError: Nothing can be drafted.
+    """
+    wanted = {workflow.WantedJob.of(job): job for job in request.jobs}
+    now = datetime.now(UTC)
+    fresh = {job: compared[subject] for job, subject in wanted.items() if _is_fresh(compared.get(subject), now)}
+    sources: dict[workflow.WantedJob, Comparison] = dict(fresh)
+    made: dict[Subject, Comparison | OffsetwiseError] = {}
+
+    def heard(job: workflow.WantedJob, outcome: Comparison | OffsetwiseError) -> None:
+        if isinstance(outcome, Comparison):
+            sources[job] = outcome
+            outcome = keep(wanted[job], outcome)
+        made[wanted[job]] = outcome
+
+    targets = tuple(Target(kind=kind) for kind in request.targets)
+    asked = DraftRequest(targets=targets, author=request.author, identities=request.identities)
+    outcomes = dict(
+        workflow.draft_all(
+            migration, asked, tuple(wanted), wave=request.wave, compared=fresh, heard=heard, progress=progress
+        )
+    )
+    in_order = [(job, outcomes[job]) for job in wanted]
+    document = workflow.plan_set_of(migration, in_order, wave=request.wave)
+    document = replace(document, refused=(*request.left_out, *document.refused))
+    plans = [(job, outcome) for job, outcome in in_order if not isinstance(outcome, OffsetwiseError)]
+    versions = tuple(
+        DraftedVersion(
+            plan=outcome.plan,
+            content=outcome.content,
+            digest=digest(outcome.content),
+            base=None,
+            comparison=sources.get(job),
+        )
+        for job, outcome in plans
+    )
+    return DraftedJobs(
+        request=request,
+        plans=tuple((wanted[job], outcome.plan) for job, outcome in plans),
+        refused=document.refused,
+        drafted=_set_of(document, versions) if versions else None,
+        comparisons=made,
+    )
+
+
+def _is_fresh(comparison: Comparison | None, now: datetime) -> bool:
+    if comparison is None:
+        return False
+    return now - datetime.fromisoformat(comparison.taken_at) <= MAX_AGE
+
+
+def _set_of(document: PlanSet, versions: tuple[DraftedVersion, ...]) -> DraftedSet:
+    return DraftedSet(document=document, content=files.dump(document).encode(), plans=versions)

@@ -1,0 +1,219 @@
+"""The jobs of a migration as the console knows them, problems first: what was compared, and the plan of each.
+
+Nothing is read for it: comparisons are those that this console holds, plans those of the store.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from offsetwise.console.answers import Answers, Held, Question
+from offsetwise.console.offered import Offered
+from offsetwise.console.reader import Reader
+from offsetwise.console.widgets.cached import cached
+from offsetwise.errors import OffsetwiseError
+from offsetwise.model import Comparison, Finding, Severity, Subject, SubjectKind
+from offsetwise.review.board import Board
+from offsetwise.review.exports import job_of
+from offsetwise.review.people import Person
+from offsetwise.review.sets.sheet import SetState
+from offsetwise.review.sheet import Waiting
+from offsetwise.store.review_rows import PlanRow, State
+from offsetwise.wording import many
+
+_MOST: Final = 2_000
+_WORST: Final = list(Severity)
+_GROUPS: Final = "consumer group"
+
+
+class Step(StrEnum):
+    """How far a job came in this console, in the order in which a table has them: what needs somebody first."""
+
+    FAILED = "not readable"
+    BLOCKED = "blocked"
+    REJECTED = "rejected"
+    UNCOMPARED = "not compared"
+    COMPARED = "compared"
+    DRAFT = "draft"
+    SUBMITTED = "submitted"
+    APPROVED = "approved"
+    APPLIED = "applied"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobLine:
+    """One job of a migration."""
+
+    subject: Subject
+    waves: tuple[str, ...]
+    engine: str
+    """Empty where it was not compared, and its engine is not known here."""
+    step: Step
+    partitions: int | None
+    changed: int | None
+    """Partitions that resume at another offset; None where it was not compared."""
+    worst: Finding | None
+    """The worst finding of its comparison."""
+    error: str
+    """Why the last attempt to compare it failed; empty where none did."""
+    plan: PlanRow | None
+    """The open one, else the one that changed last."""
+    of_set: int | None
+    """The set in which it waits."""
+    why: str
+    """What its plan waits for the person for; empty where it does not."""
+
+    @property
+    def name(self) -> str:
+        """Tells it apart from every other job of the migration."""
+        return str(self.subject)
+
+    @property
+    def wave(self) -> str:
+        """Its wave, as a table has it; more than one where it is in several."""
+        return ", ".join(self.waves)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What the store has of plans, for one person."""
+
+    plans: tuple[PlanRow, ...] = ()
+    """The one that changed last first."""
+    of_sets: Mapping[int, int] = field(default_factory=dict)
+    """The number of the set in which a plan is decided about, by that of the plan."""
+    waiting: Mapping[int, Waiting] = field(default_factory=dict)
+    """What waits for the person, by the number of the plan."""
+
+
+def kept_of(board: Board, person: Person | None) -> Kept:
+    """Read what the store has of plans."""
+    of_sets: dict[int, int] = {}
+    for row, standing in board.sets(person):
+        if standing.state is not SetState.CHANGED:
+            of_sets = {member.plan: row.id for member in row.members} | of_sets
+    waiting: dict[int, Waiting] = {}
+    for each in board.waiting_for(person):
+        plans = [each.plan] if each.of_set is None else [plan for plan, of in of_sets.items() if of == each.of_set]
+        waiting |= dict.fromkeys(plans, each)
+    return Kept(plans=board.plans(person), of_sets=of_sets, waiting=waiting)
+
+
+def jobs(answers: Answers, migration: Offered, kept: Kept) -> list[JobLine]:
+    """Return the jobs of a migration, those that need somebody first.
+
+    Args:
+        answers: What this console holds.
+        migration: The migration.
+        kept: What the store has of their plans.
+    """
+    by_job = _plans_by_job(migration, kept.plans)
+    order = list(Step)
+    lines = [_line(answers, migration, job, by_job.get(job), kept) for job in migration.subjects]
+    return sorted(lines, key=lambda line: (order.index(line.step), _severity(line.worst)))
+
+
+def _plans_by_job(migration: Offered, plans: Sequence[PlanRow]) -> dict[Subject, PlanRow]:
+    """Return the plan of each job that has one: the open one, else the one that changed last."""
+    names = {migration.name, migration.name.removesuffix(" (sample)")}
+    results: dict[Subject, PlanRow] = {}
+    for row in plans:
+        if row.migration not in names:
+            continue
+        kind = SubjectKind.CHECKPOINT if row.moves.startswith("checkpoint ") else SubjectKind.GROUP
+        job = Subject(kind=kind, name=job_of(row.moves, migration.destination.checkpoints))
+        there = results.get(job)
+        if there is None or (row.state.open and not there.state.open):
+            results[job] = row
+    return results
+
+
+def _line(answers: Answers, migration: Offered, job: Subject, plan: PlanRow | None, kept: Kept) -> JobLine:
+    question = Question.of(Reader.comparison, migration.name, job)
+    held = answers.held(question)
+    reading = answers.reading(question)
+    error = None if reading is None or not reading.outcome.done() else reading.error
+    said = error.problem if isinstance(error, OffsetwiseError) else "" if error is None else type(error).__name__
+    seen = None if held is None else _seen(held)
+    is_group = job.kind is SubjectKind.GROUP
+    return JobLine(
+        subject=job,
+        waves=migration.waves_of(job),
+        engine=_GROUPS if is_group else "" if seen is None else seen.engine,
+        step=_step(plan, seen, failed=bool(said)),
+        partitions=None if seen is None else seen.partitions,
+        changed=None if seen is None else seen.changed,
+        worst=None if seen is None else seen.worst,
+        error=said,
+        plan=plan,
+        of_set=None if plan is None else kept.of_sets.get(plan.id),
+        why=kept.waiting[plan.id].why if plan is not None and plan.id in kept.waiting else "",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    """What a line says of a comparison."""
+
+    engine: str
+    partitions: int
+    changed: int
+    worst: Finding | None
+
+
+@cached(_MOST)
+def _seen(held: Held[Comparison]) -> _Seen:
+    comparison = held.value
+    return _Seen(
+        engine=comparison.engine,
+        partitions=len(comparison.partitions),
+        changed=sum(row.new_offset is not None and row.old_offset != row.new_offset for row in comparison.partitions),
+        worst=min(comparison.findings, key=_severity, default=None),
+    )
+
+
+def _severity(finding: Finding | None) -> int:
+    return len(_WORST) if finding is None else _WORST.index(finding.severity)
+
+
+_STEPS: Final = {
+    State.DRAFT: Step.DRAFT,
+    State.SUBMITTED: Step.SUBMITTED,
+    State.APPROVED: Step.APPROVED,
+    State.APPLIED: Step.APPLIED,
+    State.REJECTED: Step.REJECTED,
+}
+
+
+def _step(plan: PlanRow | None, seen: _Seen | None, *, failed: bool) -> Step:
+    """Return how far a job came: its plan says so, else its comparison."""
+    if plan is not None and plan.state in _STEPS:
+        return _STEPS[plan.state]
+    if failed:
+        return Step.FAILED
+    if seen is None:
+        return Step.UNCOMPARED
+    blocked = seen.worst is not None and seen.worst.severity is Severity.BLOCKS
+    return Step.BLOCKED if blocked else Step.COMPARED
+
+
+def in_short(migration: Offered, lines: Sequence[JobLine]) -> str:
+    """Return how many jobs a migration has, in how many waves, and how far they came, problems first.
+
+    >>> from offsetwise.console.offered import Offered
+    >>> in_short(Offered(name="m", old="a", new="b", subjects=(), recorded=False), [])
+    '0 jobs'
+    """
+    waves = [many(len(lines), "job"), *([f"in {many(len(migration.waves), 'wave')}"] if migration.waves else [])]
+    counts = Counter(line.step for line in lines)
+    return " · ".join([" ".join(waves), *(f"{counts[step]:,} {step}" for step in Step if counts[step])])
+
+
+def next_wave(migration: Offered, lines: Sequence[JobLine]) -> str | None:
+    """Return the first wave of which a job is not approved yet; None where there is none."""
+    done = {line.subject for line in lines if line.step in (Step.APPROVED, Step.APPLIED)}
+    return next((name for name, subjects in migration.waves if set(subjects) - done), None)
