@@ -23,9 +23,11 @@ from offsetwise.review.answers import SavedVersion, Submitted
 from offsetwise.review.board import Board
 from offsetwise.review.demo import demo_board, demo_people
 from offsetwise.review.people import recorded
+from offsetwise.review.sets.answers import SubmittedSet
 from offsetwise.store.reviews import Reviews
 from offsetwise.store.store import open_store
 from offsetwise.workflow import draft, sample, sample_comparison, with_sample_snapshots
+from tests.review.sets import REFUSED, set_of
 from tests.subjects import checkpoint
 
 CHECKPOINT = "payments"
@@ -96,6 +98,28 @@ def waiting(partitions: int = 0) -> None:
     store = open_store(f"sqlite:///{folder / 'demo.sqlite'}")
     own = open_store(f"sqlite:///{folder / 'own.sqlite'}")
     seeded(store.reviews, partitions=partitions)
+    board.use(lambda: own.reviews, lambda: store.reviews)
+
+
+def set_waiting(count: int) -> None:
+    """Let a set of so many plans wait for the reviewer of this process's demonstration; one job of it has no plan."""
+    folder = Path(tempfile.mkdtemp(prefix="offsetwise-reviews-"))
+    store = open_store(f"sqlite:///{folder / 'demo.sqlite'}")
+    own = open_store(f"sqlite:///{folder / 'own.sqlite'}")
+    demo = demo_board(store.reviews)
+    author = demo_people(datetime.now(UTC))[Role.AUTHOR]
+    plan, seen = of_sample(recorded(author))
+    needs = plan.requirements
+    assert needs.checkpoint is not None
+    plans = []
+    for number in range(count):
+        name = f"etl-{number:03}"
+        elsewhere = replace(needs, checkpoint=replace(needs.checkpoint, uri=f"checkpoints/{name}"))
+        content = files.dump(replace(plan, requirements=elsewhere)).encode()
+        plans.append((f"checkpoint {name}", content))
+    made = demo.submit_set(author, set_of(plans, "pilot", (REFUSED,)))
+    assert isinstance(made, SubmittedSet), made
+    assert seen.partitions
     board.use(lambda: own.reviews, lambda: store.reviews)
 
 

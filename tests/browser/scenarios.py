@@ -19,7 +19,7 @@ from offsetwise.watch.cutovers import WatchedCutover
 from tests import lag_samples
 from tests.clusters.values import group, log, new, old, topic
 from tests.console import builders, clusters_of_tests, fleets
-from tests.console.readers import ValueReader
+from tests.console.readers import ManyReader, ValueReader
 from tests.console.test_checkpoint_page import two_partitions, write
 from tests.cutovers import DRAINING, GROWING, OPEN_TRANSACTION, STILL, seen
 
@@ -30,6 +30,7 @@ STALLED_S = 20
 PARTITIONS = 10_000
 PER_TOPIC = 20
 BATCHES = 20
+JOBS = 20
 SAMPLES = 6
 DOWN = ClusterUnreachableError(
     "Cluster 'new': expected an answer within 20 s, none came. Nothing was compared.",
@@ -116,6 +117,10 @@ def reader(scenario: str) -> Reader:
             return _over(builders.comparison((builders.partition(old=beyond, new=950, old_log=ends), rows[1])))
         case "cutover":
             return _Watched(live=builders.comparison(migration="orders-to-new"))
+        case "jobs":
+            made = ManyReader(JOBS)
+            made.fleet_given = fleets.a_thousand(PARTITIONS)
+            return made
         case "empty":
             return _empty()
         case "down":

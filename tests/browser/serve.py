@@ -12,4 +12,6 @@ if __name__ == "__main__":
         reviews.waiting()
     if sys.argv[2:] == ["topics"]:
         reviews.waiting(scenarios.PARTITIONS)
+    if sys.argv[2:] == ["jobs"]:
+        reviews.set_waiting(scenarios.JOBS)
     launch(port=int(sys.argv[1]), reader=scenarios.reader(sys.argv[2]) if len(sys.argv) > 2 else None)

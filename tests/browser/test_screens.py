@@ -109,6 +109,37 @@ def test_every_page_stays_whole_whatever_there_is_to_show(windows: Windows, serv
             assert page.evaluate(CROWDED) == []
 
 
+MANY_JOBS: Mapping[str, str] = {
+    "overview": "explore/overview",
+    "compare": "compare?migration=orders-to-new",
+    "set": "review?play=reviewer&plan=set-1",
+    "fleet": "fleet?migration=orders-to-new",
+}
+"""Where twenty jobs, their set of plans, and ten thousand checkpoints are seen."""
+
+
+def test_many_jobs_their_set_of_plans_and_ten_thousand_checkpoints_fit_in_every_colour_and_on_a_phone(
+    windows: Windows, serve: Serve
+) -> None:
+    address = serve("jobs")
+    for theme in THEMES:
+        for name, path in MANY_JOBS.items():
+            page = opened(windows[theme], f"{address}/{'' if name == 'overview' else path}")
+            if name == "fleet" and theme == THEMES[0]:
+                ask(page, "fleet")
+            expect(page.get_by_test_id("stException")).to_have_count(0)
+            expect(page.get_by_test_id("stDataFrame").first).to_be_visible()
+            accessible(page)
+            keep(page, f"jobs-{name}-{theme}")
+            if theme == THEMES[0]:
+                page.set_viewport_size(PHONE)
+                rest(page)
+                fits(page)
+        if theme == THEMES[0]:
+            windows[theme].set_viewport_size({"width": WIDTHS[0], "height": 1000})
+    expect(windows[THEMES[1]].get_by_text("10,000").first).to_be_visible()
+
+
 @pytest.mark.parametrize("scenario", ["seven", "many", "hostile", "reference"])
 def test_every_kind_of_comparison_is_drawn(windows: Windows, serve: Serve, scenario: str) -> None:
     address = serve(scenario)

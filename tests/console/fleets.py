@@ -91,10 +91,10 @@ def failed(uri: str, error: str = "NotACheckpointError") -> FailedCheckpoint:
     )
 
 
-def a_thousand() -> Fleet:
-    """Make a fleet: 3 unreadable, 7 damaged, 40 pending, 950 restartable; 4 of them copies of each other."""
+def a_thousand(count: int = 1_000) -> Fleet:
+    """Make a fleet: 3 unreadable, 7 damaged, 40 pending, the others restartable; 4 of them copies of each other."""
     made: list[Checkpoint | FailedCheckpoint] = []
-    for number in range(1_000):
+    for number in range(count):
         uri, job_id = f"/data/team-{number % 10}/job-{number:03}", f"query-{number:03}"
         if number < 3:
             made.append(failed(uri))

@@ -17,7 +17,7 @@ from offsetwise.console.warm_spark import SparkNow, Warmth
 from offsetwise.engines.batch_files import BatchFiles
 from offsetwise.engines.checkpoint import read_batch_files, read_with_times
 from offsetwise.engines.engine import CheckpointReading
-from offsetwise.errors import OffsetwiseError
+from offsetwise.errors import ClusterError, OffsetwiseError
 from offsetwise.fleet import Fleet
 from offsetwise.lag.archive import Archive, Recording
 from offsetwise.lag.moments import Key
@@ -322,3 +322,30 @@ class ValueReader(Reader):
 
 def _watched(subject: Subject) -> LagSubject:
     return LagSubject.in_migration("orders-to-new", subject)
+
+
+class ManyReader(ValueReader):
+    """Offers a live migration of so many groups in two waves; every tenth cannot be read."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(live=builders.comparison(migration="orders-to-new"))
+        self.jobs = tuple(Subject(kind=SubjectKind.GROUP, name=f"etl-{number:03}") for number in range(count))
+
+    def offered(self) -> tuple[Offered, ...]:
+        sample, live = super().offered()
+        waves = (("pilot", self.jobs[:1]), ("core", self.jobs[1:])) if len(self.jobs) > 1 else ()
+        return sample, replace(live, subjects=self.jobs, waves=waves)
+
+    def comparisons(
+        self,
+        migration: str,  # noqa: ARG002 - the reader's
+        progress: Progress,
+    ) -> Iterator[tuple[Subject, Comparison | OffsetwiseError]]:
+        self.calls["compare all"] += 1
+        progress("locate positions", 0, 1)
+        for number, job in enumerate(self.jobs):
+            if number % 10 == 9:
+                yield job, ClusterError(f"Group {job.name!r}: expected committed offsets, found none.", fix="Look.")
+            else:
+                assert isinstance(self._live, Comparison)
+                yield job, self._live

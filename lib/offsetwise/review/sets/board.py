@@ -23,7 +23,14 @@ from offsetwise.review.exports.sets import PackedPlan, set_archive
 from offsetwise.review.people import Person
 from offsetwise.review.risk import VersionFacts
 from offsetwise.review.sets import deciding, drafting
-from offsetwise.review.sets.answers import REFUSALS, DecideSetAnswer, Refusal, SubmitSetAnswer, WithdrawSetAnswer
+from offsetwise.review.sets.answers import (
+    REFUSALS,
+    DecideSetAnswer,
+    Refusal,
+    SubmitSetAnswer,
+    WithdrawSetAnswer,
+    refusal,
+)
 from offsetwise.review.sets.deciding import SetDecision
 from offsetwise.review.sets.drafting import DraftedSet
 from offsetwise.review.sets.sheet import MemberSheet, SetSheet, SetStanding, standing_of
@@ -125,7 +132,7 @@ class SetsBoard(PlansView):
         for member in sheet.members:
             own = self.why_not_own(person, verb, member.editors, member.facts.names)
             if own is not None:
-                return deciding.refusal(member.entry.job, member.row.id, own)
+                return refusal(member.entry.job, member.row.id, own)
         return None
 
     def set_kit(self, person: Person | None, number: int, destination: Destination) -> Export:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Final
 
 from offsetwise.model import Plan, PlanOfSet, PlanSet
@@ -109,9 +110,13 @@ class SetSheet:
         """The plans of which a check is not met, by the name of the check."""
         results: dict[str, tuple[int, ...]] = {}
         for member, plan in zip(self.members, self.plans, strict=True):
-            for name in member.facts.not_met(lambda of=plan: of):
+            for name in member.facts.not_met(partial(_same, plan)):
                 results[name] = (*results.get(name, ()), member.row.id)
         return results
+
+
+def _same(plan: Plan) -> Plan:
+    return plan
 
 
 def confirmation(row: SetRow) -> str:

@@ -12,7 +12,7 @@ from offsetwise.console import board
 from offsetwise.console.answers import Answers, Held, Question
 from offsetwise.console.jobs import table as jobs
 from offsetwise.console.jobs.drafting import DraftedJobs, SetRequest
-from offsetwise.console.jobs.model import JobLine, Step
+from offsetwise.console.jobs.model import JobLine, Step, next_wave
 from offsetwise.console.offered import Offered
 from offsetwise.console.plan import submission
 from offsetwise.console.plan.panel import bar, outcome
@@ -113,7 +113,7 @@ def _chosen(migration: Offered, lines: Sequence[JobLine]) -> tuple[str | None, l
     by_job = {line.subject: line for line in lines}
     if not migration.waves:
         return None, [by_job[job] for job in migration.subjects]
-    next_one = jobs.next_wave(migration, lines)
+    next_one = next_wave(migration, lines)
     names = [*(name for name, _ in migration.waves), ALL]
     name = selectors.choice("Wave to draft", names, "draft-wave", default=next_one)
     if name == ALL:
