@@ -148,6 +148,7 @@ def draw(migration: Offered, lines: Sequence[JobLine], chosen: Callable[[JobLine
         blocks.empty("No job passes this filter.", "Clear it to see more.")
         return
     page = left[table.page(len(left), f"{key}-jobs", label="Jobs")]
+    st.markdown(":gray[A click on a row opens the job.]")
     names = tuple(line.name for line in page)
     grid = f"{key}-{migration.name}-{abs(hash(names))}"
     cells = repr([[column.value(line) for column in JOBS] for line in page])

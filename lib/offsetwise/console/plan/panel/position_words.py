@@ -57,14 +57,15 @@ def largest_changes(digest: str, _plan: Plan) -> str:  # noqa: ARG001 - the key
 
 
 def _largest(moved: Sequence[PlannedPosition], most: int = _LARGEST) -> list[str]:
-    return [_from_old_to_new(position) for position in nsmallest(most, moved, key=_largest_first)]
+    return [from_old_to_new(position) for position in nsmallest(most, moved, key=_largest_first)]
 
 
 def _largest_first(one: PlannedPosition) -> tuple[int, str, int]:
     return -abs(verdicts.shift(one) or 0), one.topic, one.partition
 
 
-def _from_old_to_new(one: PlannedPosition) -> str:
+def from_old_to_new(one: PlannedPosition) -> str:
+    """Return one position with its old and its new offset, and how well it is known. Markdown."""
     verdict = mark(one)
     numbers = f"{markdown(wording.brief(one.old_offset))} → {new_in_bold(one.old_offset, one.new_offset)}"
     # A shortened number is one word, and its halves on two lines are read as two numbers.

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from offsetwise.console.plan import positions
-from offsetwise.console.plan.panel.position_words import at_most, mark, moves
-from offsetwise.console.plan.positions import LOOKS, Look
+from offsetwise.console.plan.panel.position_words import at_most, from_old_to_new, mark, moves
+from offsetwise.console.plan.positions import Look
 from offsetwise.console.plan.standing import STATES
 from offsetwise.console.widgets import table
 from offsetwise.console.widgets.cached import cached
-from offsetwise.console.widgets.escaping import cut
+from offsetwise.console.widgets.escaping import cut, markdown
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.model import GateCheck, Outcome
 from offsetwise.plan.checks import checks_of
 from offsetwise.review.sets.sheet import MemberSheet, SetSheet
-from offsetwise.wording import many, signed, verdicts
+from offsetwise.wording import many, number, signed, verdicts
 from offsetwise.wording.verdicts import Tone, Verdict
 
 
@@ -27,13 +28,14 @@ class SetRow:
     """One position of one plan of a set."""
 
     job: str
+    """With its kind."""
     plan: int
     row: positions.Row
 
     @property
     def name(self) -> str:
         """Tells it apart from every other one of the set, on screen and in the URL."""
-        return f"{self.plan}:{self.row.name}"
+        return f"{self.job}: {self.row.name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +70,8 @@ class ShownSet:
 
 
 POSITIONS: Final[Columns[SetRow]] = (
-    Column("job", lambda row: row.job, 150, pinned=True),
-    Column("topic-partition", lambda row: str(row.row.position.topic_partition), 130),
+    Column("job", lambda row: _short(row.job), 128, pinned=True),
+    Column("topic-partition", lambda row: str(row.row.position.topic_partition), 118),
     Column("old", lambda row: row.row.position.old_offset, 64, "The next record to read on the old cluster."),
     Column("new", lambda row: row.row.position.new_offset, 64, "Where the plan resumes on the new cluster."),
     Column(
@@ -80,8 +82,7 @@ POSITIONS: Final[Columns[SetRow]] = (
         printed=signed,
         right=True,
     ),
-    Column("look", lambda row: LOOKS[row.row.look], 100, "What needs a look: unsafe first.", heading="needs a look"),
-    Column("proof", lambda row: mark(row.row.position), 92, "How well it is known, or that a person chose it."),
+    Column("proof", lambda row: mark(row.row.position), 84, "How well it is known, or that a person chose it."),
     Column(
         "replays",
         lambda row: at_most(row.row.position, row.row.position.replay),
@@ -97,30 +98,36 @@ POSITIONS: Final[Columns[SetRow]] = (
         lambda row: Tone.RIGHT if row.row.position.skip == 0 else Tone.WRONG,
         right=True,
     ),
+    Column(
+        "risk", lambda row: cut("; ".join(row.row.risks)), 260, when=lambda rows: any(row.row.risks for row in rows)
+    ),
 )
 PLANS: Final[Columns[PlanLine]] = (
-    Column("job", lambda line: cut(line.job), 190, pinned=True),
+    Column("job", lambda line: cut(line.job), 170, pinned=True),
     Column("plan", lambda line: "" if line.plan is None else str(line.plan), 52),
     Column("state", lambda line: line.state, 110),
-    Column("look", lambda line: LOOKS[line.look], 100, "What needs a look most in it.", heading="needs a look"),
-    Column("partitions", lambda line: line.partitions, 76),
-    Column("change", lambda line: line.changed, 64, "Positions whose offset changes."),
+    Column("positions", lambda line: _count(line.partitions), 72, right=True),
+    Column("change", lambda line: _count(line.changed), 60, "Positions whose offset changes.", right=True),
     Column(
         "unsafe",
-        lambda line: line.unsafe,
-        62,
+        lambda line: _count(line.unsafe),
+        60,
         "Positions with a risk: something skipped, unknown or decided by a person.",
         lambda line: Tone.WRONG if line.unsafe else None,
+        right=True,
     ),
     Column(
         "open checks",
-        lambda line: line.open_checks,
-        86,
+        lambda line: _count(line.open_checks),
+        88,
         "Checks that are not met or not known.",
         lambda line: Tone.CAREFUL if line.open_checks else None,
+        right=True,
     ),
     Column("why", lambda line: cut(line.why), 320, when=lambda lines: any(line.why for line in lines)),
 )
+_LARGEST: Final = 3
+"""Positions that a line names."""
 _NO_PLAN: Final = Verdict(icon="–", word="no plan", tone=Tone.CAREFUL)
 
 
@@ -128,7 +135,7 @@ _NO_PLAN: Final = Verdict(icon="–", word="no plan", tone=Tone.CAREFUL)
 def shown(sheet: SetSheet) -> ShownSet:
     """Return the positions of a set, those that most need a look first, and the checks of its plans."""
     rows = [
-        SetRow(job=job_of(member), plan=member.row.id, row=row)
+        SetRow(job=member.entry.job, plan=member.row.id, row=row)
         for member, plan in zip(sheet.members, sheet.plans, strict=True)
         for row in positions.rows_of(plan, None)
     ]
@@ -143,9 +150,27 @@ def shown(sheet: SetSheet) -> ShownSet:
     )
 
 
+def _short(job: str) -> str:
+    """Return the name of a job without its kind."""
+    return job.partition(" ")[2]
+
+
+def _count(count: int | None) -> str:
+    return "" if count is None else number(count)
+
+
+def largest(rows: Sequence[SetRow]) -> str:
+    """Return the first positions that change, from the old to the new one: on a phone the table has no room for both.
+
+    Markdown.
+    """
+    moved = [each for each in rows if moves(each.row.position)][:_LARGEST]
+    return " · ".join(f"{markdown(_short(each.job))} {from_old_to_new(each.row.position)}" for each in moved)
+
+
 def job_of(member: MemberSheet) -> str:
     """Return the short name of a job, which two kinds of jobs may have."""
-    return member.entry.job.partition(" ")[2]
+    return _short(member.entry.job)
 
 
 def checks(sheet: SetSheet) -> tuple[GateCheck, ...]:

@@ -16,7 +16,7 @@ from offsetwise.console.plan.panel.position_words import moves
 from offsetwise.console.plan.plans import name_of
 from offsetwise.console.plan.positions import Look
 from offsetwise.console.plan.sets import decision
-from offsetwise.console.plan.sets.rows import PLANS, SetRow, ShownSet, lines, position_table, shown
+from offsetwise.console.plan.sets.rows import PLANS, SetRow, ShownSet, largest, lines, position_table, shown
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, palette, selectors, table, terms
 from offsetwise.console.widgets.blocks import Card, counted
@@ -87,16 +87,18 @@ def _plans_and_positions(seat: Seat, sheet: SetSheet, found: ShownSet) -> None:
     if sheet.standing.state is SetState.APPROVED:
         with guard.block("set-export"):
             _export(seat, sheet)
-    if sheet.document.refused:
-        count = many(len(sheet.document.refused), "job")
+    if count := len(sheet.document.refused):
+        has, them = ("has", "that one") if count == 1 else ("have", "those")
         blocks.box(
             Tone.CAREFUL,
-            f"**{count} of it {'has' if len(sheet.document.refused) == 1 else 'have'} no plan.** An approval says "
-            "nothing about them; why is in the list of plans.",
+            f"**{many(count, 'job')} of it {has} no plan.** An approval says nothing about {them}; the reason is in "
+            "the list of plans.",
         )
     with guard.block("set-cost"):
         _cost(sheet, found)
     st.subheader(f"All positions :gray[{found.headline}]", anchor=False)
+    if changes := largest(found.rows):
+        st.markdown(changes)
     with guard.block("set-positions"):
         st.fragment(_positions)(found)
     st.subheader(f"Plans :gray[{many(len(sheet.members), 'plan')}, in one set]", anchor=False)

@@ -190,7 +190,9 @@ def _drafted(held: Held[DraftedJobs]) -> None:
             counted("Skipped", skipped, "Records never read, at most.", Tone.WRONG, printed=at_most),
         )
     )
-    table.paged(LINES, rows, "drafted-jobs", alt=f"{many(len(rows), 'job')} and what came of drafting each.")
+    table.paged(
+        LINES, rows, "drafted-jobs", missing="", alt=f"{many(len(rows), 'job')} and what came of drafting each."
+    )
     if found.drafted is None:
         blocks.box(Tone.WRONG, "**No job could be drafted.** Why is said in each line.")
         return
