@@ -27,7 +27,6 @@ from offsetwise.wording import many
 
 _MOST: Final = 2_000
 _WORST: Final = list(Severity)
-_GROUPS: Final = "consumer group"
 
 
 class Step(StrEnum):
@@ -139,11 +138,10 @@ def _line(answers: Answers, migration: Offered, job: Subject, plan: PlanRow | No
     error = None if reading is None or not reading.outcome.done() else reading.error
     said = error.problem if isinstance(error, OffsetwiseError) else "" if error is None else type(error).__name__
     seen = None if held is None else _seen(held)
-    is_group = job.kind is SubjectKind.GROUP
     return JobLine(
         subject=job,
         waves=migration.waves_of(job),
-        engine=_GROUPS if is_group else "" if seen is None else seen.engine,
+        engine="" if seen is None else seen.engine,
         step=_step(plan, seen, failed=bool(said)),
         partitions=None if seen is None else seen.partitions,
         changed=None if seen is None else seen.changed,

@@ -69,9 +69,9 @@ def _plan(line: JobLine) -> str:
 
 
 def _engine(line: JobLine) -> str:
-    if line.subject.kind is SubjectKind.GROUP or not line.engine:
-        return line.engine
-    return keeper_of(line.engine).label
+    if line.subject.kind is SubjectKind.GROUP:
+        return "consumer group"
+    return keeper_of(line.engine).label if line.engine else ""
 
 
 JOBS: Final[Columns[JobLine]] = (

@@ -22,8 +22,10 @@ from offsetwise.console.widgets import blocks, selectors, table
 from offsetwise.console.widgets.blocks import Card, counted
 from offsetwise.console.widgets.escaping import cut
 from offsetwise.console.widgets.table import Column, Columns
+from offsetwise.engines.registry import registered
 from offsetwise.model import RefusedJob
 from offsetwise.plan.sets.several_jobs import target_of_each
+from offsetwise.plan.strategies import ways_of
 from offsetwise.plan.target import TargetRole, target_type, target_types
 from offsetwise.review.sets.answers import SubmittedSet
 from offsetwise.review.sets.drafting import DraftedSet
@@ -34,8 +36,6 @@ TITLE: Final = "Draft many jobs together"
 REVIEW_PAGE: Final = "pages/plan/review.py"
 ALL: Final = "all jobs"
 _SAID: Final = "drafted-set"
-_USUAL: Final = ("spark-checkpoint", "flink-savepoint", "consumer-group")
-"""What is written unless a person chooses otherwise: what lets each job keep its state."""
 _DRAFTED: Final = Verdict(icon="✓", word="drafted", tone=Tone.RIGHT)
 _REFUSED: Final = Verdict(icon="!", word="no plan", tone=Tone.WRONG)
 
@@ -73,7 +73,7 @@ def draw(answers: Answers, migration: Offered, seat: board.Seat) -> None:
             blocks.box(message.tone, message.text)
             _to_review()
         wave, chosen = _chosen(migration, lines)
-        targets = _targets()
+        targets = _targets(chosen)
         by = submission.by(seat)
         asked = _request(seat, chosen, wave, targets, by)
         if asked is None:
@@ -121,20 +121,41 @@ def _chosen(migration: Offered, lines: Sequence[JobLine]) -> tuple[str | None, l
     return name, [by_job[job] for job in dict(migration.waves)[name]]
 
 
-def _targets() -> tuple[str, ...]:
+def _targets(lines: Sequence[JobLine]) -> tuple[str, ...]:
     """Let the person choose what the plans write; each job gets what moves jobs of its engine."""
     kinds = [kind.name for kind in target_types() if kind.role is not TargetRole.TRANSACTIONS]
-    usual = [kind for kind in _USUAL if kind in kinds]
+    usual = _usual(lines)
     return tuple(
         st.multiselect(
             "What the plans write",
             kinds,
-            default=usual,
+            default=[kind for kind in kinds if kind in usual],
             key="draft-set-targets",
             format_func=lambda kind: target_type(kind).named(target_of_each(kind)),
             help="Each job gets those of these that move jobs of its engine.",
         )
     )
+
+
+def _usual(lines: Sequence[JobLine]) -> set[str]:
+    """Return what keeps each job's state in the first way of its engine, and its positions under its own name.
+
+    Where a job was not compared, its engine is not known here: what is usual for every engine is returned then.
+    """
+    compared = {line.engine for line in lines if line.partitions is not None}
+    known = all(line.partitions is not None for line in lines)
+    results = set[str]()
+    for name in compared if known else {engine.name for engine in registered()}:
+        ways = [way for way in ways_of(name) if not way.elsewhere and way.target]
+        state = [way.target for way in ways if target_type(way.target).role is TargetRole.STATE][:1]
+        positions = [way.target for way in ways if _is_of_namesake(way.target)]
+        results.update(state, positions)
+    return results
+
+
+def _is_of_namesake(kind: str) -> bool:
+    found = target_type(kind)
+    return found.role is TargetRole.POSITIONS and found.address is not None
 
 
 def _request(
