@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -174,6 +174,15 @@ class Answers:
         self._admit()
         with self._lock:
             return self._readings.get(question)
+
+    def known(self, questions: Iterable[Question[Answer]]) -> list[tuple[Held[Answer] | None, Reading[Answer] | None]]:
+        """Return, for each of many questions, the answer in memory and the last reading; see `held` and `reading`.
+
+        Whether the person may look is asked once. A recorded answer is not read.
+        """
+        self._admit()
+        with self._lock:
+            return [(self._held.get(question), self._readings.get(question)) for question in questions]
 
     def stop(self, question: Question[Any]) -> None:
         """Stop the reading that is under way at its next progress report; what was held before is kept."""

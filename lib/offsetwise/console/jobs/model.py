@@ -6,12 +6,12 @@ Nothing is read for it: comparisons are those that this console holds, plans tho
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from offsetwise.console.answers import Answers, Held, Question
+from offsetwise.console.answers import Answers, Held, Question, Reading
 from offsetwise.console.offered import Offered
 from offsetwise.console.reader import Reader
 from offsetwise.console.widgets.cached import cached
@@ -20,9 +20,9 @@ from offsetwise.model import Comparison, Finding, Severity, Subject, SubjectKind
 from offsetwise.review.board import Board
 from offsetwise.review.exports import job_of
 from offsetwise.review.people import Person
-from offsetwise.review.sets.sheet import SetState
+from offsetwise.review.sets.sheet import SetStanding, SetState
 from offsetwise.review.sheet import Waiting
-from offsetwise.store.review_rows import PlanRow, State
+from offsetwise.store.review_rows import PlanRow, SetRow, State
 from offsetwise.wording import many
 
 _MOST: Final = 2_000
@@ -91,15 +91,26 @@ class Kept:
 
 def kept_of(board: Board, person: Person | None) -> Kept:
     """Read what the store has of plans."""
+    return kept(board.plans(person), board.sets(person), board.waiting_for(person))
+
+
+def kept(plans: tuple[PlanRow, ...], sets: Iterable[tuple[SetRow, SetStanding]], waiting: Iterable[Waiting]) -> Kept:
+    """Return what was read of the store, by plan.
+
+    Args:
+        plans: The one that changed last first.
+        sets: The newest first.
+        waiting: What waits for the person.
+    """
     of_sets: dict[int, int] = {}
-    for row, standing in board.sets(person):
+    for row, standing in sets:
         if standing.state is not SetState.CHANGED:
             of_sets = {member.plan: row.id for member in row.members} | of_sets
-    waiting: dict[int, Waiting] = {}
-    for each in board.waiting_for(person):
-        plans = [each.plan] if each.of_set is None else [plan for plan, of in of_sets.items() if of == each.of_set]
-        waiting |= dict.fromkeys(plans, each)
-    return Kept(plans=board.plans(person), of_sets=of_sets, waiting=waiting)
+    by_plan: dict[int, Waiting] = {}
+    for each in waiting:
+        numbers = [each.plan] if each.of_set is None else [plan for plan, of in of_sets.items() if of == each.of_set]
+        by_plan |= dict.fromkeys(numbers, each)
+    return Kept(plans=plans, of_sets=of_sets, waiting=by_plan)
 
 
 def jobs(answers: Answers, migration: Offered, kept: Kept) -> list[JobLine]:
@@ -112,7 +123,11 @@ def jobs(answers: Answers, migration: Offered, kept: Kept) -> list[JobLine]:
     """
     by_job = _plans_by_job(migration, kept.plans)
     order = list(Step)
-    lines = [_line(answers, migration, job, by_job.get(job), kept) for job in migration.subjects]
+    known = answers.known([Question.of(Reader.comparison, migration.name, job) for job in migration.subjects])
+    lines = [
+        _line(migration, job, by_job.get(job), kept, held, reading)
+        for job, (held, reading) in zip(migration.subjects, known, strict=True)
+    ]
     return sorted(lines, key=lambda line: (order.index(line.step), _severity(line.worst)))
 
 
@@ -131,10 +146,14 @@ def _plans_by_job(migration: Offered, plans: Sequence[PlanRow]) -> dict[Subject,
     return results
 
 
-def _line(answers: Answers, migration: Offered, job: Subject, plan: PlanRow | None, kept: Kept) -> JobLine:
-    question = Question.of(Reader.comparison, migration.name, job)
-    held = answers.held(question)
-    reading = answers.reading(question)
+def _line(  # noqa: PLR0917 - all that is known of one job
+    migration: Offered,
+    job: Subject,
+    plan: PlanRow | None,
+    kept: Kept,
+    held: Held[Comparison] | None,
+    reading: Reading[Comparison] | None,
+) -> JobLine:
     error = None if reading is None or not reading.outcome.done() else reading.error
     said = error.problem if isinstance(error, OffsetwiseError) else "" if error is None else type(error).__name__
     seen = None if held is None else _seen(held)

@@ -104,7 +104,7 @@ def headline(migration: Offered, lines: Sequence[JobLine]) -> None:
     st.markdown(f"**{in_short(migration, lines)}**{after}")
 
 
-def above(answers: Answers, migration: Offered, *, lead: bool = False) -> None:
+def above(answers: Answers, migration: Offered, *, kept: Kept | None = None) -> None:
     """Speak of the whole migration above one of its jobs: a line, and the table to choose another one from.
 
     Nothing is drawn of a migration of one job.
@@ -112,17 +112,18 @@ def above(answers: Answers, migration: Offered, *, lead: bool = False) -> None:
     Args:
         answers: What this console holds.
         migration: The migration.
-        lead: Whether a click leads to the plan of the job on this page, where it has one; else the page shows the job.
+        kept: What the page read of the store. A click then leads to the plan of the job on this page; without it, the
+            page shows the job.
     """
     if not migration.is_of_many:
         return
     with guard.block("jobs"):
-        lines = of_migration(answers, migration)
+        lines = of_migration(answers, migration) if kept is None else jobs(answers, migration, kept)
         wave = next_wave(migration, lines)
-        name = f"{markdown(migration.name)}: " if lead else ""
+        name = "" if kept is None else f"{markdown(migration.name)}: "
         after = "" if wave is None else f" · next: wave {markdown(wave)}"
         with st.expander(f"{name}{in_short(migration, lines)}{after}", icon=":material/stacks:"):
-            draw(migration, lines, _open_plan if lead else _show_job, key=f"above-{migration.name}")
+            draw(migration, lines, _show_job if kept is None else _open_plan, key=f"above-{migration.name}")
 
 
 def _show_job(line: JobLine) -> None:

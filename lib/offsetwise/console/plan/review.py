@@ -12,6 +12,7 @@ import streamlit as st
 from offsetwise.console import answers, board
 from offsetwise.console.board import Seat
 from offsetwise.console.jobs import table as jobs
+from offsetwise.console.jobs.model import kept
 from offsetwise.console.plan import decision, ending, plans, positions, sinks, standing, versions
 from offsetwise.console.plan.panel import live, outcome, unsent
 from offsetwise.console.plan.panel.naming import plan_name
@@ -47,7 +48,7 @@ def show(head: guard.Head) -> None:
     listed = live.listed(seat)
     waiting = len(listed.waiting)
     for migration in answers.current().offered:
-        jobs.above(answers.current(), migration, lead=True)
+        jobs.above(answers.current(), migration, kept=kept(listed.plans, listed.sets, listed.waiting))
     chosen = plans.choose(listed, now, sets=True)
     if isinstance(chosen, SetRow):
         screen.show(head, seat, chosen.id, partial(live.watch, seat, None, listed), waiting=waiting)

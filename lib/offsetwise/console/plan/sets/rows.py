@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from offsetwise.console.plan import positions
@@ -19,6 +19,7 @@ from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.model import GateCheck, Outcome
 from offsetwise.plan.checks import checks_of
 from offsetwise.review.sets.sheet import MemberSheet, SetSheet
+from offsetwise.store.review_rows import State
 from offsetwise.wording import many, number, signed, verdicts
 from offsetwise.wording.verdicts import Tone, Verdict
 
@@ -65,6 +66,14 @@ class ShownSet:
     headline: str
     cost: tuple[int | None, int | None, int]
     """Skipped and replayed at most, None where unknown, and of how many positions one is unknown."""
+    changed: int
+    """Positions whose offset changes."""
+    jobs: tuple[str, ...]
+    """That have positions, by name."""
+    quiet: frozenset[str]
+    """The positions that stay and need no look, by name; empty where all do."""
+    plans: tuple[PlanLine, ...]
+    """In the order of the set; their states are those of a new set."""
     checks: tuple[GateCheck, ...]
     """Each check that is not met or not known of a plan, once, worst first; those that all plans meet last."""
 
@@ -141,11 +150,16 @@ def shown(sheet: SetSheet) -> ShownSet:
     ]
     rows.sort(key=lambda each: (positions.order(each.row), each.plan))
     alone = [each.row for each in rows]
+    stays = {each.name for each in rows if each.row.look is Look.NOTHING and not moves(each.row.position)}
     return ShownSet(
         key=sheet.digest,
         rows=tuple(rows),
         headline=positions.headline(alone),
         cost=positions.cost(alone),
+        changed=sum(moves(row.position) for row in alone),
+        jobs=tuple(sorted({each.job for each in rows})),
+        quiet=frozenset(stays) if len(stays) < len(rows) else frozenset(),
+        plans=tuple(_plan_lines(sheet, rows)),
         checks=checks(sheet),
     )
 
@@ -196,20 +210,19 @@ def checks(sheet: SetSheet) -> tuple[GateCheck, ...]:
     return tuple(sorted(results, key=lambda check: order.index(check.outcome)))
 
 
-def lines(sheet: SetSheet) -> tuple[PlanLine, ...]:
-    """Return the plans of a set and the jobs that have none, those that most need a look first."""
-    worst = shown(sheet)
+def _plan_lines(sheet: SetSheet, rows: Sequence[SetRow]) -> Iterator[PlanLine]:
+    """Yield the plans of a set with what was counted in each; the rows begin with the worst."""
     looks: dict[int, Look] = {}
     changed, unsafe = Counter[int](), Counter[int]()
-    for each in worst.rows:
+    for each in rows:
         looks.setdefault(each.plan, each.row.look)
         changed[each.plan] += moves(each.row.position)
         unsafe[each.plan] += each.row.look is Look.UNSAFE
-    results = [
-        PlanLine(
+    for member, plan in zip(sheet.members, sheet.plans, strict=True):
+        yield PlanLine(
             job=member.entry.job,
             plan=member.row.id,
-            state=_state(member),
+            state=STATES[State.SUBMITTED],
             partitions=len(plan.positions),
             changed=changed[member.row.id],
             unsafe=unsafe[member.row.id],
@@ -217,8 +230,12 @@ def lines(sheet: SetSheet) -> tuple[PlanLine, ...]:
             look=looks.get(member.row.id, Look.NOTHING),
             why="",
         )
-        for member, plan in zip(sheet.members, sheet.plans, strict=True)
-    ]
+
+
+def lines(sheet: SetSheet) -> tuple[PlanLine, ...]:
+    """Return the plans of a set as they stand and the jobs that have none, those that most need a look first."""
+    kept = shown(sheet).plans
+    results = [replace(line, state=_state(member)) for line, member in zip(kept, sheet.members, strict=True)]
     results += [
         PlanLine(
             job=refused.job,
@@ -234,6 +251,19 @@ def lines(sheet: SetSheet) -> tuple[PlanLine, ...]:
         for refused in sheet.document.refused
     ]
     return tuple(sorted(results, key=lambda line: (line.plan is not None, line.look, -(line.open_checks or 0))))
+
+
+@cached(8)
+def filtered(found: ShownSet, jobs: tuple[str, ...], *, quiet: bool) -> tuple[SetRow, ...]:
+    """Return the positions of some jobs, of all where none is named; without those that are quiet unless asked for."""
+    hidden = frozenset() if quiet else found.quiet
+    return tuple(each for each in found.rows if (not jobs or each.job in jobs) and each.name not in hidden)
+
+
+@cached(8)
+def line_table(_lines: Sequence[PlanLine], cells: str, colours: Palette) -> table.Prepared:  # noqa: ARG001 - the key
+    """Return the coloured table of these plans."""
+    return table.prepared(PLANS, _lines, colours)
 
 
 def _state(member: MemberSheet) -> Verdict:

@@ -12,11 +12,19 @@ from offsetwise.console import answers
 from offsetwise.console.board import Seat
 from offsetwise.console.plan import positions, standing
 from offsetwise.console.plan.panel import bar, naming
-from offsetwise.console.plan.panel.position_words import moves
 from offsetwise.console.plan.plans import name_of
-from offsetwise.console.plan.positions import Look
 from offsetwise.console.plan.sets import decision
-from offsetwise.console.plan.sets.rows import PLANS, SetRow, ShownSet, largest, lines, position_table, shown
+from offsetwise.console.plan.sets.rows import (
+    PLANS,
+    SetRow,
+    ShownSet,
+    filtered,
+    largest,
+    line_table,
+    lines,
+    position_table,
+    shown,
+)
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, palette, selectors, table, terms
 from offsetwise.console.widgets.blocks import Card, counted
@@ -108,12 +116,11 @@ def _plans_and_positions(seat: Seat, sheet: SetSheet, found: ShownSet) -> None:
 
 def _cost(sheet: SetSheet, found: ShownSet) -> None:
     skipped, replayed, unknown = found.cost
-    changed = sum(moves(each.row.position) for each in found.rows)
     blocks.cards(
         (
             Card("Plans", number(len(sheet.members)), "Approved or rejected together."),
             Card("Positions", number(len(found.rows)), "Of all plans."),
-            Card("Changed", number(changed), "Positions whose offset changes."),
+            Card("Changed", number(found.changed), "Positions whose offset changes."),
             counted("Skipped", skipped, "Records never read, at most.", Tone.WRONG, printed=at_most),
             counted("Replayed", replayed, "Records read twice, at most.", Tone.CAREFUL, printed=at_most),
         )
@@ -142,14 +149,12 @@ def _positions(found: ShownSet) -> None:
 
 
 def _filtered(found: ShownSet) -> tuple[SetRow, ...]:
-    jobs = tuple(sorted({each.job for each in found.rows}))
-    chosen = selectors.several("Job", f"job-{found.key[:8]}", jobs) if len(jobs) > 1 else ()
-    quiet = {each.name for each in found.rows if each.row.look is Look.NOTHING and not moves(each.row.position)}
-    hidden = quiet if len(quiet) < len(found.rows) and not chosen else set()
-    if hidden:
-        label = f"Show the {many(len(hidden), 'position')} that {'stays' if len(hidden) == 1 else 'stay'} too"
-        hidden = set() if st.toggle(label, key=f"stay-{found.key[:8]}") else hidden
-    return tuple(each for each in found.rows if (not chosen or each.job in chosen) and each.name not in hidden)
+    jobs = selectors.several("Job", f"job-{found.key[:8]}", found.jobs) if len(found.jobs) > 1 else ()
+    quiet = bool(jobs) or not found.quiet
+    if not quiet:
+        stay = "stays" if len(found.quiet) == 1 else "stay"
+        quiet = st.toggle(f"Show the {many(len(found.quiet), 'position')} that {stay} too", key=f"stay-{found.key[:8]}")
+    return filtered(found, jobs, quiet=quiet)
 
 
 def _plans(sheet: SetSheet) -> None:
@@ -160,7 +165,7 @@ def _plans(sheet: SetSheet) -> None:
         names = tuple(line.job for line in page)
         selection = Selection(key=_LINE, grid=f"of-{sheet.digest[:16]}-{abs(hash(names))}", names=names, first=0)
         selection.draw(
-            table.prepared(PLANS, page, palette.current()),
+            line_table(page, repr([[column.value(line) for column in PLANS] for line in page]), palette.current()),
             alt=f"{many(len(page), 'job')} of the set with what needs a look in each, worst first.",
         )
         line = page[selection.choose("Plan of", width=320)]
