@@ -290,6 +290,7 @@ _DOCUMENTS: Final = {
     "Runbook": "runbook",
     "Plans": "plans",
     "Approving": "approving",
+    "Many jobs": "many-jobs",
     "Automation": "automation",
     "Lag over time": "watch",
     "Sign-in": "sign-in",
