@@ -27,7 +27,9 @@ from tests.review.conftest import anywhere
 from tests.review.people import ADA, RITA, Scene
 from tests.store.conftest import server, store, url
 from tests.store.postgres import Server
-from tests.store.test_reviews import HOSTILE, Sql, drafted, record, sql, submitted
+from tests.store.test_reviews import DIGEST, HOSTILE, Sql, decide, drafted, record, sql, submitted
+from tests.store.test_reviews import RITA as REVIEWER
+from tests.store.test_sets import add_set
 from tests.with_cases import with_cases
 
 __all__ = ["anywhere", "server", "sql", "store", "url"]
@@ -242,7 +244,10 @@ def as_role(server: Server, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str, 
 def test_the_documented_rights_are_enough_and_no_more(as_role: tuple[str, str, str], server: Server) -> None:
     console, watch, audit = as_role
     with open_store(console) as store:
-        submitted(store.reviews)
+        plan = submitted(store.reviews)
+        add_set(store, [(plan, DIGEST)])
+        with store.reviews.changing("Deciding") as change:
+            decide(change, plan, REVIEWER)
         store.add(sample())
         assert store.prune(LATER_MS) == 1
     with open_store(watch) as store:

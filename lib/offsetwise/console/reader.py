@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -253,13 +254,8 @@ class Reader:
         """Draft a plan for each of some jobs, from what was compared lately or is compared for it."""
         compared = {job: found for job in request.jobs if (found := self._observations.newest(migration, job))}
         with self._spark.in_use():
-            return draft_jobs(
-                self._migrations[migration],
-                request,
-                compared,
-                lambda subject, comparison: self._observations.keep(migration, subject, comparison),
-                progress,
-            )
+            keep = partial(self._observations.keep, migration)
+            return draft_jobs(self._migrations[migration], request, compared, keep, progress)
 
     def _migration_of(self, migration: str) -> Migration:
         """Return the live migration that plans name."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
@@ -47,13 +46,13 @@ def draft_all(
     """Draft a plan for each of many jobs from one reading of each cluster, and one search for the records of all.
 
     Args:
-        migration: The migration.
+        migration: Of which the jobs are.
         request: What to write. Each job gets those of the targets that move jobs of its engine.
         wanted: The jobs; None for all of the migration file.
         wave: The wave whose jobs these are.
         out: A folder for the plans, their comparisons and the set. A plan there that still holds is not drafted again.
         max_age_s: How old the comparison of such a plan may be.
-        compared: What was compared just now, with both clusters as they were read: it is not compared again.
+        compared: What was compared just now, with its snapshots: it is not compared again.
         heard: Told each comparison that was made.
         progress: Told each step.
 
@@ -63,19 +62,23 @@ def draft_all(
     Raises:
         OffsetwiseError: Nothing more can be drafted. What was written before stays.
     """
-    require_for_several(request)
-    jobs = tuple(dict.fromkeys(wanted or all_jobs(migration)))
-    require_few(len(jobs), "draft: expected")
+    jobs = _jobs(migration, request, wanted)
     names = file_names(migration, jobs)
     folder = None if out is None else PlanFolder(out, migration, request, max_age_s, names)
     done: dict[WantedJob, JobPlan | OffsetwiseError] = {}
-    compared = {job: compared[job] for job in jobs if job in compared}
-    comparisons = chain(compared.items(), _compared(migration, jobs, compared, folder, heard, progress))
+    comparisons = _compared(migration, jobs, compared, folder, heard, progress)
     for job, outcome in _planned(migration, request, names, comparisons, folder, progress):
-        done[job] = outcome
-        yield job, outcome
+        yield job, done.setdefault(job, outcome)
     if folder is not None:
         folder.finish(plan_set_of(migration, [(job, done[job]) for job in jobs], wave=wave))
+
+
+def _jobs(migration: Migration, request: DraftRequest, wanted: Sequence[WantedJob] | None) -> tuple[WantedJob, ...]:
+    """Return the jobs of a request, each once, if it may be of several."""
+    require_for_several(request)
+    jobs = tuple(dict.fromkeys(wanted or all_jobs(migration)))
+    require_few(len(jobs), "draft: expected")
+    return jobs
 
 
 def _planned(  # noqa: PLR0917 - what a plan is drafted from, and the names of files
@@ -103,12 +106,13 @@ def _planned(  # noqa: PLR0917 - what a plan is drafted from, and the names of f
 def _compared(  # noqa: PLR0917 - what is compared, and who hears of it
     migration: Migration,
     jobs: Sequence[WantedJob],
-    compared: Collection[WantedJob],
+    compared: Mapping[WantedJob, Comparison],
     folder: PlanFolder | None,
     heard: Heard,
     progress: Progress,
 ) -> Iterator[tuple[WantedJob, Comparison | JobPlan | OffsetwiseError]]:
-    """Yield each job that was not compared, or its plan where that still holds, or why it cannot be compared."""
+    """Yield each job compared, or its plan where that still holds, or why it cannot be compared."""
+    yield from ((job, compared[job]) for job in jobs if job in compared)
     left = [job for job in jobs if job not in compared]
     if not left:
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -16,6 +16,7 @@ from offsetwise.plan.request import DraftRequest
 from offsetwise.progress import Progress
 from offsetwise.review.drafting import DraftedVersion
 from offsetwise.review.sets.drafting import DraftedSet
+from offsetwise.workflow.plan_folder import JobPlan
 
 MAX_AGE: Final = timedelta(hours=1)
 """Of a comparison that a plan of a set is drafted from; an older one is made again."""
@@ -50,6 +51,24 @@ class DraftedJobs:
     """Those that were made for it, as the console keeps them; or why there is none."""
 
 
+@dataclass(slots=True, kw_only=True)
+class _Made:
+    """The comparisons of the jobs: those that plans are drafted from, and what the console holds of new ones."""
+
+    keep: Keep
+    sources: dict[workflow.WantedJob, Comparison]
+    """With both clusters as they were read."""
+    held: dict[Subject, Comparison | OffsetwiseError] = field(default_factory=dict)
+
+    def heard(self, job: workflow.WantedJob, outcome: Comparison | OffsetwiseError) -> None:
+        """Take in what was compared of a job."""
+        subject = Subject(kind=job.kind, name=job.name)
+        if isinstance(outcome, Comparison):
+            self.sources[job] = outcome
+            outcome = self.keep(subject, outcome)
+        self.held[subject] = outcome
+
+
 def draft_jobs(
     migration: Migration,
     request: SetRequest,
@@ -72,42 +91,21 @@ def draft_jobs(
     wanted = {workflow.WantedJob.of(job): job for job in request.jobs}
     now = datetime.now(UTC)
     fresh = {job: compared[subject] for job, subject in wanted.items() if _is_fresh(compared.get(subject), now)}
-    sources: dict[workflow.WantedJob, Comparison] = dict(fresh)
-    made: dict[Subject, Comparison | OffsetwiseError] = {}
-
-    def heard(job: workflow.WantedJob, outcome: Comparison | OffsetwiseError) -> None:
-        if isinstance(outcome, Comparison):
-            sources[job] = outcome
-            outcome = keep(wanted[job], outcome)
-        made[wanted[job]] = outcome
-
+    made = _Made(keep=keep, sources=dict(fresh))
     targets = tuple(Target(kind=kind) for kind in request.targets)
     asked = DraftRequest(targets=targets, author=request.author, identities=request.identities)
-    outcomes = dict(
-        workflow.draft_all(
-            migration, asked, tuple(wanted), wave=request.wave, compared=fresh, heard=heard, progress=progress
-        )
-    )
+    how = {"wave": request.wave, "compared": fresh, "heard": made.heard, "progress": progress}
+    outcomes = dict(workflow.draft_all(migration, asked, tuple(wanted), **how))
     in_order = [(job, outcomes[job]) for job in wanted]
     document = workflow.plan_set_of(migration, in_order, wave=request.wave)
     document = replace(document, refused=(*request.left_out, *document.refused))
     plans = [(job, outcome) for job, outcome in in_order if not isinstance(outcome, OffsetwiseError)]
-    versions = tuple(
-        DraftedVersion(
-            plan=outcome.plan,
-            content=outcome.content,
-            digest=digest(outcome.content),
-            base=None,
-            comparison=sources.get(job),
-        )
-        for job, outcome in plans
-    )
     return DraftedJobs(
         request=request,
         plans=tuple((wanted[job], outcome.plan) for job, outcome in plans),
         refused=document.refused,
-        drafted=_set_of(document, versions) if versions else None,
-        comparisons=made,
+        drafted=_set_of(document, [_version(outcome, made.sources.get(job)) for job, outcome in plans]),
+        comparisons=made.held,
     )
 
 
@@ -117,5 +115,13 @@ def _is_fresh(comparison: Comparison | None, now: datetime) -> bool:
     return now - datetime.fromisoformat(comparison.taken_at) <= MAX_AGE
 
 
-def _set_of(document: PlanSet, versions: tuple[DraftedVersion, ...]) -> DraftedSet:
-    return DraftedSet(document=document, content=files.dump(document).encode(), plans=versions)
+def _version(plan: JobPlan, comparison: Comparison | None) -> DraftedVersion:
+    return DraftedVersion(
+        plan=plan.plan, content=plan.content, digest=digest(plan.content), base=None, comparison=comparison
+    )
+
+
+def _set_of(document: PlanSet, versions: Sequence[DraftedVersion]) -> DraftedSet | None:
+    if not versions:
+        return None
+    return DraftedSet(document=document, content=files.dump(document).encode(), plans=tuple(versions))

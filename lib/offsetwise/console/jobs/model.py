@@ -68,7 +68,7 @@ class JobLine:
 
     @property
     def name(self) -> str:
-        """Tells it apart from every other job of the migration."""
+        """Its kind and its name, which no other job of the migration has."""
         return str(self.subject)
 
     @property

@@ -98,7 +98,7 @@ def of_migration(answers: Answers, migration: Offered) -> list[JobLine]:
 
 
 def headline(migration: Offered, lines: Sequence[JobLine]) -> None:
-    """Say in one line how far the migration as a whole came, and which wave is next."""
+    """Draw one line: how far the migration as a whole came, and which wave is next."""
     wave = next_wave(migration, lines)
     after = "" if wave is None else f" · next: wave **{markdown(wave)}**"
     st.markdown(f"**{in_short(migration, lines)}**{after}")

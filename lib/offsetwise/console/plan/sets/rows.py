@@ -35,7 +35,7 @@ class SetRow:
 
     @property
     def name(self) -> str:
-        """Tells it apart from every other one of the set, on screen and in the URL."""
+        """Its job and its partition, which no other one of the set has."""
         return f"{self.job}: {self.row.name}"
 
 

@@ -188,7 +188,7 @@ def _open(label: str, name: str, icon: str, *, key: str) -> None:
 
 
 def of_plan(seat: Seat, plan: int) -> None:
-    """Say of which set a plan is one, and lead there; nothing where it is of none."""
+    """Draw of which set a plan is one, and lead there; nothing where it is of none."""
     sets = seat.board.sets_of(seat.person, plan)
     if sets:
         label = f"One of the {many(len(sets[0].members), 'plan')} of {markdown(naming.set_name(sets[0]))}"
