@@ -94,8 +94,11 @@ def draft_jobs(
     made = _Made(keep=keep, sources=dict(fresh))
     targets = tuple(Target(kind=kind) for kind in request.targets)
     asked = DraftRequest(targets=targets, author=request.author, identities=request.identities)
-    how = {"wave": request.wave, "compared": fresh, "heard": made.heard, "progress": progress}
-    outcomes = dict(workflow.draft_all(migration, asked, tuple(wanted), **how))
+    outcomes = dict(
+        workflow.draft_all(
+            migration, asked, tuple(wanted), wave=request.wave, compared=fresh, heard=made.heard, progress=progress
+        )
+    )
     in_order = [(job, outcomes[job]) for job in wanted]
     document = workflow.plan_set_of(migration, in_order, wave=request.wave)
     document = replace(document, refused=(*request.left_out, *document.refused))
