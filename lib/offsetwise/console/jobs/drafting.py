@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Final
 
 from offsetwise import files, workflow
@@ -94,11 +95,8 @@ def draft_jobs(
     made = _Made(keep=keep, sources=dict(fresh))
     targets = tuple(Target(kind=kind) for kind in request.targets)
     asked = DraftRequest(targets=targets, author=request.author, identities=request.identities)
-    outcomes = dict(
-        workflow.draft_all(
-            migration, asked, tuple(wanted), wave=request.wave, compared=fresh, heard=made.heard, progress=progress
-        )
-    )
+    drafted = partial(workflow.draft_all, migration, asked, tuple(wanted), wave=request.wave)
+    outcomes = dict(drafted(compared=fresh, heard=made.heard, progress=progress))
     in_order = [(job, outcomes[job]) for job in wanted]
     document = workflow.plan_set_of(migration, in_order, wave=request.wave)
     document = replace(document, refused=(*request.left_out, *document.refused))
