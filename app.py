@@ -27,6 +27,7 @@ PAGES = {
         st.Page("pages/plan/export.py", title="Export", icon=":material/download:", url_path="export"),
     ],
     "Operate": [
+        st.Page("pages/operate/cutover.py", title="Cutover", icon=":material/timer:", url_path="cutover"),
         st.Page("pages/operate/fleet.py", title="Fleet", icon=":material/folder_copy:", url_path="fleet"),
         st.Page("pages/operate/audit.py", title="Audit", icon=":material/history:", url_path="audit"),
     ],

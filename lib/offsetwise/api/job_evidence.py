@@ -16,7 +16,7 @@ from offsetwise.apply.verification import verify
 from offsetwise.approval import ApprovalFile, ApprovalPolicy
 from offsetwise.approval.envelope import Verdict, stated_in
 from offsetwise.approval.judging import believed
-from offsetwise.comparison import Scene
+from offsetwise.comparison import Scene, positions_of
 from offsetwise.errors import NotApprovedError, OffsetwiseError
 from offsetwise.findings import describe, severity_of
 from offsetwise.findings.migration import RUNNING_AGE_MS
@@ -102,6 +102,21 @@ def activity_of(scene: Scene) -> Activity:
         moved_ms=written_ms,
         shown_by=f"{checkpoint.details.last_written} at {clock(written_ms)}, {duration(age_ms)} before it was read.",
     )
+
+
+def old_lag_of(scene: Scene) -> int | None:
+    """Return how many records of the old cluster a job has left to read; None where not all positions are known."""
+    total = 0
+    try:
+        queries = positions_of(scene)
+    except OffsetwiseError:  # the job's state says why its positions cannot be used
+        return None
+    for query in queries:
+        offset, end = offset_or_none(query.offset), None if query.old is None else offset_or_none(query.old.hw)
+        if offset is None or end is None:
+            return None
+        total += max(0, end - offset)
+    return total if queries else None
 
 
 def cutover_of(scene: Scene, cutover: Cutover | None) -> CutoverEvidence | None:

@@ -289,7 +289,10 @@ class Migration:
         watch: bool = False,
         every_s: float = 5.0,
         records: bool = True,
+        still_for_s: float | None = None,
+        keep_going: bool = False,
         heard: Callable[[Status], None] = lambda _: None,
+        heard_logs: Callable[[Cutover], None] = lambda _: None,
         note: Callable[[str], None] = lambda _: None,
         progress: Progress = unheard,
     ) -> Status:
@@ -304,7 +307,10 @@ class Migration:
             watch: Look again every `every_s` seconds until every job has caught up, and watch the old logs meanwhile.
             every_s: As above.
             records: Whether a watch looks for the copies of the records, with Spark. Without, nothing is MIRRORED.
+            still_for_s: How long an old log has to stand still while it is watched, in seconds; None for 60.
+            keep_going: Whether a watch goes on although something else than its plan stands at the target of a job.
             heard: Called with every status.
+            heard_logs: Called with what a watch of the old logs has shown, before the status that rests on it.
             note: Told what cannot be read, in a sentence each.
             progress: Told each step.
         """
@@ -315,7 +321,16 @@ class Migration:
         )
         if not watch:
             return status_watch.look(request, heard, note, progress)
-        return status_watch.watch_status(request, every_s=every_s, records=records, heard=heard, note=note)
+        return status_watch.watch_status(
+            request,
+            every_s=every_s,
+            records=records,
+            heard=heard,
+            note=note,
+            still_for_s=still_for_s,
+            keep_going=keep_going,
+            heard_logs=heard_logs,
+        )
 
     def reconcile(self, topic: str, *, progress: Progress = unheard) -> Reconciliation:
         """Count a whole topic on both clusters, on Spark; see `workflow.reconcile`."""

@@ -57,6 +57,9 @@ def watch_status(
     records: bool,
     heard: Callable[[Status], None],
     note: Notes,
+    still_for_s: float | None = None,
+    keep_going: bool = False,
+    heard_logs: Callable[[Cutover], None] = lambda _: None,
     wait: Callable[[float], object] = time.sleep,
 ) -> Status:
     """Look again and again until every job has caught up, or another thing than its plan stands at a target.
@@ -67,19 +70,26 @@ def watch_status(
         records: Whether the copies of the old logs' records are looked for, with Spark.
         heard: Called with every status.
         note: Told what cannot be read, each sentence once until it changes.
+        still_for_s: How long an old log has to stand still, in seconds; None for 60.
+        keep_going: Whether to look on although another thing than its plan stands at a target.
+        heard_logs: Called before a status with what looks at the old logs have shown, where that is new.
         wait: Lets so many seconds pass.
 
     Raises:
         OffsetwiseError: The first look cannot be taken; a later one that cannot is a note.
     """
     once = _EachOnce(note)
-    logs = _LogWatch(request, records=records, note=once)
+    logs = _LogWatch(request, records=records, note=once, still_for_s=still_for_s)
     status = look(request, heard, once)
+    shown = request.cutover
     logs.start()
-    while not (status.is_done or status.is_different):
+    while not (status.is_done or (status.is_different and not keep_going)):
         wait(every_s)
+        if (newest := logs.newest) is not None and newest is not shown:
+            heard_logs(newest)
+            shown = newest
         try:
-            status = look(replace(request, cutover=logs.newest), heard, once)
+            status = look(replace(request, cutover=newest), heard, once)
         except OffsetwiseError as error:
             once(f"{error.problem} {error.fix}")
     return status
@@ -100,9 +110,9 @@ class _EachOnce:
 class _LogWatch:
     """Watches the old logs in a thread of its own: looking for copies takes Spark longer than a look may take."""
 
-    def __init__(self, request: StatusRequest, *, records: bool, note: Notes) -> None:
+    def __init__(self, request: StatusRequest, *, records: bool, note: Notes, still_for_s: float | None) -> None:
         self.newest: Cutover | None = request.cutover
-        self._request, self._records, self._note = request, records, note
+        self._request, self._records, self._note, self._still_for_s = request, records, note, still_for_s
 
     def start(self) -> None:
         """Begin to watch; the thread ends with the process."""
@@ -110,7 +120,13 @@ class _LogWatch:
 
     def _run(self) -> None:
         try:
-            cutover(self._request.migration, until_copied=True, records=self._records, heard=self._keep)
+            cutover(
+                self._request.migration,
+                still_for_s=self._still_for_s,
+                until_copied=True,
+                records=self._records,
+                heard=self._keep,
+            )
         except OffsetwiseError as error:
             self._note(f"The old logs are not watched: {error.problem} {error.fix}")
 

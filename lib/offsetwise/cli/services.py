@@ -80,6 +80,10 @@ def console(
     bundle: Annotated[
         list[Path] | None, typer.Option(help="A review bundle of another console; may be repeated.")
     ] = None,
+    folder: Annotated[
+        list[Path] | None,
+        typer.Option(help="The folder of a migration's plans and receipts; once for each file, in their order."),
+    ] = None,
     store: Store = None,
 ) -> None:
     """Open the console in the browser: the bundled sample migrations, and those named."""
@@ -92,4 +96,5 @@ def console(
         access_file=access,
         store_url=store,
         bundle_files=bundle or [],
+        folders=folder or [],
     )

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from offsetwise.cli.compare import SnapshotFiles
-from offsetwise.cli.options import AsJson, MigrationFile, TrustedKeys
+from offsetwise.cli.options import AsJson, MigrationFile, TrustedKeys, seconds
 from offsetwise.cli.output import progress, safe, say, stdout
 from offsetwise.errors import UsageError
 
 if TYPE_CHECKING:
-    from offsetwise import JobState, Status
+    from offsetwise import Cutover, JobState, Status
     from offsetwise.model import JobStatus
 
 
@@ -32,6 +32,16 @@ Watch = Annotated[
 Every = Annotated[float, typer.Option(min=0.5, max=3_600, help="Seconds between looks.")]
 ByRecords = Annotated[
     bool, typer.Option("--content/--no-content", help="With --watch: look for the copies of records, with Spark.")
+]
+StillFor = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="With --watch: how long an old log has to stand still; 60s unless told."),
+]
+KeepGoing = Annotated[
+    bool, typer.Option("--keep-going", help="With --watch: look on although something else stands at a target.")
+]
+WithLogs = Annotated[
+    bool, typer.Option("--logs", help="With --watch and --json: a line for each look at the old logs too.")
 ]
 MetricsPort = Annotated[
     int | None, typer.Option(min=0, max=65_535, help="With --watch: serve Prometheus metrics on 127.0.0.1.")
@@ -50,6 +60,9 @@ def status(
     watch: Watch = False,
     every: Every = 5,
     content: ByRecords = True,
+    still_for: StillFor = None,
+    keep_going: KeepGoing = False,
+    logs: WithLogs = False,
     metrics_port: MetricsPort = None,
     detailed_exitcode: TwoIfLeft = False,
     as_json: AsJson = False,
@@ -72,7 +85,16 @@ def status(
     )
     with _metrics(metrics_port) as update, progress() as told:
         show = partial(_show_look, before={}, update=update, as_json=as_json)
-        watched = partial(read, watch=True, every_s=every, records=content, heard=show)
+        watched = partial(
+            read,
+            watch=True,
+            every_s=every,
+            records=content,
+            still_for_s=None if still_for is None else seconds(still_for, option="--still-for"),
+            keep_going=keep_going,
+            heard=show,
+            heard_logs=_show_logs if logs and as_json else lambda _: None,
+        )
         found = (watched if watch else read)(progress=told)
     if not watch:
         _show(found, as_json=as_json)
@@ -153,6 +175,13 @@ def _show_look(found: Status, *, before: dict[str, JobState], update: Callable[[
         before[job.job] = job.state
     if changed:
         stdout().print(f"{at:%H:%M:%S} {safe(answer(found))}", soft_wrap=True)
+
+
+def _show_logs(judged: Cutover) -> None:
+    """Show a look at the old logs as a line."""
+    from offsetwise import files
+
+    typer.echo(files.dump(judged, indent=None), nl=False)
 
 
 def _evidence(job: JobStatus) -> str:

@@ -196,6 +196,7 @@ class Answers:
         with self._lock:
             for reading in self._readings.values():
                 reading.stopped.set()
+        self._reader.close()
 
     @property
     def reader(self) -> Reader:

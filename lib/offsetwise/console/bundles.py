@@ -53,10 +53,11 @@ class BundleReader(Reader):
     Args:
         files: The migration files.
         handed: The bundles.
+        folders: As `Reader` takes them.
     """
 
-    def __init__(self, files: tuple[Path, ...], handed: tuple[Handed, ...]) -> None:
-        super().__init__(files)
+    def __init__(self, files: tuple[Path, ...], handed: tuple[Handed, ...], folders: tuple[Path, ...] = ()) -> None:
+        super().__init__(files, folders)
         self._migrations = _WithoutFile(self._migrations)
         self._observed = {each.migration: each.bundle.observed for each in handed if each.bundle.observed is not None}
 
@@ -129,14 +130,14 @@ def _load(path: Path) -> Handed:
     return Handed(name=path.name, data=data, bundle=open_bundle(data, subject=path.name))
 
 
-def reader(files: tuple[Path, ...]) -> Reader:
+def reader(files: tuple[Path, ...], folders: tuple[Path, ...] = ()) -> Reader:
     """Return what reads the migrations of these files, and the bundles that are offered.
 
     Raises:
         ConfigError: A migration file cannot be used.
     """
     handed = bundles_of_process()
-    return BundleReader(files, handed) if handed else Reader(files)
+    return BundleReader(files, handed, folders) if handed else Reader(files, folders)
 
 
 def _offered(name: str, compared: Comparison) -> Offered:

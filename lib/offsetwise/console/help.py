@@ -34,6 +34,7 @@ the translation on the records themselves.
 | Draft | How does the job move, and what is given up? |
 | Review | Is the plan right, and does a second person agree to exactly that? |
 | Export | How does the plan come to where it is applied? |
+| Cutover | How far has each job come in this hour, what holds it up, and what comes next? |
 | Fleet | Which of many checkpoints need a look? |
 | Audit | Who did what, and is the record whole? |
 
@@ -293,6 +294,7 @@ _DOCUMENTS: Final = {
     "Many jobs": "many-jobs",
     "Automation": "automation",
     "Lag over time": "watch",
+    "Cutover": "status",
     "Sign-in": "sign-in",
 }
 """Documents by the titles that their parts of Help have."""
@@ -311,6 +313,7 @@ _PAGES: Final = {
     "Draft": ("Approving", "Draft"),
     "Review": ("Approving", "Review"),
     "Export": ("Approving", "Export"),
+    "Cutover": ("Cutover", "The Cutover page"),
     "Audit": ("Approving", "The audit log without the console"),
 }
 """By page: the document about it by its title, and which part of that."""

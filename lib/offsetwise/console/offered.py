@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from offsetwise.config import Migration
 from offsetwise.config.waves import in_order
@@ -31,6 +32,8 @@ class Offered:
     """Whether both clusters may be one, as with positions that stay in their stream."""
     terms: Mapping[str, str] = field(default_factory=dict)
     """The words of the old cluster's stream, by Kafka's."""
+    folder: str | None = None
+    """Where its comparisons, plans, approvals and receipts lie; None where that is not known."""
     ends_watched: bool = False
     """Whether the ends of the old cluster's logs can be watched."""
     waves: tuple[tuple[str, tuple[Subject, ...]], ...] = ()
@@ -55,7 +58,7 @@ class Offered:
         return {"migration": self.name, "of": str(subject)}
 
 
-def offer_of(migration: Migration, name: str, *, recorded: bool) -> Offered:
+def offer_of(migration: Migration, name: str, *, recorded: bool, folder: Path | None = None) -> Offered:
     """Return how a migration is offered under a name; `recorded` tells a bundled sample."""
     groups = () if recorded else tuple(Subject(kind=SubjectKind.GROUP, name=group) for group in migration.group_names)
     sinks = (
@@ -73,6 +76,7 @@ def offer_of(migration: Migration, name: str, *, recorded: bool) -> Offered:
         destination=destination_of(migration, recorded=recorded),
         may_be_one=migration.may_be_one,
         terms=migration.terms,
+        folder=None if folder is None else str(folder),
         ends_watched=spec_of(migration.source.stream).ends_watched,
         waves=tuple((wave.name, wave.jobs_of(migration.all_jobs)) for wave in in_order(migration.waves)),
     )

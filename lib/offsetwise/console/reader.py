@@ -42,10 +42,11 @@ from offsetwise.store.store import open_store
 from offsetwise.streams.access import Permissions, Step
 from offsetwise.transactions.report import SinkTransactions
 from offsetwise.transactions.snapshot import SinkSnapshot
+from offsetwise.watch import statuses
 from offsetwise.watch.background import BackgroundSamplers, Sampling
-from offsetwise.watch.cutovers import BackgroundCutovers, WatchedCutover
-from offsetwise.watch.recording import recorded_lag
+from offsetwise.watch.recording import RecordedLook, recorded_cutover, recorded_lag
 from offsetwise.watch.sampler import Keeper
+from offsetwise.watch.statuses import BackgroundStatuses, WatchedStatus
 from offsetwise.workflow.repairing import FittingRepair
 
 __all__ = [
@@ -75,25 +76,33 @@ class Reader:
 
     Args:
         files: The migration files; the bundled samples are always offered before them.
+        folders: Of each file, the folder with the comparisons, plans, approvals and receipts of its migration; files
+            beyond have none.
     """
 
-    def __init__(self, files: tuple[Path, ...]) -> None:
+    def __init__(self, files: tuple[Path, ...], folders: tuple[Path, ...] = ()) -> None:
         self._samples = {f"{workflow.sample(which).name} (sample)": which for which in Bundled}
         self._migrations: dict[str, Migration] = {name: workflow.sample(which) for name, which in self._samples.items()}
-        for migration in workflow.load_migrations(files):
-            self._migrations[free_name(migration.name, set(self._migrations))] = migration
+        self._sources: dict[str, tuple[Path, Path | None]] = {}
+        """The migration file of each that can be asked, and the folder of what commands have written for it."""
+        for file, migration in zip(files, workflow.load_migrations(files), strict=True):
+            name = free_name(migration.name, set(self._migrations))
+            self._migrations[name] = migration
+            self._sources[name] = (file, next(iter(folders[len(self._sources) :]), None))
         self._keeper = Keeper(open_store)
         self._samplers = BackgroundSamplers(self._keeper)
         self._lock = threading.Lock()
         self._recordings: dict[str, Archive] = {}
         self._observations = Observations()
         self._spark = WarmSpark()
-        self._cutovers = BackgroundCutovers(self._spark.in_use)
+        self._statuses = BackgroundStatuses()
+        self._cutovers: dict[str, tuple[RecordedLook, ...]] = {}
 
     def offered(self) -> tuple[Offered, ...]:
         """Return the samples and the migrations of the files."""
         return tuple(
-            offer_of(migration, name, recorded=name in self._samples) for name, migration in self._migrations.items()
+            offer_of(migration, name, recorded=name in self._samples, folder=self._sources.get(name, (None, None))[1])
+            for name, migration in self._migrations.items()
         )
 
     def comparison(self, migration: str, subject: Subject, progress: Progress) -> Comparison:
@@ -301,18 +310,32 @@ class Reader:
         """Stop sampling it."""
         self._samplers.stop(migration)
 
-    def cutover(self, migration: str) -> WatchedCutover | None:
-        """Return what was seen of a migration's old logs; None where nobody asked to watch them."""
-        return self._cutovers.watched(migration)
+    def status_watch(self, migration: str) -> WatchedStatus | None:
+        """Return what looks at a migration's jobs have shown; None where nobody asked to watch them."""
+        return self._statuses.watched(migration)
 
-    def watch_cutover(self, migration: str, still_for_s: float) -> None:
-        """Watch a migration's old logs from this process. A bundled sample has no clusters to watch."""
+    def watch_status(self, migration: str, still_for_s: float) -> None:
+        """Watch how far a migration's jobs come, in a process beside this one. A recorded one has nothing to watch."""
+        if migration in self._sources:
+            file, folder = self._sources[migration]
+            self._statuses.start(migration, statuses.command(file, folder, still_for_s=still_for_s))
+
+    def stop_status(self, migration: str) -> None:
+        """Watch no more."""
+        self._statuses.stop(migration)
+
+    def recorded_cutover(self, migration: str) -> tuple[RecordedLook, ...]:
+        """Return the looks of the cutover that was recorded with a sample; empty where none was."""
         if migration not in self._samples:
-            self._cutovers.start(migration, self._migrations[migration], still_for_s)
+            return ()
+        with self._lock:
+            if migration not in self._cutovers:
+                self._cutovers[migration] = recorded_cutover(self._samples[migration])
+            return self._cutovers[migration]
 
-    def stop_cutover(self, migration: str) -> None:
-        """Look no more."""
-        self._cutovers.stop(migration)
+    def close(self) -> None:
+        """End the processes that watch for this one."""
+        self._statuses.close()
 
     def observed(self, migration: str, subject: Subject, comparison: Comparison) -> Comparison | None:
         """Return a comparison with the clusters as it read them."""

@@ -117,6 +117,10 @@ class JobStatus:
     """What its wave waits for, in a sentence each."""
     lag: Count | None = None
     """Records of the new cluster that it has left to read, once it is moved; None where that is not known."""
+    old_lag: Count | None = None
+    """Records of the old cluster that it has left to read, until it is moved; None where that is not known."""
+    stopped_ms: int | None = None
+    """When it moved its positions on the old cluster last, epoch ms; None while it runs, or where it is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -89,6 +89,8 @@ class JobEvidence:
     """When its positions moved last, epoch ms; None where that is not known."""
     activity: str = ""
     """What shows whether it runs, as a sentence."""
+    old_lag: int | None = None
+    """Records of the old cluster that it has left to read; None where not all are known."""
     cutover: CutoverEvidence | None = None
     comparison: ComparisonEvidence | None = None
     plan: PlanEvidence | None = None

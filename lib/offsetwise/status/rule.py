@@ -51,7 +51,15 @@ def status_of(evidence: JobEvidence, rules: Rules) -> JobStatus:
         evidence=verdict.evidence,
         next=verdict.next,
         lag=None if evidence.applied is None else evidence.applied.lag,
+        old_lag=evidence.old_lag if _is_on_old(evidence) else None,
+        stopped_ms=evidence.moved_ms if evidence.active is False else None,
     )
+
+
+def _is_on_old(evidence: JobEvidence) -> bool:
+    """Return whether the job's positions are still those of the old cluster: a plan may have been written over them."""
+    applied = evidence.applied
+    return applied is None or 0 < applied.undone == applied.steps
 
 
 def _command(verb: str, evidence: JobEvidence, rules: Rules, rest: str = "") -> str:

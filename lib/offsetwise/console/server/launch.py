@@ -45,6 +45,7 @@ def launch(
     access_file: Path | None = None,
     store_url: str | None = None,
     bundle_files: Sequence[Path] = (),
+    folders: Sequence[Path] = (),
     reader: Reader | None = None,
 ) -> None:
     """Serve the console until it is interrupted.
@@ -59,6 +60,8 @@ def launch(
         access_file: Who may use the console; without one, everybody who can reach it may look.
         store_url: Where samples of lag are kept; what the environment says unless told.
         bundle_files: Review bundles of other consoles, to be looked at and decided about without their clusters.
+        folders: Of each migration file, in the same order, the folder with its comparisons, plans, approvals and
+            receipts; files beyond have none.
         reader: Where data comes from instead, for demonstrations and tests.
 
     Raises:
@@ -80,7 +83,8 @@ def launch(
     store_address()
     os.environ[MIGRATIONS_VARIABLE] = os.pathsep.join(str(path.resolve()) for path in migrations)
     bundles.use(bundles.load(bundle_files))
-    answers.use(reader or bundles.reader(tuple(path.resolve() for path in migrations)))
+    resolved = (tuple(path.resolve() for path in paths) for paths in (migrations, folders))
+    answers.use(reader or bundles.reader(*resolved))
     # A folder called `pages` beside app.py makes Streamlit expect its old kind of multipage app until the first
     # page has run: the first deep link of a fresh server then shows "Page not found" over the right page.
     PagesManager.uses_pages_directory = False

@@ -11,7 +11,7 @@ import streamlit as st
 
 from offsetwise.clusters.reading import ReadCluster
 from offsetwise.console.answers import Answers, Question
-from offsetwise.console.explore.clusters import access, cutover, mirror, retention, sinks, summary, topics
+from offsetwise.console.explore.clusters import access, mirror, retention, sinks, summary, topics
 from offsetwise.console.explore.clusters.mirror import groups as draw_groups
 from offsetwise.console.explore.clusters.summary import NO_TOPIC, HeldCluster, View, view
 from offsetwise.console.reader import Offered, Reader
@@ -59,8 +59,6 @@ def _tabs(
         parts = dict.fromkeys(parts, partial(_unread, asked=any(held.values())))
     if migration.sinks:
         parts[sinks.TITLE] = partial(sinks.draw, answers, migration)
-    if not migration.recorded:
-        parts[cutover.TITLE] = partial(cutover.draw, answers, migration)
     parts["Access"] = partial(access.draw, answers, migration)
     layout.tabs({title: partial(_kept_apart, title, draw) for title, draw in parts.items()})
 

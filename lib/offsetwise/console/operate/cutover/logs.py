@@ -1,0 +1,112 @@
+"""The old logs of a cutover: do they stand still, and is everything copied? By partition, with the reason."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+import streamlit as st
+
+from offsetwise import files
+from offsetwise.console.widgets import blocks, downloads, table, terms
+from offsetwise.console.widgets.blocks import Card
+from offsetwise.console.widgets.escaping import markdown
+from offsetwise.console.widgets.evidence import findings, linked
+from offsetwise.console.widgets.table import Column, Columns
+from offsetwise.model import Cutover, CutoverPartition, CutoverState, epoch_ms
+from offsetwise.wording import clock, duration, many, number, verdicts
+from offsetwise.wording.cutover import STATE, answer, furthest_behind_first, producer_ids
+
+TITLE: Final = "The old logs"
+_PARTITIONS: Final[Columns[CutoverPartition]] = (
+    Column("topic", lambda row: row.topic, 110, pinned=True),
+    table.partition(lambda row: row.partition, pinned=True),
+    Column("state", lambda row: STATE[row.state], 110),
+    Column("old end", lambda row: row.end, help="Where the log on the old cluster ends."),
+    Column("grew by", lambda row: row.grown, help="Since the first look."),
+    Column("still for", lambda row: row.still_ms, 90, printed=duration, help="For how long looks have found that end."),
+    Column(
+        "producers",
+        producer_ids,
+        help="Ids that the partition's leader remembers, the last to write first.",
+        when=lambda rows: any(row.writers for row in rows),
+    ),
+    Column(
+        "moved",
+        lambda row: "" if row.moved_ms is None else clock(row.moved_ms),
+        190,
+        heading="last seen to grow",
+        when=lambda rows: any(row.moved_ms is not None for row in rows),
+    ),
+    Column("why", lambda row: row.told),
+)
+
+
+def draw(newest: Cutover | None) -> None:
+    """Draw what the looks at the old logs have shown: how far all together have come, and every partition."""
+    blocks.section(TITLE)
+    if newest is None:
+        st.markdown(terms.said(":gray[The old logs were not looked at yet.]"))
+        return
+    _state(newest)
+    _partitions(newest)
+
+
+def _state(found: Cutover) -> None:
+    """Draw how far all together have come, with its evidence and clock."""
+    shown = STATE[found.state]
+    blocks.box(shown.tone, f"**{shown.word.capitalize()}.** {markdown(terms.said(answer(found)))}")
+    still_ms = min((row.still_ms for row in found.partitions), default=0)
+    st.progress(
+        min(1.0, still_ms / found.still_for_ms),
+        text=terms.said(
+            f"The log that moved last has stood still for {duration(still_ms)} of {duration(found.still_for_ms)}"
+        ),
+    )
+    looked = clock(epoch_ms(found.taken_at))
+    st.markdown(f":gray[{many(found.looks_taken, 'look')}, the newest at {looked}]")
+    counts = Counter(row.state for row in found.partitions)
+    blocks.cards(
+        [
+            Card(state.capitalize(), number(counts[state]), _MEANING[state], _tone(state, counts[state]))
+            for state in CutoverState
+        ]
+    )
+    if found.findings:
+        findings(found.findings)
+    for problem in found.problems:
+        st.markdown(f"- **{linked(problem.code)}**: {markdown(problem.message)} {markdown(problem.fix)}")
+
+
+_MEANING: Final = {
+    CutoverState.OPEN: "Partitions whose log grows, or of which nobody knows whether it does.",
+    CutoverState.DRAINING: "Partitions whose log stands still, not yet for the stated time; or a transaction is open.",
+    CutoverState.FROZEN: "Partitions whose log has stood still for the stated time.",
+    CutoverState.COPIED: "Partitions of which every record is on the new cluster as well.",
+}
+
+
+def _tone(state: CutoverState, count: int) -> verdicts.Tone | None:
+    return STATE[state].tone if count else None
+
+
+def _partitions(found: Cutover) -> None:
+    """Draw every partition, those furthest behind first."""
+    rows = furthest_behind_first(found)
+    named = terms.said(many(len(rows), "partition"))
+    table.paged(_PARTITIONS, rows, "cutover-rows", alt=f"{named} of the old cluster, those furthest behind first.")
+    with downloads.beside(f":gray[{named}, those furthest behind first.]"):
+        downloads.button(
+            "CSV",
+            "cutover.csv",
+            lambda: downloads.csv(table.frame(_PARTITIONS, rows, file=True)),
+            key="cutover-csv",
+            says="Every row, as CSV.",
+        )
+        downloads.button(
+            "JSON",
+            "cutover.json",
+            lambda: files.dump(found).encode(),
+            key="cutover-json",
+            says="The newest look, as an offsetwise/cutover file.",
+        )

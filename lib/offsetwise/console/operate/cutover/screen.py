@@ -1,0 +1,315 @@
+"""The Cutover screen: the clock of a wave, a lane for each of its jobs, and what the old logs show.
+
+It draws what one process has looked at for all who look. No rerun contacts a cluster, or reads the folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+import streamlit as st
+
+from offsetwise.console.answers import Answers
+from offsetwise.console.operate.cutover import clock, lanes, logs, playing
+from offsetwise.console.reader import Offered
+from offsetwise.console.server import guard
+from offsetwise.console.widgets import blocks, palette, selectors, table, terms
+from offsetwise.console.widgets.blocks import Card
+from offsetwise.console.widgets.escaping import markdown, plain
+from offsetwise.console.widgets.evidence import findings
+from offsetwise.model import Cutover, JobState, JobStatus, Severity, Status, WaveStatus
+from offsetwise.watch.looks import StatusHistory
+from offsetwise.watch.statuses import EVERY_S, WatchedStatus
+from offsetwise.wording import clock as at
+from offsetwise.wording import duration, many, number
+from offsetwise.wording.status import STATE, answer
+from offsetwise.wording.verdicts import Tone
+
+ALL: Final = "All waves"
+_STILL_FOR: Final = {"30 s": 30.0, "1 min": 60.0, "5 min": 300.0, "15 min": 900.0}
+_OVERDUE_S: Final = 60
+"""A look takes seconds; one that is this old says that something is wrong."""
+_MESSAGES: Final = 5
+
+
+def draw(answers: Answers, migration: Offered, head: guard.Head) -> None:
+    """Draw the whole screen."""
+    head.context(blocks.clusters(migration.old, migration.new))
+    if migration.recorded:
+        _recorded(answers, migration)
+        return
+    watched = answers.reader.status_watch(migration.name)
+    running = watched is not None and watched.running
+    st.fragment(_live, run_every=EVERY_S if running else None)(answers, migration, running)
+
+
+def _recorded(answers: Answers, migration: Offered) -> None:
+    looks = answers.reader.recorded_cutover(migration.name)
+    if not looks:
+        blocks.empty(
+            "No cutover was recorded with this sample.",
+            "Start the console with a migration file of your own, whose clusters can be asked, or choose a sample of "
+            "Kafka above: its cutover plays here.",
+            "offsetwise console --migration migration.yaml --folder out",
+        )
+        return
+    plays = playing.is_playing(migration.name, looks[-1].at_ms)
+    st.fragment(_play, run_every=playing.EVERY_S if plays else None)(answers, migration, plays)
+
+
+def _play(answers: Answers, migration: Offered, plays: bool) -> None:
+    with guard.block("cutover"):
+        looks = answers.reader.recorded_cutover(migration.name)
+        st.markdown(
+            f":gray[This cutover was recorded from {migration.recorded_from}: {len(looks):,} looks in "
+            f"{duration(looks[-1].at_ms)}. It plays in a minute.]"
+        )
+        look = playing.draw(migration.name, looks)
+        if plays != playing.is_playing(migration.name, looks[-1].at_ms):
+            st.rerun()  # a fragment is run as often as was said when the whole page was drawn
+        _body(look.history, look.logs, now_ms=look.history.at_ms or 0)
+
+
+def _live(answers: Answers, migration: Offered, running: bool) -> None:
+    with guard.block("cutover"):
+        watched = answers.reader.status_watch(migration.name)
+        if running != (watched is not None and watched.running):
+            st.rerun()  # it was started or has ended: the page draws it again as often as it should
+        _controls(answers, migration, watched)
+        if watched is None:
+            return
+        _trouble(watched)
+        if watched.history.newest is None:
+            st.markdown(":gray[The first look is under way.]" if running else ":gray[It ended before a look.]")
+            return
+        now = datetime.now(UTC) if watched.running else watched.looked_at or watched.started_at
+        _body(watched.history, watched.logs, now_ms=round(1_000 * now.timestamp()))
+
+
+def _controls(answers: Answers, migration: Offered, watched: WatchedStatus | None) -> None:
+    """Draw what starts or ends the watch, and for how long it has gone on."""
+    if watched is not None and watched.running:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f":gray[{_freshness(watched)}]", width="stretch")
+            st.button(
+                "Stop watching",
+                icon=":material/stop_circle:",
+                key="stop-status",
+                on_click=_stop,
+                args=(answers, migration.name),
+            )
+        return
+    with st.container(border=True):
+        st.markdown(f"**{_not_watched(watched)}**  \n{_what(migration)}")
+        if migration.folder is None:
+            st.markdown(
+                "**No folder is named for this migration**, so its comparisons, plans and receipts are not seen, and "
+                "no job comes further than mirrored. Start the console with `--folder`, the folder that `compare "
+                "--out` and `draft --out` write to:"
+            )
+            blocks.command("offsetwise console --migration migration.yaml --folder out")
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            still = _STILL_FOR["1 min"]
+            if migration.ends_watched:
+                chosen = st.selectbox(
+                    "The old logs stand still for", list(_STILL_FOR), index=1, key="status-still", width=210
+                )
+                still = _STILL_FOR[chosen]
+            st.button(
+                "Watch" if watched is None else "Watch again",
+                type="primary",
+                icon=":material/visibility:",
+                key="watch-status",
+                on_click=_start,
+                args=(answers, migration.name, still),
+            )
+
+
+def _what(migration: Offered) -> str:
+    read = "both clusters, the checkpoints and groups" + ("" if migration.folder is None else " and the folder")
+    logs_too = (
+        " It watches where the logs on the old cluster end too, and compares their last records with Spark once they "
+        "stand still."
+        if migration.ends_watched
+        else " Nobody can watch where the logs of this cluster end: no job becomes mirrored."
+    )
+    return terms.said(
+        f"Watching reads {read} of this migration every {EVERY_S:g} s, in one process for everybody who looks, and "
+        f"ends a minute after the last one has left.{logs_too} Nothing is written."
+    )
+
+
+def _not_watched(watched: WatchedStatus | None) -> str:
+    if watched is None:
+        return "Nothing is watched."
+    newest = watched.history.newest
+    if newest is not None and newest.is_done:
+        return "Every job has caught up; nobody watches any more."
+    if watched.unwatched:
+        return "Nobody looked for a minute, so the watch ended. What it saw last is below."
+    return "Nobody watches any more."
+
+
+def _freshness(watched: WatchedStatus) -> str:
+    since = f"Watched since {at(watched.started_at)}"
+    if watched.looked_at is None:
+        return f"{since}."
+    ago_s = max(0, int((datetime.now(UTC) - watched.looked_at).total_seconds()))
+    overdue = " The next one is overdue." if ago_s > _OVERDUE_S else ""
+    return f"{since} · {many(watched.looks, 'look')}, the newest {duration(1_000 * ago_s)} ago.{overdue}"
+
+
+def _trouble(watched: WatchedStatus) -> None:
+    if watched.error is not None:
+        blocks.failed(watched.error, key="status")
+    elif watched.ended is not None:
+        st.error(f"**The watch ended before its time**  \n{markdown(watched.ended)}", icon=":material/error:")
+    if watched.messages:
+        lines = "".join(f"\n- {markdown(message)}" for message in watched.messages[-_MESSAGES:])
+        with st.expander(f"▲ What could not be read ({len(watched.messages):,})"):
+            st.markdown(lines)
+
+
+def _start(answers: Answers, migration: str, still_for_s: float) -> None:
+    answers.reader.watch_status(migration, still_for_s)
+
+
+def _stop(answers: Answers, migration: str) -> None:
+    answers.reader.stop_status(migration)
+
+
+def _body(history: StatusHistory, watched_logs: Cutover | None, *, now_ms: int) -> None:
+    """Draw what the looks have shown.
+
+    Args:
+        history: The looks.
+        watched_logs: What the looks at the old logs have shown.
+        now_ms: What the clock is counted to, epoch ms.
+    """
+    status = history.newest
+    if status is None:
+        return
+    colours = palette.current()
+    wave = _wave(status)
+    jobs = lanes.of_wave(status.jobs, wave)
+    _answer(status, jobs, wave)
+    _clock(history, jobs, next((each for each in status.waves if each.wave == wave), None), now_ms)
+    st.html(lanes.style(colours) + lanes.strip(history, wave))
+    shown = lanes.lanes(history, wave)
+    _next(shown)
+    if shown.open:
+        blocks.section("Jobs")
+        page = table.page(len(shown.open), "cutover-rows", size=lanes.PER_PAGE, label="Jobs shown")
+        st.html(lanes.rows(shown, colours, page.start or 0))
+    if shown.done:
+        with st.expander(f"{many(len(shown.done), 'job')} caught up", icon=":material/check_circle:"):
+            page = table.page(len(shown.done), "cutover-done", size=lanes.PER_PAGE, label="Jobs shown")
+            st.html(lanes.rows(shown, colours, page.start or 0, done=True))
+    _whole(status)
+    with guard.block("logs"):
+        logs.draw(watched_logs)
+
+
+def _wave(status: Status) -> str | None:
+    """Let the person choose a wave; None for all."""
+    if not status.waves:
+        return None
+    names = {plain(wave.wave): wave.wave for wave in status.waves}
+    chosen = selectors.choice("Wave", [ALL, *names], "wave", width=240)
+    return names.get(chosen)
+
+
+def _answer(status: Status, jobs: Sequence[JobStatus], wave: str | None) -> None:
+    urgent = [job for job in jobs if job.state in lanes.URGENT]
+    tone = Tone.RIGHT if jobs and all(job.state is JobState.CAUGHT_UP for job in jobs) else Tone.UNKNOWN
+    if urgent:
+        tone = Tone.WRONG if any(STATE[job.state].tone is Tone.WRONG for job in urgent) else Tone.CAREFUL
+    of = "" if wave is None else f"Wave {markdown(wave)}: "
+    waits = [] if wave is None else [w for each in status.waves if each.wave == wave for w in each.waits_for]
+    told = answer(Status(migration="", taken_at=status.taken_at, jobs=tuple(jobs), waves=(), findings=()))
+    blocks.box(tone, f"**{of}{markdown(told)}** {' '.join(map(markdown, waits))}")
+
+
+def _clock(history: StatusHistory, jobs: Sequence[JobStatus], wave: WaveStatus | None, now_ms: int) -> None:
+    """Draw since when jobs stand still, when that may end, and whether it can still be taken back."""
+    stopped, end = clock.downtime(history, jobs), clock.estimate(history, jobs)
+    done = sum(job.state is JobState.CAUGHT_UP for job in jobs)
+    blocks.cards(
+        [
+            Card("Stopped for", _stopped_for(stopped, now_ms), note=f":gray[{_stops(stopped, wave)}]"),
+            Card(
+                "To the end",
+                "not known" if end.ms is None else f"about {duration(end.ms)}" if end.ms else "0 s",
+                note=f":gray[{markdown(end.why)}]",
+            ),
+            _no_return(history, jobs),
+            Card(
+                "Caught up",
+                f"{number(done)} of {number(len(jobs))}",
+                note=":gray[At the planned positions, with no more left to read than before.]",
+            ),
+        ]
+    )
+
+
+def _stopped_for(stopped: clock.Downtime, now_ms: int) -> str:
+    length_ms = stopped.length_ms(now_ms)
+    if length_ms is not None:
+        return duration(1_000 * (length_ms // 1_000))
+    return "not known" if stopped.unknown else "not stopped"
+
+
+def _stops(stopped: clock.Downtime, wave: WaveStatus | None) -> str:
+    parts = []
+    if stopped.first_ms is not None:
+        parts.append(f"The first job stopped at {at(stopped.first_ms)}")
+        if stopped.until_ms is not None:
+            parts[-1] += f", the last caught up at {at(stopped.until_ms)}"
+        parts[-1] += "."
+    if stopped.running:
+        parts.append(f"{many(stopped.running, 'job')} still {'runs' if stopped.running == 1 else 'run'}.")
+    if stopped.unknown:
+        parts.append(f"Of {many(stopped.unknown, 'job')} nobody knows since when.")
+    if wave is not None and wave.window_ms is not None:
+        parts.append(f"The window of this wave is {duration(wave.window_ms)}.")
+    return " ".join(parts) or "No job was seen to stop."
+
+
+def _no_return(history: StatusHistory, jobs: Sequence[JobStatus]) -> Card:
+    passed = clock.no_return(history, jobs)
+    label = "Point of no return"
+    meaning = (
+        "The first batch that the sink takes from the new cluster. Until then every job goes back without a loss: its "
+        "old checkpoint is as it was. From then on, going back reads records again that the sink already has."
+    )
+    if passed is None:
+        return Card(label, "not reached", meaning, note=":gray[No job has begun on the new cluster: all can go back.]")
+    seen = f"{at(passed.at_ms)}" if passed.observed else f"before {at(passed.at_ms)}"
+    more = f", {number(passed.jobs - 1)} more since" if passed.jobs > 1 else ""
+    return Card(label, "passed", meaning, Tone.CAREFUL, note=f":gray[By {markdown(passed.job)}, {seen}{more}.]")
+
+
+def _next(shown: lanes.Lanes) -> None:
+    """Draw the next command of one job, to copy: of the most urgent one unless another is chosen."""
+    steps = {lane.job.job: (lane.job, lane.job.next) for lane in shown.open if lane.job.next is not None}
+    if not steps:
+        return
+    with st.container(border=True):
+        job, step = steps[selectors.choice("Next step of", list(steps), "cutover-next", width=420)]
+        verdict = STATE[job.state]
+        st.markdown(f":{verdict.tone.colour}-badge[{verdict}] {markdown(job.evidence)}")
+        if step.startswith("offsetwise "):
+            blocks.command(plain(step))
+        else:
+            st.markdown(markdown(step))
+
+
+def _whole(status: Status) -> None:
+    if not status.findings:
+        return
+    blocking = sum(finding.severity is Severity.BLOCKS for finding in status.findings)
+    title = f"The migration as a whole: {many(len(status.findings), 'finding')}"
+    with st.expander(f"{title}, {number(blocking)} that block" if blocking else title, expanded=bool(blocking)):
+        findings(status.findings)

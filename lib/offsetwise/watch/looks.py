@@ -1,0 +1,127 @@
+"""What many looks at a migration have shown together: lags over time, when jobs stopped, began and caught up. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
+
+from offsetwise.model import JobState, JobStatus, Status, epoch_ms
+
+MOST_MOMENTS: Final = 240
+"""Kept of a watch; beyond them, every second one of the older half is left out."""
+BEGUN: Final = frozenset({JobState.STARTED, JobState.CAUGHT_UP})
+"""The states in which a job has begun on the new cluster: its sink has taken a batch."""
+
+
+class Mark(NamedTuple):
+    """One job at one look."""
+
+    state: JobState
+    old_lag: int | None
+    lag: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """One look at all jobs."""
+
+    at_ms: int
+    marks: Mapping[str, Mark]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrival:
+    """When a job came to a state."""
+
+    at_ms: int
+    """Of the look that showed it first."""
+    observed: bool
+    """Whether a look before showed it in another state; else it may have been there for long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class StatusHistory:
+    """What the looks of one watch have shown, in the order in which they were taken."""
+
+    newest: Status | None = None
+    moments: tuple[Moment, ...] = ()
+    stopped_ms: Mapping[str, int] = field(default_factory=dict)
+    """When each job moved its positions on the old cluster last, as far as that is known."""
+    entered: Mapping[str, Arrival] = field(default_factory=dict)
+    """When each job came to its present state."""
+    begun: Mapping[str, Arrival] = field(default_factory=dict)
+    """When each job was first seen to have begun on the new cluster."""
+    caught_up: Mapping[str, Arrival] = field(default_factory=dict)
+    """When each job was first seen to have caught up."""
+
+    @property
+    def at_ms(self) -> int | None:
+        """When the newest look was taken, epoch ms."""
+        return self.moments[-1].at_ms if self.moments else None
+
+    def with_look(self, status: Status) -> StatusHistory:
+        """Return the history with one more look."""
+        at_ms, before = epoch_ms(status.taken_at), self.moments[-1].marks if self.moments else None
+        marks = {job.job: Mark(job.state, job.old_lag, job.lag) for job in status.jobs}
+        return replace(
+            self,
+            newest=status,
+            moments=_thinned((*self.moments, Moment(at_ms=at_ms, marks=marks))),
+            stopped_ms={
+                job.job: stopped for job in status.jobs if (stopped := self._stopped(job, before, at_ms)) is not None
+            },
+            entered={
+                name: self.entered[name]
+                if before is not None and name in before and before[name].state is mark.state
+                else Arrival(at_ms=at_ms, observed=before is not None)
+                for name, mark in marks.items()
+            },
+            begun=_arrivals(self.begun, marks, BEGUN, at_ms, observed=before is not None),
+            caught_up=_arrivals(
+                self.caught_up, marks, frozenset({JobState.CAUGHT_UP}), at_ms, observed=before is not None
+            ),
+        )
+
+    def _stopped(self, job: JobStatus, before: Mapping[str, Mark] | None, at_ms: int) -> int | None:
+        """Return when a job stopped on the old cluster; what was known first stays, unless it runs again."""
+        if job.state is JobState.RUNNING:
+            return None
+        known = self.stopped_ms.get(job.job)
+        if known is not None:
+            # A job that is written to in place moves its positions again, on the new cluster.
+            moved = job.state not in _ON_OLD or job.stopped_ms is None
+            return known if moved else max(known, job.stopped_ms or known)
+        if job.stopped_ms is not None:
+            return job.stopped_ms
+        was = None if before is None else before.get(job.job)
+        return at_ms if was is not None and was.state is JobState.RUNNING else None
+
+
+_ON_OLD: Final = frozenset(
+    {JobState.READY, JobState.STOPPED, JobState.MIRRORED, JobState.COMPARED, JobState.PLANNED, JobState.STALE}
+)
+"""The states in which nothing was written for the job yet."""
+
+
+def _arrivals(
+    before: Mapping[str, Arrival],
+    marks: Mapping[str, Mark],
+    states: frozenset[JobState],
+    at_ms: int,
+    *,
+    observed: bool,
+) -> Mapping[str, Arrival]:
+    """Return when each job that is in one of some states was first seen there."""
+    return {
+        name: before.get(name) or Arrival(at_ms=at_ms, observed=observed)
+        for name, mark in marks.items()
+        if mark.state in states
+    }
+
+
+def _thinned(moments: tuple[Moment, ...]) -> tuple[Moment, ...]:
+    if len(moments) <= MOST_MOMENTS:
+        return moments
+    half = len(moments) // 2
+    return (*moments[:half:2], *moments[half:])

@@ -1,0 +1,235 @@
+"""The status of migrations watched for a process that does something else: one child process each, started by people.
+
+The child is `offsetwise status --watch --json`: it reads the clusters, the checkpoints and the folder, and prints a
+line for each look. Whoever shows the looks reads none of that, and two who show them share one child.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from offsetwise import files
+from offsetwise.errors import OffsetwiseError
+from offsetwise.model import Cutover
+from offsetwise.watch.looks import StatusHistory
+
+EVERY_S: Final = 5.0
+IDLE_S: Final = 60.0
+"""How long a watch goes on that nobody looks at."""
+_CHECK_S: Final = 1.0
+_LAST_S: Final = 5.0
+"""How long the child may take to end after it was asked to."""
+_MESSAGES: Final = 20
+"""Newest lines of the child that are no looks: what could not be read."""
+DIFFERENT: Final = 5
+"""The child's exit code where something else than its plan stands at the target of a job."""
+_MAIN: Final = (sys.executable, "-c", "from offsetwise.cli import main; main()")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchedStatus:
+    """What a watch of a migration has shown, until now or until it ended."""
+
+    started_at: datetime
+    running: bool = True
+    history: StatusHistory = field(default_factory=StatusHistory)
+    logs: Cutover | None = None
+    """What the newest look at the old logs has shown; None before the first one is over."""
+    looks: int = 0
+    looked_at: datetime | None = None
+    """When the newest look was over."""
+    messages: tuple[str, ...] = ()
+    """What could not be read, in a sentence each, the newest last."""
+    error: OffsetwiseError | None = None
+    """What ended it, with its remedy."""
+    ended: str | None = None
+    """Why it ended, in a sentence, where nothing else says so."""
+    unwatched: bool = False
+    """Whether it was ended because nobody looked any more."""
+
+
+def command(migration: Path, folder: Path | None, *, still_for_s: float, every_s: float = EVERY_S) -> tuple[str, ...]:
+    """Return the command whose lines are the looks.
+
+    Args:
+        migration: The migration file.
+        folder: Where comparisons, plans, approvals and receipts lie; None for nowhere.
+        still_for_s: How long an old log has to stand still.
+        every_s: Seconds between looks.
+    """
+    given = () if folder is None else ("--folder", str(folder))
+    flags = (
+        "--watch",
+        "--json",
+        "--logs",
+        "--keep-going",
+        "--every",
+        f"{every_s:g}",
+        "--still-for",
+        f"{still_for_s:g}s",
+    )
+    return (*_MAIN, "status", "-m", str(migration), *given, *flags)
+
+
+class _Watch:
+    """One child process, and what its lines said."""
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        self.state = WatchedStatus(started_at=datetime.now(UTC))
+        self.seen_s = time.monotonic()
+        self._lock = threading.Lock()
+        self._messages: deque[str] = deque(maxlen=_MESSAGES)
+        self._wanted = True
+        self.child = subprocess.Popen(  # noqa: S603 - our own command
+            arguments,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+        self.threads = [
+            threading.Thread(target=target, name=f"offsetwise-status-{target.__name__}", daemon=True)
+            for target in (self._read, self._hear_messages)
+        ]
+        for thread in self.threads:
+            thread.start()
+
+    def look(self) -> WatchedStatus:
+        """Return what it has shown, and keep it running for another while."""
+        self.seen_s = time.monotonic()
+        return self.state
+
+    def end(self, *, unwatched: bool = False) -> None:
+        """End the child; what it has shown stays."""
+        with self._lock:
+            self._wanted = False
+            self.state = replace(self.state, running=False, unwatched=unwatched)
+        self.child.terminate()
+
+    def wait(self) -> None:
+        """Wait until the child has ended, which it is made to where it takes long."""
+        with suppress(subprocess.TimeoutExpired):
+            self.child.wait(_LAST_S)
+        self.child.kill()
+        for thread in self.threads:
+            thread.join(_LAST_S)
+
+    def _read(self) -> None:
+        """Take every look of the child, until it ends."""
+        for line in self.child.stdout or ():
+            try:
+                self._take(line)
+            except OffsetwiseError as error:
+                self._change(error=error)
+        code = self.child.wait()
+        with self._lock:
+            ended = None
+            if self._wanted and self.state.error is None and code not in (0, DIFFERENT):
+                ended = self._messages[-1] if self._messages else f"Its process ended with exit code {code}."
+            self.state = replace(self.state, running=False, ended=ended)
+
+    def _take(self, line: str) -> None:
+        kind = json.loads(line).get("format") if line.startswith("{") else None
+        if kind == "offsetwise/status":
+            status = files.load(line, "status", subject="the watch")
+            self._change(
+                history=self.state.history.with_look(status),
+                looks=self.state.looks + 1,
+                looked_at=datetime.now(UTC),
+            )
+        elif kind == "offsetwise/cutover":
+            self._change(logs=files.load(line, "cutover", subject="the watch"))
+        elif kind == "offsetwise/error":
+            body = json.loads(line)
+            self._change(error=OffsetwiseError(body["problem"], fix=body["fix"]))
+
+    def _hear_messages(self) -> None:
+        for line in self.child.stderr or ():
+            if line.strip():
+                self._messages.append(line.strip())
+                self._change(messages=tuple(self._messages))
+
+    def _change(self, **changes: object) -> None:
+        with self._lock:
+            self.state = replace(self.state, **changes)  # type: ignore[arg-type] # its own fields
+
+
+class BackgroundStatuses:
+    """The watches of one process, one for each migration however many look. One that nobody looks at ends.
+
+    Args:
+        idle_s: How long a watch goes on that nobody looks at, in seconds.
+    """
+
+    def __init__(self, idle_s: float = IDLE_S) -> None:
+        self._idle_s = idle_s
+        self._lock = threading.Lock()
+        self._watches: dict[str, _Watch] = {}
+        self._closed = threading.Event()
+        self._guard: threading.Thread | None = None
+        self.begun = 0
+        """Child processes that were started."""
+
+    def start(self, name: str, arguments: Sequence[str]) -> None:
+        """Begin to watch a migration, unless it is being watched. Returns at once.
+
+        Args:
+            name: What the migration is called here.
+            arguments: The command whose lines are the looks; see `command`.
+        """
+        with self._lock:
+            there = self._watches.get(name)
+            if there is not None and there.state.running:
+                return
+            self._watches[name] = _Watch(arguments)
+            self.begun += 1
+            if self._guard is None:
+                self._guard = threading.Thread(target=self._end_unwatched, name="offsetwise-status-guard", daemon=True)
+                self._guard.start()
+
+    def watched(self, name: str) -> WatchedStatus | None:
+        """Return what a watch has shown, and keep it running for another while; None where there never was one."""
+        with self._lock:
+            there = self._watches.get(name)
+        return None if there is None else there.look()
+
+    def stop(self, name: str) -> None:
+        """End a watch; what it has shown stays."""
+        with self._lock:
+            there = self._watches.get(name)
+        if there is not None and there.state.running:
+            there.end()
+
+    def close(self) -> None:
+        """End all watches, and wait for their processes."""
+        self._closed.set()
+        with self._lock:
+            watches = list(self._watches.values())
+        for watch in watches:
+            watch.end()
+        for watch in watches:
+            watch.wait()
+
+    def _end_unwatched(self) -> None:
+        """End each watch that nobody has looked at for a while, and the processes that do not end when asked to."""
+        while not self._closed.wait(min(_CHECK_S, self._idle_s)):
+            with self._lock:
+                watches = list(self._watches.values())
+            for watch in watches:
+                if watch.state.running and time.monotonic() - watch.seen_s > self._idle_s:
+                    watch.end(unwatched=True)
+                    watch.wait()
