@@ -5,4 +5,4 @@ from offsetwise.console.widgets import selectors
 
 with guard.page("Cutover") as head:
     here = answers.current()
-    screen.draw(here, selectors.migration(here, head.choices), head)
+    screen.draw(here, selectors.migration(here, head.choices, spark=False), head)

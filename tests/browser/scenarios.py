@@ -15,8 +15,8 @@ from offsetwise.fleet import assemble
 from offsetwise.lag.archive import Recording
 from offsetwise.model import Cluster, Comparison, LagPart, LagSample, LogRange, MissingPart, Subject
 from offsetwise.progress import Progress
-from offsetwise.watch.cutovers import WatchedCutover
-from tests import lag_samples
+from offsetwise.watch.statuses import WatchedStatus
+from tests import lag_samples, status_looks
 from tests.clusters.values import group, log, new, old, topic
 from tests.console import builders, clusters_of_tests, fleets
 from tests.console.readers import ManyReader, ValueReader
@@ -24,8 +24,7 @@ from tests.console.test_checkpoint_page import two_partitions, write
 from tests.cutovers import DRAINING, GROWING, OPEN_TRANSACTION, STILL, seen
 
 SLOW_S = 6
-LONG_S = 900
-"""From here on, logs never stand still for long enough."""
+JOBS = 200
 STALLED_S = 20
 PARTITIONS = 10_000
 PER_TOPIC = 20
@@ -43,24 +42,33 @@ DENIED = ClusterAuthError(
 
 
 class _Watched(ValueReader):
-    """Old logs that somebody writes to; they stand still and are copied some seconds after they are watched.
+    """200 jobs in every state, once somebody watches them; some seconds into a second watch, all have caught up."""
 
-    Where they have to stand still for long, somebody goes on writing.
-    """
+    def __init__(self) -> None:
+        super().__init__(live=builders.comparison(migration="orders-to-new"))
+        self._shown = status_looks.many(JOBS)
+        self._watches = 0
 
-    def cutover(self, migration: str) -> WatchedCutover | None:
-        watched = super().cutover(migration)
+    def watch_status(self, migration: str, still_for_s: float) -> None:
+        super().watch_status(migration, still_for_s)
+        self._watches += 1
+
+    def status_watch(self, migration: str) -> WatchedStatus | None:
+        watched = super().status_watch(migration)
         if watched is None or not watched.running:
             return watched
         now = datetime.now(UTC)
-        copied = watched.still_for_s < LONG_S and (now - watched.started_at).total_seconds() > SLOW_S
+        over = self._watches > 1 and (now - watched.started_at).total_seconds() > SLOW_S
         others = [STILL] * 6
-        newest = (
+        logs = (
             seen([STILL, STILL, *others], copied=[True] * 8)
-            if copied
+            if over
             else seen([GROWING, DRAINING, OPEN_TRANSACTION, *others], copied=[False] * 3 + [True] * 6)
         )
-        self.watched = replace(watched, newest=newest, looked_at=now, running=not copied)
+        shown = status_looks.all_caught_up(self._shown) if over else self._shown
+        self.watched = replace(
+            watched, history=shown, logs=logs, looks=len(shown.moments), looked_at=now, running=not over
+        )
         return self.watched
 
 
@@ -116,7 +124,7 @@ def reader(scenario: str) -> Reader:
             ends = (beyond - 50, beyond + 50)
             return _over(builders.comparison((builders.partition(old=beyond, new=950, old_log=ends), rows[1])))
         case "cutover":
-            return _Watched(live=builders.comparison(migration="orders-to-new"))
+            return _Watched()
         case "jobs":
             made = ManyReader(JOBS)
             made.fleet_given = fleets.a_thousand(PARTITIONS)

@@ -43,7 +43,8 @@ from offsetwise.plan.strategies import Strategy, judge_strategies
 from offsetwise.progress import Progress
 from offsetwise.streams.access import Permissions, Step
 from offsetwise.watch.background import Sampling
-from offsetwise.watch.cutovers import WatchedCutover
+from offsetwise.watch.recording import RecordedLook
+from offsetwise.watch.statuses import WatchedStatus
 from offsetwise.workflow.repairing import FittingRepair, fitting_repairs
 from tests.console import builders
 
@@ -99,8 +100,12 @@ class ValueReader(Reader):
         self.samples: Archive | Exception = Recording(())
         """What was sampled, of the migration `orders-to-new`; an exception is a store that cannot be used."""
         self.sampler: Sampling | None = None
-        self.watched: WatchedCutover | None = None
-        """What watching the old logs has shown."""
+        self.watched: WatchedStatus | None = None
+        """What watching the jobs has shown."""
+        self.cutover: tuple[RecordedLook, ...] = ()
+        """The cutover that was recorded with the sample."""
+        self.folder: str | None = "out"
+        """The folder of the live migration."""
         self.spark = SparkNow(warmth=Warmth.WARM)
         self.warmed: list[str] = []
         """The migrations of the pages at each look; Spark is started at the first one."""
@@ -123,7 +128,13 @@ class ValueReader(Reader):
         names = tuple(Subject(kind=SubjectKind.CHECKPOINT, name=name) for name in self._recorded)
         sample = Offered(name="sample", old="prod-a", new="prod-b", subjects=names, recorded=True)
         live = Offered(
-            name="orders-to-new", old="old", new="new", subjects=(ORDERS, ETL), recorded=False, ends_watched=True
+            name="orders-to-new",
+            old="old",
+            new="new",
+            subjects=(ORDERS, ETL),
+            recorded=False,
+            ends_watched=True,
+            folder=self.folder,
         )
         return (sample,) if self._live is None else (sample, live)
 
@@ -281,17 +292,24 @@ class ValueReader(Reader):
     def stop_sampling(self, migration: str) -> None:
         self.calls[f"stop sampling {migration}"] += 1
 
-    def cutover(self, migration: str) -> WatchedCutover | None:  # noqa: ARG002 - the reader's
+    def status_watch(self, migration: str) -> WatchedStatus | None:  # noqa: ARG002 - the reader's
+        self.calls["look at the watch"] += 1
         return self.watched
 
-    def watch_cutover(self, migration: str, still_for_s: float) -> None:
-        self.calls[f"watch the cutover of {migration} for {still_for_s:g} s"] += 1
-        self.watched = WatchedCutover(still_for_s=still_for_s, started_at=datetime.now(UTC))
+    def watch_status(self, migration: str, still_for_s: float) -> None:
+        self.calls[f"watch {migration}, still for {still_for_s:g} s"] += 1
+        self.watched = WatchedStatus(started_at=datetime.now(UTC))
 
-    def stop_cutover(self, migration: str) -> None:
-        self.calls[f"stop watching the cutover of {migration}"] += 1
+    def stop_status(self, migration: str) -> None:
+        self.calls[f"stop watching {migration}"] += 1
         if self.watched is not None:
             self.watched = replace(self.watched, running=False)
+
+    def recorded_cutover(self, migration: str) -> tuple[RecordedLook, ...]:  # noqa: ARG002 - the reader's
+        return self.cutover
+
+    def close(self) -> None:
+        self.calls["close"] += 1
 
     def observed(self, migration: str, subject: Subject, comparison: Comparison) -> Comparison | None:  # noqa: ARG002 - the reader's
         self.calls["observed"] += 1

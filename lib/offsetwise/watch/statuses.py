@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import IO, Final, cast
 
 from offsetwise import files
 from offsetwise.errors import OffsetwiseError
@@ -101,6 +101,8 @@ class _Watch:
             encoding="utf-8",
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
         )
+        # Each is closed by the thread that reads it to its end.
+        self._output, self._talk = cast("IO[str]", self.child.stdout), cast("IO[str]", self.child.stderr)
         self.threads = [
             threading.Thread(target=target, name=f"offsetwise-status-{target.__name__}", daemon=True)
             for target in (self._read, self._hear_messages)
@@ -130,11 +132,12 @@ class _Watch:
 
     def _read(self) -> None:
         """Take every look of the child, until it ends."""
-        for line in self.child.stdout or ():
-            try:
-                self._take(line)
-            except OffsetwiseError as error:
-                self._change(error=error)
+        with self._output as lines:
+            for line in lines:
+                try:
+                    self._take(line)
+                except OffsetwiseError as error:
+                    self._change(error=error)
         code = self.child.wait()
         with self._lock:
             ended = None
@@ -158,8 +161,8 @@ class _Watch:
             self._change(error=OffsetwiseError(body["problem"], fix=body["fix"]))
 
     def _hear_messages(self) -> None:
-        for line in self.child.stderr or ():
-            if line.strip():
+        with self._talk as lines:
+            for line in filter(str.strip, lines):
                 self._messages.append(line.strip())
                 self._change(messages=tuple(self._messages))
 

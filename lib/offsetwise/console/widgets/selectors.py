@@ -44,19 +44,20 @@ class Placed(Protocol):
         """The partition."""
 
 
-def migration(answers: Answers, bar: DeltaGenerator) -> Offered:
+def migration(answers: Answers, bar: DeltaGenerator, *, spark: bool = True) -> Offered:
     """Let the person pick a migration.
 
     Args:
         answers: The answers of this process.
         bar: The place for it in the context bar.
+        spark: Whether the page may need Spark, which is started ahead then.
     """
     names = {offered.name: offered for offered in answers.offered}
     chosen = names[_of_link(bar, "Migration", "migration", list(names), what="a migration")]
     terms.use(chosen.terms)
-    spark = None if chosen.recorded else answers.reader.warm_spark(chosen.name)
-    if spark is not None:
-        st.markdown(f":gray[{_SPARK[spark.warmth]}{f': {escaping.markdown(spark.why)}' if spark.why else ''}]")
+    now = answers.reader.warm_spark(chosen.name) if spark and not chosen.recorded else None
+    if now is not None:
+        st.markdown(f":gray[{_SPARK[now.warmth]}{f': {escaping.markdown(now.why)}' if now.why else ''}]")
     return chosen
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +23,9 @@ PATH: Final = tuple(state for state in JobState if state.is_on_its_way)
 URGENT: Final = (JobState.DIFFERENT, JobState.BLOCKED, JobState.STALE, JobState.ROLLED_BACK)
 """Those that a person has to do something about, the most serious first."""
 PER_PAGE: Final = 50
+_OPTION: Final = re.compile(r"(?<!\S)--?\w[\w-]*")
+_UNBROKEN: Final = r"<span>\g<0></span>"
+"""A browser would break an option between its hyphens."""
 _ON_NEW: Final = PATH.index(JobState.APPLIED)
 
 
@@ -101,9 +105,12 @@ def style(colours: Palette) -> str:
 
 
 _CSS: Final = """
-.cut { margin: 0; padding: 0; list-style: none; font-variant-numeric: tabular-nums }
+.cut { margin: 0 !important; padding: 0 !important; list-style: none; font-variant-numeric: tabular-nums }
 ol.cut { display: flex; flex-wrap: wrap; gap: 4px }
-ol.cut li { flex: 1 1 5.5rem; margin: 0; padding: 4px 10px; border-top: 4px solid var(--blank); line-height: 1.25 }
+ol.cut li {
+    flex: 1 1 4.3rem; margin: 0; padding: 3px 0 0 4px; border-top: 5px solid var(--blank); line-height: 1.25;
+    font-size: 0.875rem
+}
 ol.cut li b { display: block; font-size: 1.6rem; font-weight: 600 }
 ol.cut li.none b { color: var(--muted); font-weight: 400 }
 ol.cut li.old { border-color: var(--old) }
@@ -111,12 +118,15 @@ ol.cut li.new { border-color: var(--new) }
 ol.cut li.right { border-color: var(--right) }
 ol.cut li.wrong { border-color: var(--wrong) }
 ol.cut li.wrong b { color: var(--wrong) }
+ol.cut li.careful { border-color: var(--careful) }
+ol.cut li.careful b { color: var(--careful) }
 ul.cut li {
     display: grid; grid-template-columns: minmax(9rem, 15rem) 13.5rem 9.5rem minmax(0, 1fr); gap: 0 1rem;
     align-items: start; margin: 0; padding: 5px 0 6px 10px; border-left: 5px solid transparent;
     border-bottom: 1px solid var(--grid); line-height: 1.35
 }
 ul.cut li.wrong { border-left-color: var(--wrong) }
+ul.cut li.careful { border-left-color: var(--careful) }
 ul.cut small { display: block; font-size: 0.875rem; color: var(--muted) }
 ul.cut .who { overflow-wrap: anywhere; font-weight: 600 }
 ul.cut .who small { font-weight: 400 }
@@ -126,9 +136,11 @@ ul.cut .steps .old { background: var(--old) }
 ul.cut .steps .new { background: var(--new) }
 ul.cut .steps .right { background: var(--right) }
 ul.cut .steps .wrong { background: var(--wrong) }
+ul.cut .steps .careful { background: var(--careful) }
 ul.cut .state { font-weight: 600; white-space: nowrap }
 ul.cut .state small { display: inline; font-weight: 400 }
 ul.cut li.wrong .state b { color: var(--wrong) }
+ul.cut li.careful .state b { color: var(--careful) }
 ul.cut img { display: block; width: 132px; height: 26px }
 ul.cut .lag { font-size: 0.875rem; color: var(--muted); white-space: nowrap }
 ul.cut .why { overflow-wrap: anywhere }
@@ -136,15 +148,17 @@ ul.cut code {
     display: block; margin-top: 2px; padding: 0; background: none; color: var(--muted); font-size: 0.8125rem;
     overflow: hidden; text-overflow: ellipsis; white-space: nowrap; user-select: all
 }
-ul.cut li.wrong code { color: inherit; white-space: normal }
+ul.cut code span { white-space: nowrap }
+ul.cut li:is(.wrong, .careful) code { color: inherit; white-space: normal }
 @media (max-width: 1100px) {
     ul.cut li { grid-template-columns: minmax(0, 1fr) 13.5rem }
     ul.cut .why { grid-column: 1 / -1 }
 }
 @media (max-width: 640px) {
     ol.cut li { flex: 1 1 28% }
-    ul.cut li { grid-template-columns: minmax(0, 1fr) }
-    ul.cut code { white-space: normal }
+    ul.cut li { grid-template-columns: minmax(0, 1fr) 9rem }
+    ul.cut .who { grid-column: 1 / -1 }
+    ul.cut li code { white-space: normal }
 }
 """
 
@@ -164,7 +178,7 @@ def strip(history: StatusHistory, wave: str | None) -> str:
 
 def _kind(state: JobState) -> str:
     if state in URGENT:
-        return "wrong"
+        return STATE[state].tone.value
     if state is JobState.CAUGHT_UP:
         return "right"
     return "new" if PATH.index(state) >= _ON_NEW else "old"
@@ -188,7 +202,7 @@ def _row(lane: Lane, history: StatusHistory, colours: Palette) -> str:
     job = lane.job
     verdict, kind = STATE[job.state], _kind(job.state)
     time = "" if lane.for_ms is None else f" <small>for {duration(lane.for_ms)}</small>"
-    command = "" if job.next is None else f"<code>{_text(job.next)}</code>"
+    command = "" if job.next is None else f"<code>{_OPTION.sub(_UNBROKEN, _text(job.next))}</code>"
     wave = "" if job.wave is None else f"<small>{_text(job.wave)}</small>"
     return (
         f'<li class="{kind}"><div class="who">{_text(job.job)}{wave}</div>'
@@ -201,7 +215,7 @@ def _row(lane: Lane, history: StatusHistory, colours: Palette) -> str:
 
 def _steps(lane: Lane, kind: str) -> str:
     if not lane.passed:
-        return '<i class="wrong"></i>'
+        return f'<i class="{kind}"></i>'
     return "".join(
         f'<i class="{kind if lane.passed == len(PATH) else _kind(state)}"></i>' if place < lane.passed else "<i></i>"
         for place, state in enumerate(PATH)

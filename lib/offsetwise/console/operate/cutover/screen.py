@@ -19,19 +19,24 @@ from offsetwise.console.widgets import blocks, palette, selectors, table, terms
 from offsetwise.console.widgets.blocks import Card
 from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.console.widgets.evidence import findings
+from offsetwise.console.widgets.palette import Palette
 from offsetwise.model import Cutover, JobState, JobStatus, Severity, Status, WaveStatus
 from offsetwise.watch.looks import StatusHistory
 from offsetwise.watch.statuses import EVERY_S, WatchedStatus
 from offsetwise.wording import clock as at
 from offsetwise.wording import duration, many, number
-from offsetwise.wording.status import STATE, answer
+from offsetwise.wording.status import STATE
 from offsetwise.wording.verdicts import Tone
 
 ALL: Final = "All waves"
+WAVE: Final = "wave"
+"""Key of the chosen wave, in the session and in the address."""
 _STILL_FOR: Final = {"30 s": 30.0, "1 min": 60.0, "5 min": 300.0, "15 min": 900.0}
 _OVERDUE_S: Final = 60
 """A look takes seconds; one that is this old says that something is wrong."""
 _MESSAGES: Final = 5
+_FEW: Final = 5
+"""So few jobs leave room for the next step of one of them."""
 
 
 def draw(answers: Answers, migration: Offered, head: guard.Head) -> None:
@@ -69,6 +74,8 @@ def _play(answers: Answers, migration: Offered, plays: bool) -> None:
         look = playing.draw(migration.name, looks)
         if plays != playing.is_playing(migration.name, looks[-1].at_ms):
             st.rerun()  # a fragment is run as often as was said when the whole page was drawn
+        if look.history.newest is not None:
+            _wave(look.history.newest)
         _body(look.history, look.logs, now_ms=look.history.at_ms or 0)
 
 
@@ -91,7 +98,9 @@ def _live(answers: Answers, migration: Offered, running: bool) -> None:
 def _controls(answers: Answers, migration: Offered, watched: WatchedStatus | None) -> None:
     """Draw what starts or ends the watch, and for how long it has gone on."""
     if watched is not None and watched.running:
-        with st.container(horizontal=True, vertical_alignment="center"):
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            if watched.history.newest is not None:
+                _wave(watched.history.newest)
             st.markdown(f":gray[{_freshness(watched)}]", width="stretch")
             st.button(
                 "Stop watching",
@@ -125,6 +134,8 @@ def _controls(answers: Answers, migration: Offered, watched: WatchedStatus | Non
                 on_click=_start,
                 args=(answers, migration.name, still),
             )
+            if watched is not None and watched.history.newest is not None:
+                _wave(watched.history.newest)
 
 
 def _what(migration: Offered) -> str:
@@ -192,43 +203,58 @@ def _body(history: StatusHistory, watched_logs: Cutover | None, *, now_ms: int) 
     if status is None:
         return
     colours = palette.current()
-    wave = _wave(status)
+    wave = _chosen(status)
     jobs = lanes.of_wave(status.jobs, wave)
     _answer(status, jobs, wave)
     _clock(history, jobs, next((each for each in status.waves if each.wave == wave), None), now_ms)
     st.html(lanes.style(colours) + lanes.strip(history, wave))
-    shown = lanes.lanes(history, wave)
-    _next(shown)
+    _whole(status)
+    _jobs(lanes.lanes(history, wave), colours)
+    with guard.block("logs"):
+        logs.draw(watched_logs)
+
+
+def _jobs(shown: lanes.Lanes, colours: Palette) -> None:
+    """Draw the lanes, those that have caught up folded away."""
     if shown.open:
         blocks.section("Jobs")
+        _next(shown)
         page = table.page(len(shown.open), "cutover-rows", size=lanes.PER_PAGE, label="Jobs shown")
         st.html(lanes.rows(shown, colours, page.start or 0))
     if shown.done:
         with st.expander(f"{many(len(shown.done), 'job')} caught up", icon=":material/check_circle:"):
             page = table.page(len(shown.done), "cutover-done", size=lanes.PER_PAGE, label="Jobs shown")
             st.html(lanes.rows(shown, colours, page.start or 0, done=True))
-    _whole(status)
-    with guard.block("logs"):
-        logs.draw(watched_logs)
 
 
-def _wave(status: Status) -> str | None:
-    """Let the person choose a wave; None for all."""
-    if not status.waves:
-        return None
-    names = {plain(wave.wave): wave.wave for wave in status.waves}
-    chosen = selectors.choice("Wave", [ALL, *names], "wave", width=240)
-    return names.get(chosen)
+def _wave(status: Status) -> None:
+    """Let the person choose a wave, or all."""
+    if status.waves:
+        selectors.choice("Wave", [ALL, *(plain(wave.wave) for wave in status.waves)], WAVE, width=240)
+
+
+def _chosen(status: Status) -> str | None:
+    """Return the wave that the person chose; None for all."""
+    chosen = st.session_state.get(WAVE)
+    return next((wave.wave for wave in status.waves if plain(wave.wave) == chosen), None)
 
 
 def _answer(status: Status, jobs: Sequence[JobStatus], wave: str | None) -> None:
-    urgent = [job for job in jobs if job.state in lanes.URGENT]
-    tone = Tone.RIGHT if jobs and all(job.state is JobState.CAUGHT_UP for job in jobs) else Tone.UNKNOWN
+    """Draw in a sentence whether jobs need somebody, and how many have caught up."""
+    counts = lanes.counts(jobs)
+    urgent = [state for state in lanes.URGENT if counts[state]]
+    done = counts[JobState.CAUGHT_UP]
+    total = many(len(jobs), "job")
     if urgent:
-        tone = Tone.WRONG if any(STATE[job.state].tone is Tone.WRONG for job in urgent) else Tone.CAREFUL
+        tone = Tone.WRONG if any(STATE[state].tone is Tone.WRONG for state in urgent) else Tone.CAREFUL
+        named = ", ".join(f"{counts[state]:,} {STATE[state].word}" for state in urgent)
+        told = f"{sum(counts[state] for state in urgent):,} of {total} cannot go on: {named}."
+    elif done == len(jobs):
+        tone, told = Tone.RIGHT, f"All of {total} caught up."
+    else:
+        tone, told = Tone.UNKNOWN, f"{len(jobs) - done:,} of {total} on the way, {done:,} caught up."
     of = "" if wave is None else f"Wave {markdown(wave)}: "
     waits = [] if wave is None else [w for each in status.waves if each.wave == wave for w in each.waits_for]
-    told = answer(Status(migration="", taken_at=status.taken_at, jobs=tuple(jobs), waves=(), findings=()))
     blocks.box(tone, f"**{of}{markdown(told)}** {' '.join(map(markdown, waits))}")
 
 
@@ -296,7 +322,7 @@ def _next(shown: lanes.Lanes) -> None:
     steps = {lane.job.job: (lane.job, lane.job.next) for lane in shown.open if lane.job.next is not None}
     if not steps:
         return
-    with st.container(border=True):
+    with st.expander("The next step of a job, to copy", expanded=len(steps) <= _FEW):
         job, step = steps[selectors.choice("Next step of", list(steps), "cutover-next", width=420)]
         verdict = STATE[job.state]
         st.markdown(f":{verdict.tone.colour}-badge[{verdict}] {markdown(job.evidence)}")
