@@ -61,21 +61,22 @@ def _wave(name: str, jobs: Sequence[JobStatus]) -> WaveStatus:
 def history(*looks: Status) -> StatusHistory:
     """Return what some looks have shown together."""
     shown = StatusHistory()
-    for look in looks:
-        shown = shown.with_look(look)
+    for each in looks:
+        shown = shown.with_look(each)
     return shown
 
 
 def many(count: int, looks: int = 30) -> StatusHistory:
     """Return the history of so many jobs in three waves, in every state, whose lags fall."""
-    return history(*(_many(count, look) for look in range(looks)))
+    return history(*(look(count, number) for number in range(looks)))
 
 
-def _many(count: int, look: int) -> Status:
+def look(count: int, at: int) -> Status:
+    """Return one of the looks of `many`, by its number."""
     jobs = []
     for number in range(count):
         state = SPREAD[number % len(SPREAD)]
-        begun, left = state in (JobState.STARTED, JobState.CAUGHT_UP), max(0, 9_000 + number - 250 * look)
+        begun, left = state in (JobState.STARTED, JobState.CAUGHT_UP), max(0, 9_000 + number - 250 * at)
         jobs.append(
             job(
                 f"team-{number % 7}/job-{number:03}",
@@ -87,7 +88,7 @@ def _many(count: int, look: int) -> Status:
                 stopped_ms=None if state is JobState.RUNNING else BEGAN_MS - 60_000 * (number % 9),
             )
         )
-    return status(*jobs, seconds=5 * look, waves=WAVES)
+    return status(*jobs, seconds=5 * at, waves=WAVES)
 
 
 def all_caught_up(shown: StatusHistory) -> StatusHistory:
