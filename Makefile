@@ -32,7 +32,7 @@ PYTEST  := $(BIN)/pytest --dist loadgroup --no-loadscope-reorder --numprocesses
 test proof gates: export PYTHONDONTWRITEBYTECODE :=
 test proof gates: export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 
-.PHONY: console test proof gates lint lock sample sample-flink sample-kinesis sample-lag clean
+.PHONY: console test proof gates lint lock sample sample-flink sample-kinesis sample-lag sample-cutover clean
 
 console: $(CONSOLE)
 	$(BIN)/offsetwise console
@@ -56,10 +56,11 @@ lint: $(PACKAGE)
 lock: $(PACKAGE)
 	PYTHONPATH=. $(BIN)/python tools/lock.py
 
-sample: $(PACKAGE) $(JARS)
+sample: $(PACKAGE) $(JARS) $(SPARK)
 	$(BIN)/python tools/record_sample.py
 	$(BIN)/python tools/record_lag.py
 	$(BIN)/offsetwise lab down
+	PYTHONPATH=. $(BIN)/python tools/record_cutover.py
 
 sample-flink: $(PACKAGE) $(JARS) $(FLINK)
 	PYTHONPATH=. $(BIN)/python tools/record_flink_sample.py
@@ -71,6 +72,9 @@ sample-kinesis: $(PACKAGE) $(EMULATORS)
 sample-lag: $(PACKAGE) $(JARS)
 	$(BIN)/python tools/record_lag.py
 	$(BIN)/offsetwise lab down
+
+sample-cutover: $(PACKAGE) $(JARS) $(SPARK)
+	PYTHONPATH=. $(BIN)/python tools/record_cutover.py
 
 clean:
 	rm -rf $(VENV)

@@ -1,9 +1,9 @@
-"""Record the cutover of the bundled Spark sample anew: `python tools/record_cutover.py`.
+"""Record the cutover of the bundled Spark sample anew: `make sample-cutover`.
 
-Three Spark jobs and a consumer group read the old cluster of a lab of their own while producers write to it. They are moved by
-the commands that a team uses, in two waves, while `offsetwise status --watch --json --logs` looks: its lines are the
-recording. What goes wrong on the way is real: a topic is not mirrored at first, and a job is started again after its
-plan was drafted. Takes a quarter of an hour.
+Three Spark jobs and a consumer group read the old cluster of a lab of their own while producers write to it. They are
+moved by the commands that a team uses, in two waves, while `offsetwise status --watch --json --logs` looks: its lines
+are the recording. What goes wrong on the way is real: a topic is not mirrored at first, and a job is started again
+after its plan was drafted. Takes a quarter of an hour.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -269,7 +269,7 @@ def main() -> None:
 
 def record(lab: Lab, folder: Path, writers: Writers) -> Sequence[str]:
     """Move every job while it is watched; return the lines of the watch."""
-    old, new = lab.old_bootstrap, lab.new_bootstrap
+    old = lab.old_bootstrap
     lab.start_mirror(Policy.IDENTITY, topics=["orders", "payments"])
     spark = open_session(SparkSettings(master="local[2]"), kafka=True)
     jobs = {name: Job(spark=spark, name=name, stateful=name == "orders") for name in TOPICS}
@@ -283,9 +283,19 @@ def record(lab: Lab, folder: Path, writers: Writers) -> Sequence[str]:
     lab.start_mirror(Policy.IDENTITY, topics=[*TOPICS])
     watch.wait("checkpoint clicks", "RUNNING")
     time.sleep(2 * LOOK_S)
-
-    say("the pilot wave")
     queries["payments"].stop()
+    move_pilot(lab, folder, writers, watch, jobs["payments"])
+    for name in ("orders", "clicks"):
+        queries[name].stop()
+    member.stop()
+    move_core(lab, folder, writers, watch, jobs)
+    watch.end()
+    return watch.lines
+
+
+def move_pilot(lab: Lab, folder: Path, writers: Writers, watch: Watch, job: Job) -> None:
+    """Move the job of the first wave, which is stopped."""
+    say("the pilot wave")
     time.sleep(LOOK_S)
     writers.stop("payments")
     watch.wait("checkpoint payments", "STOPPED", "MIRRORED")
@@ -294,13 +304,13 @@ def record(lab: Lab, folder: Path, writers: Writers) -> Sequence[str]:
     draft(folder, "payments")
     watch.wait("checkpoint payments", "PLANNED")
     apply(folder, watch, "payments")
-    go_on(lab, folder, writers, jobs["payments"])
+    go_on(lab, folder, writers, job)
     watch.wait("checkpoint payments", "CAUGHT_UP")
 
+
+def move_core(lab: Lab, folder: Path, writers: Writers, watch: Watch, jobs: Mapping[str, Job]) -> None:
+    """Move the jobs of the second wave, which are stopped, one of them twice."""
     say("the core wave")
-    for name in ("orders", "clicks"):
-        queries[name].stop()
-    member.stop()
     time.sleep(LOOK_S)
     writers.stop("orders", "clicks")
     lab.wait_until_mirrored([*TOPICS], mirror=Policy.IDENTITY.value)
@@ -311,15 +321,15 @@ def record(lab: Lab, folder: Path, writers: Writers) -> Sequence[str]:
     draft(folder, GROUP, kind="group", target=f"consumer-group:{GROUP}")
     watch.wait("checkpoint clicks", "PLANNED")
     say("somebody starts clicks again")
-    writers.burst(old, "clicks", 60)
-    query = jobs["clicks"].start(old, folder / "checkpoints" / "clicks")
+    writers.burst(lab.old_bootstrap, "clicks", 60)
+    query = jobs["clicks"].start(lab.old_bootstrap, folder / "checkpoints" / "clicks")
     query.processAllAvailable()
     query.stop()
     watch.wait("checkpoint clicks", "STALE")
     apply(folder, watch, "orders")
     go_on(lab, folder, writers, jobs["orders"])
     apply(folder, watch, GROUP, kind="group")
-    Reading(new, "orders")
+    Reading(lab.new_bootstrap, "orders")
     lab.wait_until_mirrored(["clicks"], mirror=Policy.IDENTITY.value)
     time.sleep(130)  # a batch of the last two minutes may be one of a query that runs
     command(folder, "compare", "-m", "migration.yaml", "--all", "--out", "out")
@@ -327,8 +337,6 @@ def record(lab: Lab, folder: Path, writers: Writers) -> Sequence[str]:
     watch.wait("checkpoint clicks", "PLANNED")
     apply(folder, watch, "clicks", again="-2")
     go_on(lab, folder, writers, jobs["clicks"])
-    watch.end()
-    return watch.lines
 
 
 def compare(folder: Path, watch: Watch, name: str) -> None:

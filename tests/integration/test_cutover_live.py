@@ -7,7 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,9 @@ from confluent_kafka.admin import AdminClient
 
 import offsetwise as ow
 from offsetwise.lab import Lab
-from offsetwise.model import Cluster, Cutover, CutoverState
-from offsetwise.watch.cutovers import BackgroundCutovers, WatchedCutover
+from offsetwise.model import Cluster, Cutover, CutoverState, JobState
+from offsetwise.watch import statuses
+from offsetwise.watch.statuses import BackgroundStatuses, WatchedStatus
 from tests.commands import call
 from tests.integration.groups import Job, commit
 from tests.integration.relay import Request, relayed
@@ -326,38 +327,44 @@ def test_the_console_watches_until_somebody_stops_it_or_all_is_copied(lab: Lab, 
     both(lab, "cut-console", old=30, new=20)
     commit(lab.old_bootstrap, "cut-console", {"cut-console": 20})
     path = migration(tmp_path, lab.old_bootstrap, lab.new_bootstrap, groups=["cut-console"])
-    of = ow.Migration.load(path).settings
-    watches = BackgroundCutovers(nullcontext)
+    command = statuses.command(path, None, still_for_s=STILL_S, every_s=0.5)
+    watches = BackgroundStatuses()
 
     assert watches.watched("cut") is None
-    watches.start("cut", of, STILL_S)
-    behind = until(watches, lambda seen: seen.newest is not None and seen.newest.state is CutoverState.FROZEN)
+    watches.start("cut", command)
+    behind = until(watches, lambda seen: seen.logs is not None and seen.logs.state is CutoverState.FROZEN)
     watches.stop("cut")
     stopped = until(watches, lambda seen: not seen.running)
     produce(lab.new_bootstrap, {"cut-console": copies(20, 30)})
-    watches.start("cut", of, STILL_S)
-    copied = until(watches, lambda seen: not seen.running)
+    watches.start("cut", command)
+    copied = until(watches, lambda seen: state_of(seen) is JobState.MIRRORED)
     watches.close()
 
-    assert behind.newest is not None
-    assert "has no copy on the new log" in behind.newest.partitions[0].told
+    assert behind.logs is not None
+    assert "has no copy on the new log" in behind.logs.partitions[0].told
     assert stopped.error is None
-    assert copied.newest is not None
-    assert copied.newest.state is CutoverState.COPIED
+    assert copied.logs is not None
+    assert copied.logs.state is CutoverState.COPIED
     assert copied.error is None
+    assert watches.begun == 2, "one process for each time that somebody asked"
 
 
 def test_a_watch_that_fails_says_why(lab: Lab, tmp_path: Path) -> None:
     path = migration(tmp_path, lab.old_bootstrap, lab.new_bootstrap)
-    watches = BackgroundCutovers(nullcontext)
+    watches = BackgroundStatuses()
 
-    watches.start("cut", ow.Migration.load(path).settings, STILL_S)
+    watches.start("cut", statuses.command(path, None, still_for_s=STILL_S))
     failed = until(watches, lambda seen: not seen.running)
 
-    assert "expected topics to watch" in str(failed.error)
+    assert "expected checkpoints or groups" in str(failed.error)
 
 
-def until(watches: BackgroundCutovers, reached: Callable[[WatchedCutover], bool]) -> WatchedCutover:
+def state_of(seen: WatchedStatus) -> JobState | None:
+    newest = seen.history.newest
+    return None if newest is None else newest.jobs[0].state
+
+
+def until(watches: BackgroundStatuses, reached: Callable[[WatchedStatus], bool]) -> WatchedStatus:
     """Wait until a watch has come so far."""
     end = time.monotonic() + 180
     while time.monotonic() < end:

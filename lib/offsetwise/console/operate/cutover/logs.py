@@ -8,11 +8,13 @@ from typing import Final
 import streamlit as st
 
 from offsetwise import files
-from offsetwise.console.widgets import blocks, downloads, table, terms
+from offsetwise.console.widgets import blocks, downloads, palette, table, terms
 from offsetwise.console.widgets.blocks import Card
+from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.console.widgets.evidence import findings, linked
-from offsetwise.console.widgets.table import Column, Columns
+from offsetwise.console.widgets.palette import Palette
+from offsetwise.console.widgets.table import Column, Columns, Prepared
 from offsetwise.model import Cutover, CutoverPartition, CutoverState, epoch_ms
 from offsetwise.wording import clock, duration, many, number, verdicts
 from offsetwise.wording.cutover import STATE, answer, furthest_behind_first, producer_ids
@@ -90,11 +92,24 @@ def _tone(state: CutoverState, count: int) -> verdicts.Tone | None:
     return STATE[state].tone if count else None
 
 
+@cached(16)
+def _table(
+    look: tuple[str, str, int, int | None],  # noqa: ARG001 - tells it from others
+    colours: Palette,
+    _rows: tuple[CutoverPartition, ...],
+) -> Prepared:
+    return table.prepared(_PARTITIONS, _rows, colours)
+
+
 def _partitions(found: Cutover) -> None:
     """Draw every partition, those furthest behind first."""
     rows = furthest_behind_first(found)
     named = terms.said(many(len(rows), "partition"))
-    table.paged(_PARTITIONS, rows, "cutover-rows", alt=f"{named} of the old cluster, those furthest behind first.")
+    shown = table.page(len(rows), "log-rows")
+    look = (found.migration, found.taken_at, found.looks_taken, shown.start)
+    table.draw(
+        _table(look, palette.current(), rows[shown]), alt=f"{named} of the old cluster, those furthest behind first."
+    )
     with downloads.beside(f":gray[{named}, those furthest behind first.]"):
         downloads.button(
             "CSV",

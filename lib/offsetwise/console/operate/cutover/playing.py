@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -56,12 +56,13 @@ def _now_ms(playing: Playing, end_ms: int) -> int:
     return played_ms(playing.from_ms, time.monotonic() - playing.since_s, end_ms)
 
 
-def draw(name: str, looks: Sequence[RecordedLook]) -> RecordedLook:
+def draw(name: str, looks: Sequence[RecordedLook], *, beside: Callable[[], None]) -> RecordedLook:
     """Draw the buttons and the slider, and return the look to show.
 
     Args:
         name: Of the recording.
         looks: All looks of it; at least one.
+        beside: Draws what stands beside the slider.
     """
     end_ms = looks[-1].at_ms
     playing: Playing | None = st.session_state.get(_STATE)
@@ -96,6 +97,7 @@ def draw(name: str, looks: Sequence[RecordedLook]) -> RecordedLook:
             args=(name, goes_on),
             width="stretch",
         )
+        beside()
     return look_at(looks, 1_000 * at_s + 999)
 
 

@@ -55,8 +55,8 @@ def _recorded(answers: Answers, migration: Offered) -> None:
     if not looks:
         blocks.empty(
             "No cutover was recorded with this sample.",
-            "Start the console with a migration file of your own, whose clusters can be asked, or choose a sample of "
-            "Kafka above: its cutover plays here.",
+            "Choose the sample orders-to-new above: its cutover plays here. Or start the console with a migration file "
+            "of your own, whose clusters can be asked:",
             "offsetwise console --migration migration.yaml --folder out",
         )
         return
@@ -71,11 +71,10 @@ def _play(answers: Answers, migration: Offered, plays: bool) -> None:
             f":gray[This cutover was recorded from {migration.recorded_from}: {len(looks):,} looks in "
             f"{duration(looks[-1].at_ms)}. It plays in a minute.]"
         )
-        look = playing.draw(migration.name, looks)
+        newest = looks[-1].history.newest
+        look = playing.draw(migration.name, looks, beside=lambda: None if newest is None else _wave(newest))
         if plays != playing.is_playing(migration.name, looks[-1].at_ms):
             st.rerun()  # a fragment is run as often as was said when the whole page was drawn
-        if look.history.newest is not None:
-            _wave(look.history.newest)
         _body(look.history, look.logs, now_ms=look.history.at_ms or 0)
 
 
@@ -261,7 +260,6 @@ def _answer(status: Status, jobs: Sequence[JobStatus], wave: str | None) -> None
 def _clock(history: StatusHistory, jobs: Sequence[JobStatus], wave: WaveStatus | None, now_ms: int) -> None:
     """Draw since when jobs stand still, when that may end, and whether it can still be taken back."""
     stopped, end = clock.downtime(history, jobs), clock.estimate(history, jobs)
-    done = sum(job.state is JobState.CAUGHT_UP for job in jobs)
     blocks.cards(
         [
             Card("Stopped for", _stopped_for(stopped, now_ms), note=f":gray[{_stops(stopped, wave)}]"),
@@ -271,11 +269,6 @@ def _clock(history: StatusHistory, jobs: Sequence[JobStatus], wave: WaveStatus |
                 note=f":gray[{markdown(end.why)}]",
             ),
             _no_return(history, jobs),
-            Card(
-                "Caught up",
-                f"{number(done)} of {number(len(jobs))}",
-                note=":gray[At the planned positions, with no more left to read than before.]",
-            ),
         ]
     )
 
@@ -284,7 +277,7 @@ def _stopped_for(stopped: clock.Downtime, now_ms: int) -> str:
     length_ms = stopped.length_ms(now_ms)
     if length_ms is not None:
         return duration(1_000 * (length_ms // 1_000))
-    return "not known" if stopped.unknown else "not stopped"
+    return "not known" if stopped.unknown else "not yet"
 
 
 def _stops(stopped: clock.Downtime, wave: WaveStatus | None) -> str:
@@ -311,7 +304,7 @@ def _no_return(history: StatusHistory, jobs: Sequence[JobStatus]) -> Card:
         "old checkpoint is as it was. From then on, going back reads records again that the sink already has."
     )
     if passed is None:
-        return Card(label, "not reached", meaning, note=":gray[No job has begun on the new cluster: all can go back.]")
+        return Card(label, "not yet", meaning, note=":gray[No job has begun on the new cluster: all can go back.]")
     seen = f"{at(passed.at_ms)}" if passed.observed else f"before {at(passed.at_ms)}"
     more = f", {number(passed.jobs - 1)} more since" if passed.jobs > 1 else ""
     return Card(label, "passed", meaning, Tone.CAREFUL, note=f":gray[By {markdown(passed.job)}, {seen}{more}.]")
@@ -337,5 +330,5 @@ def _whole(status: Status) -> None:
         return
     blocking = sum(finding.severity is Severity.BLOCKS for finding in status.findings)
     title = f"The migration as a whole: {many(len(status.findings), 'finding')}"
-    with st.expander(f"{title}, {number(blocking)} that block" if blocking else title, expanded=bool(blocking)):
+    with st.expander(f"! {title}, {number(blocking)} of severity blocks" if blocking else title):
         findings(status.findings)
