@@ -59,8 +59,8 @@ lock: $(PACKAGE)
 sample: $(PACKAGE) $(JARS) $(SPARK)
 	$(BIN)/python tools/record_sample.py
 	$(BIN)/python tools/record_lag.py
-	$(BIN)/offsetwise lab down
 	PYTHONPATH=. $(BIN)/python tools/record_cutover.py
+	$(BIN)/offsetwise lab down
 
 sample-flink: $(PACKAGE) $(JARS) $(FLINK)
 	PYTHONPATH=. $(BIN)/python tools/record_flink_sample.py

@@ -569,7 +569,6 @@ def test_the_tabs_are_the_same_before_a_reading_and_after_it_topics_first(open_p
         "Mirror",
         "Retention",
         "Transactions of the sink",
-        "Cutover",
         "Access",
     ]
 

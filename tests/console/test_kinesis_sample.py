@@ -214,6 +214,7 @@ def test_the_overview_opens_it_with_one_click(open_page: OpenPage, bundled: Read
         "explore/clusters": "A shard lies below those it was made of",
         "operate/fleet": "orders-query",
         "operate/audit": "Who did or tried what",
+        "operate/cutover": "No cutover was recorded with this sample.",
         "plan/draft": "begin a Spark query at the positions",
         "plan/review": "walk the whole path now with the bundled samples",
         "plan/export": "Plans and approvals as files",
