@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, Unpack
 
 from offsetwise import config, workflow
 from offsetwise.api.job import Compared, Job, with_settings
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from offsetwise.api.drafting import DraftedJob
     from offsetwise.api.plan import Plan
     from offsetwise.api.plan_set import PlanSet
+    from offsetwise.api.status_watch import OfWatch
     from offsetwise.transactions.report import SinkTransactions
     from offsetwise.transactions.snapshot import SinkSnapshot
 
@@ -289,12 +290,10 @@ class Migration:
         watch: bool = False,
         every_s: float = 5.0,
         records: bool = True,
-        still_for_s: float | None = None,
-        keep_going: bool = False,
         heard: Callable[[Status], None] = lambda _: None,
-        heard_logs: Callable[[Cutover], None] = lambda _: None,
         note: Callable[[str], None] = lambda _: None,
         progress: Progress = unheard,
+        **of_watch: Unpack[OfWatch],
     ) -> Status:
         """Show how far every job has come, from what is read now; docs/status.md has the table of states.
 
@@ -304,15 +303,13 @@ class Migration:
             trust: The `.pub` files of reviewers besides those that the migration file trusts.
             lag_at_most: Records that a moved job may have left to read and counts as caught up, even if it had fewer.
             snapshots: The old and the new cluster as read before; no cluster is contacted then.
-            watch: Look again every `every_s` seconds until every job has caught up, and watch the old logs meanwhile.
-            every_s: As above.
+            watch: Look again until every job has caught up, and watch the old logs meanwhile.
+            every_s: Seconds between two looks of a watch.
             records: Whether a watch looks for the copies of the records, with Spark. Without, nothing is MIRRORED.
-            still_for_s: How long an old log has to stand still while it is watched, in seconds; None for 60.
-            keep_going: Whether a watch goes on although something else than its plan stands at the target of a job.
             heard: Called with every status.
-            heard_logs: Called with what a watch of the old logs has shown, before the status that rests on it.
             note: Told what cannot be read, in a sentence each.
             progress: Told each step.
+            of_watch: Of a watch: `still_for_s`, `keep_going`, `heard_logs`; see `OfWatch`.
         """
         from offsetwise.api import status_watch  # noqa: PLC0415 - approvals import the clients of clouds
 
@@ -321,16 +318,7 @@ class Migration:
         )
         if not watch:
             return status_watch.look(request, heard, note, progress)
-        return status_watch.watch_status(
-            request,
-            every_s=every_s,
-            records=records,
-            heard=heard,
-            note=note,
-            still_for_s=still_for_s,
-            keep_going=keep_going,
-            heard_logs=heard_logs,
-        )
+        return status_watch.watch_status(request, every_s=every_s, records=records, heard=heard, note=note, **of_watch)
 
     def reconcile(self, topic: str, *, progress: Progress = unheard) -> Reconciliation:
         """Count a whole topic on both clusters, on Spark; see `workflow.reconcile`."""

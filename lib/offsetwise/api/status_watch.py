@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypedDict
 
 from offsetwise.api.status import StatusRequest, read_status
 from offsetwise.config import Migration
@@ -17,6 +18,17 @@ from offsetwise.workflow.cutting_over import cutover
 
 Notes = Callable[[str], None]
 """Takes sentences."""
+
+
+class OfWatch(TypedDict, total=False):
+    """What a watch is told beside how often it looks."""
+
+    still_for_s: float | None
+    """How long an old log has to stand still, in seconds; 60 unless told."""
+    keep_going: bool
+    """Whether to look on although another thing than its plan stands at a target."""
+    heard_logs: Callable[[Cutover], None]
+    """Called before a status with what looks at the old logs have shown, where that is new."""
 
 
 def requested(
@@ -81,15 +93,11 @@ def watch_status(
     once = _EachOnce(note)
     logs = _LogWatch(request, records=records, note=once, still_for_s=still_for_s)
     status = look(request, heard, once)
-    shown = request.cutover
     logs.start()
     while not (status.is_done or (status.is_different and not keep_going)):
         wait(every_s)
-        if (newest := logs.newest) is not None and newest is not shown:
-            heard_logs(newest)
-            shown = newest
         try:
-            status = look(replace(request, cutover=newest), heard, once)
+            status = look(replace(request, cutover=logs.told(heard_logs)), heard, once)
         except OffsetwiseError as error:
             once(f"{error.problem} {error.fix}")
     return status
@@ -112,11 +120,20 @@ class _LogWatch:
 
     def __init__(self, request: StatusRequest, *, records: bool, note: Notes, still_for_s: float | None) -> None:
         self.newest: Cutover | None = request.cutover
+        self._told = self.newest
         self._request, self._records, self._note, self._still_for_s = request, records, note, still_for_s
 
     def start(self) -> None:
         """Begin to watch; the thread ends with the process."""
         threading.Thread(target=self._run, name="offsetwise-old-logs", daemon=True).start()
+
+    def told(self, heard: Callable[[Cutover], None]) -> Cutover | None:
+        """Return what was seen, and hand it on where it is new."""
+        newest = self.newest
+        if newest is not None and newest is not self._told:
+            heard(newest)
+        self._told = newest
+        return newest
 
     def _run(self) -> None:
         try:

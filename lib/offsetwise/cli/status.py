@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -67,10 +67,7 @@ def status(
     detailed_exitcode: TwoIfLeft = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show how far every job has come, from what is read now: its state, the evidence, and the command that leads on.
-
-    Exit with 5 if something else than its plan stands at the target of a job.
-    """
+    """Show how far every job has come, from what is read now; exit with 5 if something else stands at a target."""
     from offsetwise import Migration, load_snapshots
 
     _require_live_watch(snapshots, metrics_port, watch=watch)
@@ -85,16 +82,8 @@ def status(
     )
     with _metrics(metrics_port) as update, progress() as told:
         show = partial(_show_look, before={}, update=update, as_json=as_json)
-        watched = partial(
-            read,
-            watch=True,
-            every_s=every,
-            records=content,
-            still_for_s=None if still_for is None else seconds(still_for, option="--still-for"),
-            keep_going=keep_going,
-            heard=show,
-            heard_logs=_show_logs if logs and as_json else lambda _: None,
-        )
+        of_watch = _of_watch(still_for, keep_going=keep_going, logs=logs and as_json)
+        watched = partial(read, watch=True, every_s=every, records=content, heard=show, **of_watch)
         found = (watched if watch else read)(progress=told)
     if not watch:
         _show(found, as_json=as_json)
@@ -175,6 +164,13 @@ def _show_look(found: Status, *, before: dict[str, JobState], update: Callable[[
         before[job.job] = job.state
     if changed:
         stdout().print(f"{at:%H:%M:%S} {safe(answer(found))}", soft_wrap=True)
+
+
+def _of_watch(still_for: str | None, *, keep_going: bool, logs: bool) -> dict[str, Any]:
+    """Return what a watch is told beside how often it looks."""
+    still_for_s = None if still_for is None else seconds(still_for, option="--still-for")
+    given = {"still_for_s": still_for_s, "keep_going": keep_going}
+    return given | ({"heard_logs": _show_logs} if logs else {})
 
 
 def _show_logs(judged: Cutover) -> None:

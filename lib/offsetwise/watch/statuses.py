@@ -18,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO, Final, cast
 
 from offsetwise import files
@@ -157,8 +158,8 @@ class _Watch:
         elif kind == "offsetwise/cutover":
             self._change(logs=files.load(line, "cutover", subject="the watch"))
         elif kind == "offsetwise/error":
-            body = json.loads(line)
-            self._change(error=OffsetwiseError(body["problem"], fix=body["fix"]))
+            error = SimpleNamespace(**json.loads(line))
+            self._change(error=OffsetwiseError(error.problem, fix=error.fix))
 
     def _hear_messages(self) -> None:
         with self._talk as lines:

@@ -60,8 +60,7 @@ def launch(
         access_file: Who may use the console; without one, everybody who can reach it may look.
         store_url: Where samples of lag are kept; what the environment says unless told.
         bundle_files: Review bundles of other consoles, to be looked at and decided about without their clusters.
-        folders: Of each migration file, in the same order, the folder with its comparisons, plans, approvals and
-            receipts; files beyond have none.
+        folders: Of each migration file, in their order, where its comparisons, plans and receipts lie.
         reader: Where data comes from instead, for demonstrations and tests.
 
     Raises:
@@ -81,10 +80,7 @@ def launch(
     if store_url is not None:
         os.environ[STORE_VARIABLE] = store_url
     store_address()
-    os.environ[MIGRATIONS_VARIABLE] = os.pathsep.join(str(path.resolve()) for path in migrations)
-    bundles.use(bundles.load(bundle_files))
-    resolved = (tuple(path.resolve() for path in paths) for paths in (migrations, folders))
-    answers.use(reader or bundles.reader(*resolved))
+    _read_from(migrations, folders, bundle_files, reader)
     # A folder called `pages` beside app.py makes Streamlit expect its old kind of multipage app until the first
     # page has run: the first deep link of a fresh server then shows "Page not found" over the right page.
     PagesManager.uses_pages_directory = False
@@ -101,6 +97,15 @@ def launch(
             _server(address, has_display=has_display).run(config=options)
     finally:
         answers.end()
+
+
+def _read_from(
+    migrations: Sequence[Path], folders: Sequence[Path], bundle_files: Sequence[Path], reader: Reader | None
+) -> None:
+    bundles.use(bundles.load(bundle_files))
+    resolved = tuple(path.resolve() for path in migrations)
+    os.environ[MIGRATIONS_VARIABLE] = os.pathsep.join(map(str, resolved))
+    answers.use(reader or bundles.reader(resolved, tuple(path.resolve() for path in folders)))
 
 
 def _options(address: str, port: int | None) -> dict[str, object]:

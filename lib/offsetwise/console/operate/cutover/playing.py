@@ -65,28 +65,19 @@ def draw(name: str, looks: Sequence[RecordedLook], *, beside: Callable[[], None]
         beside: Draws what stands beside the slider.
     """
     end_ms = looks[-1].at_ms
-    playing: Playing | None = st.session_state.get(_STATE)
-    if playing is not None and playing.name != name:
-        playing = None
-        st.session_state.pop(_STATE, None)
-        st.session_state.pop(_AT, None)
-    goes_on = is_playing(name, end_ms)
-    if playing is not None:
-        st.session_state[_AT] = _now_ms(playing, end_ms) // 1_000
-        if not goes_on:
-            st.session_state.pop(_STATE, None)
-    shown_s = min(st.session_state.get(_AT, 0), end_ms // 1_000)
+    shown_s, goes_on = _shown_s(name, end_ms)
+    over = shown_s >= end_ms // 1_000
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if goes_on:
             st.button("Pause", icon=":material/pause:", key="cutover-pause", on_click=_pause, args=(end_ms,))
         else:
             st.button(
-                "Play again" if shown_s >= end_ms // 1_000 else "Play",
+                "Play again" if over else "Play",
                 type="primary",
                 icon=":material/play_arrow:",
                 key="cutover-play",
                 on_click=_play,
-                args=(name, 0 if shown_s >= end_ms // 1_000 else 1_000 * shown_s),
+                args=(name, 0 if over else 1_000 * shown_s),
             )
         at_s = st.slider(
             f"Seconds since the first look, of {duration(end_ms)}",
@@ -99,6 +90,21 @@ def draw(name: str, looks: Sequence[RecordedLook], *, beside: Callable[[], None]
         )
         beside()
     return look_at(looks, 1_000 * at_s + 999)
+
+
+def _shown_s(name: str, end_ms: int) -> tuple[int, bool]:
+    """Return which second of a recording is shown, and whether it goes on; tell the slider of one that plays."""
+    playing: Playing | None = st.session_state.get(_STATE)
+    if playing is not None and playing.name != name:
+        playing = None
+        st.session_state.pop(_STATE, None)
+        st.session_state.pop(_AT, None)
+    goes_on = is_playing(name, end_ms)
+    if playing is not None:
+        st.session_state[_AT] = _now_ms(playing, end_ms) // 1_000
+        if not goes_on:
+            st.session_state.pop(_STATE, None)
+    return min(st.session_state.get(_AT, 0), end_ms // 1_000), goes_on
 
 
 def _play(name: str, from_ms: int) -> None:

@@ -119,22 +119,24 @@ def _controls(answers: Answers, migration: Offered, watched: WatchedStatus | Non
             )
             blocks.command("offsetwise console --migration migration.yaml --folder out")
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            still = _STILL_FOR["1 min"]
-            if migration.ends_watched:
-                chosen = st.selectbox(
-                    "The old logs stand still for", list(_STILL_FOR), index=1, key="status-still", width=210
-                )
-                still = _STILL_FOR[chosen]
-            st.button(
-                "Watch" if watched is None else "Watch again",
-                type="primary",
-                icon=":material/visibility:",
-                key="watch-status",
-                on_click=_start,
-                args=(answers, migration.name, still),
-            )
-            if watched is not None and watched.history.newest is not None:
-                _wave(watched.history.newest)
+            _beginning(answers, migration, watched)
+
+
+def _beginning(answers: Answers, migration: Offered, watched: WatchedStatus | None) -> None:
+    """Draw the button that begins a watch, and what there is to choose for it."""
+    still = "1 min"
+    if migration.ends_watched:
+        still = st.selectbox("The old logs stand still for", list(_STILL_FOR), index=1, key="status-still", width=210)
+    st.button(
+        "Watch" if watched is None else "Watch again",
+        type="primary",
+        icon=":material/visibility:",
+        key="watch-status",
+        on_click=_start,
+        args=(answers, migration.name, _STILL_FOR[still]),
+    )
+    if watched is not None and watched.history.newest is not None:
+        _wave(watched.history.newest)
 
 
 def _what(migration: Offered) -> str:
