@@ -264,7 +264,7 @@ def main() -> None:
         folder.mkdir()
         with prepared(lab, folder) as writers:
             lines = record(lab, folder, writers)
-    keep(lines, SAMPLE / FILE)
+    keep(lines, folder, SAMPLE / FILE)
 
 
 def record(lab: Lab, folder: Path, writers: Writers) -> Sequence[str]:
@@ -372,9 +372,10 @@ def go_on(lab: Lab, folder: Path, writers: Writers, job: Job) -> None:
     job.start(lab.new_bootstrap, folder / "applied" / job.name)
 
 
-def keep(lines: Sequence[str], to: Path) -> None:
-    """Keep the lines of a watch as the recording of a sample."""
-    to.write_bytes(gzip.compress("".join(lines).encode(), 9, mtime=0))
+def keep(lines: Sequence[str], folder: Path, to: Path) -> None:
+    """Keep the lines of a watch as the recording of a sample, without the folder that it was made in."""
+    text = "".join(lines).replace(f"{folder}/", "")
+    to.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
     say(f"{len(lines)} lines, {to.stat().st_size:,} bytes")
 
 
