@@ -270,3 +270,20 @@ def test_a_sample_without_a_cutover_says_so(open_page: OpenPage) -> None:
     page = open_page(Reader(()), PAGE, migration="orders-to-frankfurt (sample)")
     assert not page.exception
     assert "No cutover was recorded with this sample." in said(page)
+
+
+def test_the_cutover_of_the_spark_sample_plays_from_running_jobs_to_all_caught_up(open_page: OpenPage) -> None:
+    page = open_page(Reader(()), PAGE, migration="orders-to-new (sample)")
+    assert not page.exception
+    assert "clicks (the new cluster)" in said(page), "a topic was not mirrored at first"
+    end_s = page.slider(key="cutover-at").max
+
+    page.slider(key="cutover-at").set_value(870).run()
+    assert "1 of 4 jobs cannot go on: 1 stale." in said(page), "a job was started again after its plan was drafted"
+    assert figures(page)["Point of no return"] == "passed"
+    assert "lag old" in lanes_of(page)
+
+    page.slider(key="cutover-at").set_value(end_s).run()
+    assert "All of 4 jobs caught up." in said(page)
+    assert figures(page)["To the end"] == "0 s"
+    assert not page.exception

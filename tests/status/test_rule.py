@@ -245,3 +245,15 @@ def test_no_evidence_is_better_than_it_says(evidence: JobEvidence, lag_at_most: 
         assert evidence.cutover is not None
         assert evidence.cutover.state is CutoverState.COPIED
     assert status.age_ms >= 0
+
+
+def test_the_old_lag_is_told_until_the_plan_is_applied_and_again_once_that_is_taken_back() -> None:
+    evidence = JobEvidence(job=JOB, old_lag=40, **STOPPED)
+    assert status_of(evidence, RULES).old_lag == 40
+    assert status_of(replace(evidence, plan=APPROVED, applied=APPLIED), RULES).old_lag is None
+    assert status_of(replace(evidence, applied=replace(APPLIED, undone=1)), RULES).old_lag == 40
+
+
+def test_a_job_that_runs_has_not_stopped() -> None:
+    assert status_of(JobEvidence(job=JOB, **STOPPED), RULES).stopped_ms == STOPPED["moved_ms"]
+    assert status_of(JobEvidence(job=JOB, **RUNS, moved_ms=NOW), RULES).stopped_ms is None
