@@ -20,7 +20,7 @@ _PARTS: Final = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 TYPES: Final = frozenset({"Batch", "BatchSource", "NewSavepoint", "ShardPosition", "ShardRange", "WrittenLease"})
 """The types of values in files of format 1, named after what their keys are called there."""
 ALLOWED: Final = {
-    ("apply.journal", "st_uid"): "of the operating system: whose a file is",
+    ("apply.journal_file", "st_uid"): "of the operating system: whose a file is",
     ("approval.demo", "SPARK"): "which of the bundled samples is shown",
     ("model.checkpoints", "batch"): "which of the retained batches, by the number that plans have as `rewind_to`",
     ("model.checkpoints", "batches"): "what the details of every engine answer: its own numbers, or none",
