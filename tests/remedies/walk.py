@@ -17,6 +17,7 @@ from offsetwise.findings import findings
 from offsetwise.fleet import RootTrouble
 from offsetwise.model import Finding, MissingPart, Problem
 from offsetwise.review.answers import NotAllowed
+from offsetwise.review.sets.answers import RefusedOf
 from offsetwise.survey.found import Trouble
 from tests.remedies.sites import LIBRARY, matching
 
@@ -155,7 +156,7 @@ def _outcome(command: Callable[[], object]) -> tuple[bool, dict[str, tuple[str, 
         result = command()
     except OffsetwiseError as error:
         return True, {error.fix: (type(error).__name__, error.fix)}
-    if isinstance(result, NotAllowed):
+    if isinstance(result, NotAllowed | RefusedOf):
         return True, {result.fix: (type(result).__name__, result.fix)}
     if not isinstance(result, tuple | list):
         return False, {}
@@ -201,7 +202,7 @@ def _recorded() -> Iterator[list[_Record]]:
         return recorded
 
     with pytest.MonkeyPatch.context() as patched:
-        for kind in (OffsetwiseError, NotAllowed, *get_args(_STATED)):
+        for kind in (OffsetwiseError, NotAllowed, RefusedOf, *get_args(_STATED)):
             patched.setattr(kind, "__init__", recording(kind.__init__))
         yield records
 

@@ -197,7 +197,7 @@ def reading_that_was_stopped(_: Scene) -> Steps:
     return Steps(counted, gate.set)
 
 
-@walk("console/reader.py::Reader.drift", "or go on without")
+@walk("console/reader.py::Reader._migration_of", "or go on without")
 def drift_of_a_migration_that_is_not_here(scene: Scene) -> Steps:
     here = console(scene)
     saved: SavedVersion = here.scene.submitted(ADA)

@@ -62,7 +62,7 @@ class Observed:
 
 
 EXPORT_PAGE: Final = "pages/plan/export.py"
-_NO_REASON: Final = NotAllowed(
+NO_REASON: Final = NotAllowed(
     why="Whoever rejects a plan says why, and the remark is empty. Nothing was decided.",
     fix="Write the reason as a remark, then reject.",
 )
@@ -302,7 +302,7 @@ def decide(plan: int, digest: str, asked: Question[tuple[Drift, ...]], verdict: 
     """
     remark = str(st.session_state.get(remark_key(plan), ""))
     if verdict is Verdict.REJECTED and not remark.strip():
-        outcome.ask(plan, lambda *_: _NO_REASON)
+        outcome.ask(plan, lambda *_: NO_REASON)
         return
     if remark.strip() and not _remarked(plan, remark):
         return

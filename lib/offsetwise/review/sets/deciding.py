@@ -136,7 +136,9 @@ def _parts(
         matter = deciding.decidable(attempt, decision, confirmed=True)
         if not isinstance(matter, Matter):
             refused = refusal(job, member.plan, matter)
-            return refused or NotAllowed(why="It was decided meanwhile.", fix="Open the set again.")
+            if refused is None:
+                raise AssertionError("a decision before anybody signed")
+            return refused
         parts.append(_Part(attempt=attempt, matter=matter))
     if not parts:
         return NotAllowed(

@@ -75,8 +75,10 @@ def _kept(steps: Steps, entry: PlanOfSet, drafted: DraftedVersion) -> SetMember 
     attempt = steps.attempt(Verb.SAVE, None, drafted.digest)
     saved = drafting.save(attempt, drafted)
     refused = refusal(entry.job, getattr(saved, "plan", None), saved)
-    if refused is not None or not isinstance(saved, SavedVersion):
-        return refused or RefusedOf(job=entry.job, plan=None, why="It is kept already.", fix="Draft that job again.")
+    if refused is not None:
+        return refused
+    if not isinstance(saved, SavedVersion):
+        raise AssertionError("a new plan that was there already")
     attempt.record(saved)
     return _submitted(steps, entry, saved.plan) or _member(steps, saved.plan)
 
@@ -147,9 +149,8 @@ def submit_again(steps: Steps, number: int) -> SubmitSetAnswer:
             if failed is not None:
                 return failed
         if _state(steps, member.plan) is not State.SUBMITTED:
-            problem = f"Plan {member.plan} is {state}, so it is in this set no more."
-            fix = "Open that plan on Review." if state is State.APPROVED else "Draft the job again."
-            refused.append(RefusedJob(job=entry.job, error="PlanError", problem=problem, fix=fix))
+            problem, next_step = _why_left_out(member.plan, state)
+            refused.append(RefusedJob(job=entry.job, error="PlanError", problem=problem, fix=next_step))
             continue
         entries.append(replace(entry, digest=newest.digest))
         members.append(newest)
@@ -157,6 +158,11 @@ def submit_again(steps: Steps, number: int) -> SubmitSetAnswer:
         return NO_PLAN_LEFT
     again = replace(document, plans=tuple(entries), refused=tuple(refused))
     return _added(steps, again, files.dump(again).encode(), members)
+
+
+def _why_left_out(plan: int, state: State) -> tuple[str, str]:
+    next_step = "Open that plan on Review." if state is State.APPROVED else "Draft the job again."
+    return f"Plan {plan} is {state}, so it is in this set no more.", next_step
 
 
 def _state(steps: Steps, plan: int) -> State:

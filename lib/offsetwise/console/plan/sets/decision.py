@@ -13,6 +13,7 @@ from offsetwise.console.answers import Question
 from offsetwise.console.board import Seat
 from offsetwise.console.drifts import Drifts, PlanOf, PlansOf
 from offsetwise.console.plan import checklist, standing
+from offsetwise.console.plan.decision import NO_REASON
 from offsetwise.console.plan.panel import bar, outcome, override_fields
 from offsetwise.console.plan.panel.naming import set_name
 from offsetwise.console.plan.plans import name_of
@@ -33,10 +34,6 @@ from offsetwise.wording.verdicts import Tone
 
 _NAMED: Final = 10
 """Plans that are told one by one of which something changed."""
-_NO_REASON: Final = NotAllowed(
-    why="Whoever rejects a set says why, and the remark is empty. Nothing was decided.",
-    fix="Write the reason as a remark, then reject.",
-)
 
 
 def question(sheet: SetSheet) -> Question[Drifts]:
@@ -111,32 +108,29 @@ def why_off(seat: Seat, sheet: SetSheet) -> NotAllowed | None:
     """Return why nobody, or not this person, decides now. The board asks everything again when they do."""
     closed = _closed(sheet)
     if closed is not None:
-        return closed
+        return NotAllowed(why=closed[0], fix=closed[1])
     refused = seat.board.why_not_set(seat.person, Verb.APPROVE, sheet)
     if refused is None or isinstance(refused, NotAllowed):
         return refused
     return NotAllowed(why=f"{refused.job}: {refused.why}", fix=refused.fix)
 
 
-def _closed(sheet: SetSheet) -> NotAllowed | None:
+def _closed(sheet: SetSheet) -> tuple[str, str] | None:
+    """Return why nobody can decide about a set now, and what would change that; None if they can."""
     found, author = sheet.standing, sheet.row.by.name
     if found.state is SetState.CHANGED:
         plans = ", ".join(map(str, found.changed[:_NAMED]))
-        return NotAllowed(
-            why=f"plan {plans} was edited, withdrawn or decided alone since the set was submitted.",
-            fix=f"Ask {author} to submit the set again.",
-        )
+        why = f"plan {plans} was edited, withdrawn or decided alone since the set was submitted."
+        return why, f"Ask {author} to submit the set again."
     if found.expired:
-        return NotAllowed(
-            why="its submission, or an approval of it, has expired.", fix=f"Ask {author} to submit it again."
-        )
-    if found.state is not SetState.SUBMITTED:
-        fix = {
-            SetState.APPROVED: "Take its files, and apply them on the command line.",
-            SetState.APPLIED: "Verify what came of it on the command line.",
-        }.get(found.state, "Draft its jobs again.")
-        return NotAllowed(why=f"it is {found.state} already.", fix=fix)
-    return None
+        return "its submission, or an approval of it, has expired.", f"Ask {author} to submit it again."
+    if found.state is SetState.SUBMITTED:
+        return None
+    next_step = {
+        SetState.APPROVED: "Take its files, and apply them on the command line.",
+        SetState.APPLIED: "Verify what came of it on the command line.",
+    }.get(found.state, "Draft its jobs again.")
+    return f"it is {found.state} already.", next_step
 
 
 def draw_bar(
@@ -216,7 +210,7 @@ def decide(sheet: SetSheet, verdict: Verdict) -> None:
     """Decide about exactly the plans that were shown."""
     name, remark = name_of(sheet.row), str(st.session_state.get(remark_key(sheet), ""))
     if verdict is Verdict.REJECTED and not remark.strip():
-        outcome.ask(name, lambda *_: _NO_REASON)
+        outcome.ask(name, lambda *_: NO_REASON)
         return
     approves = verdict is Verdict.APPROVED
     outcome.ask(

@@ -189,10 +189,13 @@ _OPEN: Final = (Step.DRAFT, Step.SUBMITTED, Step.APPROVED)
 
 
 def _open_plan(line: JobLine) -> RefusedJob:
+    problem, next_step = _why_left_out(line)
+    return RefusedJob(job=line.name, error="PlanError", problem=problem, fix=next_step)
+
+
+def _why_left_out(line: JobLine) -> tuple[str, str]:
     plan = "" if line.plan is None else f"Plan {line.plan.id} is open for it already: {line.plan.state}."
-    return RefusedJob(
-        job=line.name, error="PlanError", problem=plan, fix="Have that one decided about, or withdraw it."
-    )
+    return plan, "Have that one decided about, or withdraw it."
 
 
 def _drafted(held: Held[DraftedJobs]) -> None:
