@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 from offsetwise.approval import Verdict
 from offsetwise.review.exports import Destination
@@ -11,6 +14,7 @@ from tests.review import people
 from tests.review.people import ADA, ANN, RALPH, RITA
 from tests.review.sets import approve, drafted_set, reject, submitted_set
 from tests.review.test_sets import UNSAFE, edit, member, set_of
+from tests.transactions.settling import TO_SINK, stage
 
 DECIDING = "sets/deciding.py::_why_not_now"
 
@@ -114,3 +118,20 @@ def set_withdrawn_twice(board: people.Scene) -> Given:
     made = submitted_set(board)
     board.board.withdraw_set(ADA, made.number, made.digest)
     return lambda: board.board.withdraw_set(ADA, made.number, made.digest), lambda: board.board.sets(ADA)
+
+
+@on_board("sets/drafting.py::_kept", "Draft that job alone")
+def set_with_a_plan_that_cannot_be_taken_back(board: people.Scene) -> Given:
+    with TemporaryDirectory() as folder:
+        plan = stage(Path(folder) / "sink").plan
+    ends: dict[str, Any] = {
+        "positions": (),
+        "targets": (TO_SINK,),
+        "transactions": plan.transactions,
+        "requirements": plan.requirements,
+        "gate": plan.gate,
+        "findings": (),
+    }
+    content = board.drafted(ADA, **ends)
+    together = set_of([("checkpoint sink", content)])
+    return lambda: board.board.submit_set(ADA, together), lambda: board.board.save_draft(ADA, content)
