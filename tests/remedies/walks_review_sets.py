@@ -12,8 +12,8 @@ from offsetwise.review.exports import Destination
 from tests.remedies.walks_review import Given, on_board
 from tests.review import people
 from tests.review.people import ADA, ANN, RALPH, RITA
-from tests.review.sets import approve, drafted_set, reject, submitted_set
-from tests.review.test_sets import UNSAFE, edit, member, set_of
+from tests.review.sets import approve, drafted_set, reject, set_of, submitted_set
+from tests.review.test_sets import UNSAFE, edit, member
 from tests.transactions.settling import TO_SINK, stage
 
 DECIDING = "sets/deciding.py::_why_not_now"
