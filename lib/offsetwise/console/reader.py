@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -22,6 +21,7 @@ from offsetwise.config import Migration
 from offsetwise.console import drifts
 from offsetwise.console.drifts import Drifts, PlanOf, PlansOf
 from offsetwise.console.jobs.drafting import DraftedJobs, SetRequest, draft_jobs
+from offsetwise.console.observations import Observations
 from offsetwise.console.offered import Offered, free_name, offer_of
 from offsetwise.console.warm_spark import SparkNow, WarmSpark
 from offsetwise.engines.batch_files import BatchFiles
@@ -65,10 +65,6 @@ MIGRATIONS_VARIABLE: Final = "OFFSETWISE_MIGRATIONS"
 
 HELD_ANSWERS: Final = 16
 """Answers of each kind kept in memory; the one not looked at for longest goes first."""
-
-
-MOST_OBSERVED: Final = 1_000
-"""Comparisons whose snapshots are kept, to draft as many plans: jobs compared together share one reading."""
 
 
 class Reader:
@@ -365,39 +361,6 @@ class Reader:
 
     def _subject(self, migration: str, subject: Subject) -> LagSubject:
         return LagSubject.in_migration(self._migrations[migration].name, subject)
-
-
-class Observations:
-    """The snapshots that the last comparisons were made with: fewer than comparisons. Safe to use from threads."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[str, Subject], tuple[Comparison, Comparison]] = OrderedDict()
-        """Each comparison without its snapshots, and with them."""
-
-    def keep(self, migration: str, subject: Subject, comparison: Comparison) -> Comparison:
-        """Keep a comparison in the place of the earlier one, and return it without its snapshots."""
-        alone = replace(comparison, read_from=None, services=())
-        with self._lock:
-            self._kept[migration, subject] = (alone, comparison)
-            self._kept.move_to_end((migration, subject))
-            while len(self._kept) > MOST_OBSERVED:
-                self._kept.popitem(last=False)
-        return alone
-
-    def newest(self, migration: str, subject: Subject) -> Comparison | None:
-        """Return the last comparison of a subject, with its snapshots; None where none is kept."""
-        with self._lock:
-            return self._kept.get((migration, subject), (None, None))[1]
-
-    def of(self, migration: str, subject: Subject, comparison: Comparison) -> Comparison | None:
-        """Return a comparison with its snapshots; None where another one took its place."""
-        with self._lock:
-            alone, complete = self._kept.get((migration, subject), (None, None))
-            if alone is not comparison:
-                return None
-            self._kept.move_to_end((migration, subject))
-            return complete
 
 
 def reader_of_process() -> Reader:
