@@ -116,7 +116,21 @@ def test_a_watch_is_over_once_a_log_grows_or_all_have_stood_still(ends: list[int
     row = judged(watch)
 
     assert watch.is_over == (row.state is CutoverState.OPEN or row.still_ms >= 3_000)
-    assert watch.frozen == (row.state is CutoverState.FROZEN)
+    assert watch.frozen_topics == ({"orders"} if row.state is CutoverState.FROZEN else set())
+
+
+def test_a_topic_is_frozen_once_all_of_its_logs_are_while_another_one_goes_on() -> None:
+    watch = LogWatch(still_for_ms=STILL_MS)
+    still, late, other = AT, TopicPartition("orders", 1), TopicPartition("clicks", 0)
+    frozen = []
+    for second in range(20):
+        ends = {still: 100, late: min(100, 95 + second), other: 100 + second}
+        logs = {at: LogEnd(end, end) for at, end in ends.items()}
+        look = LogsLook(cluster_id="a", logs=logs, writers={})
+        watch.heard(look, began_ms=1_000 * second, over_ms=1_000 * second, clock_ms=DAY_MS + 1_000 * second)
+        frozen.append(watch.frozen_topics)
+
+    assert frozen == [frozenset()] * 15 + [{"orders"}] * 5
 
 
 def test_a_look_that_came_to_nothing_begins_the_time_anew() -> None:

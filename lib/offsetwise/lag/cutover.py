@@ -85,9 +85,10 @@ class LogWatch:
         return self.looks > 1 and any(self._state(log)[0] is CutoverState.OPEN for log in self._logs.values())
 
     @property
-    def frozen(self) -> bool:
-        """Whether every log has stood still for long enough."""
-        return all(self._state(log)[0] is CutoverState.FROZEN for log in self._logs.values())
+    def frozen_topics(self) -> frozenset[str]:
+        """The topics whose logs have all stood still for long enough: those of an early wave, while others go on."""
+        others = {at.topic for at, log in self._logs.items() if self._state(log)[0] is not CutoverState.FROZEN}
+        return frozenset({at.topic for at in self._logs} - others)
 
     @property
     def is_over(self) -> bool:

@@ -76,7 +76,8 @@ def cutover(
         every_s: Seconds between looks.
         until_copied: Whether to go on until every record is on the new cluster, or what the plan requires holds. Else
             it is over as soon as a log is seen to grow, or once all have stood still for the stated time.
-        records: Whether to look for the copies, with Spark, once all logs stand still. Without, nothing is COPIED.
+        records: Whether to look for the copies of a topic, with Spark, once all of its logs stand still. Without,
+            nothing is COPIED.
         heard: Told what is known after each look.
         progress: Told each step.
         wait: Lets so many seconds pass between two looks.
@@ -132,16 +133,16 @@ class _CutoverWatch:
         self.problems: tuple[Problem, ...] = ()
 
     def look(self, *, again: bool) -> Cutover:
-        """Look once; where all logs stand still, for the copies too, and at the logs once more behind that.
+        """Look once; for the copies too of topics whose logs stand still, and at the logs once more behind that.
 
         Args:
             again: Whether a cluster that gives no answer is to be asked again, by another look.
         """
         try:
             self._look_at_logs()
-            if self.records and self.logs.frozen and self._copies_are_due():
+            if self.records and (topics := self._topics_due()):
                 self.copies_s = time.monotonic()
-                self.copies = self._compare_copies()
+                self.copies = {**self.copies, **self._compare_copies(topics)}
                 self._look_at_logs()
         except (ClusterUnreachableError, ClusterAuthError) as error:
             if not again or not self.logs.looks:
@@ -201,20 +202,25 @@ class _CutoverWatch:
     def _group(self, name: str) -> GroupState | None:
         return read_cluster(self.migration, Cluster.OLD, topics=(), groups=(name,), mirror=False).group(name)
 
-    def _copies_are_due(self) -> bool:
-        """Return whether the copies have to be looked for: not where all are known to be there, nor too often."""
-        ends = self.logs.ends
-        known = all(
-            at in self.copies and (self.copies[at].end, self.copies[at].outcome) == (end, Outcome.PASSED)
-            for at, end in ends.items()
-        )
-        return not known and time.monotonic() - self.copies_s >= COPIES_EVERY_S
+    def _topics_due(self) -> tuple[str, ...]:
+        """Name the topics whose copies have to be looked for: not where all are known to be there, nor too often."""
+        if time.monotonic() - self.copies_s < COPIES_EVERY_S:
+            return ()
+        unknown = {at.topic for at, end in self.logs.ends.items() if not self._is_copied(at, end)}
+        return tuple(sorted(unknown & self.logs.frozen_topics))
 
-    def _compare_copies(self) -> Mapping[TopicPartition, CopiesFound]:
-        """Compare the ends of the old logs, by the records of both clusters, as if a job had read up to there."""
+    def _is_copied(self, at: TopicPartition, end: int) -> bool:
+        copies = self.copies.get(at)
+        return copies is not None and (copies.end, copies.outcome) == (end, Outcome.PASSED)
+
+    def _compare_copies(self, names: tuple[str, ...]) -> Mapping[TopicPartition, CopiesFound]:
+        """Compare the ends of old logs, by the records of both clusters, as if a job had read up to there.
+
+        Args:
+            names: Their topics.
+        """
         install_pyspark(self.progress)
         migration = self.migration
-        names = tuple(sorted({at.topic for at in self.logs.ends}))
         old = read_cluster(migration, Cluster.OLD, topics=names, groups=(), progress=self.progress)
         self._require_same_cluster(old.cluster_id)
         new_names = tuple(sorted({migration.new_topic(name) for name in names}))
