@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from offsetwise.console import answers
 from offsetwise.console.answers import Question
-from offsetwise.console.jobs.model import Kept, Step, jobs
+from offsetwise.console.jobs.model import JobStep, KnownJobs, jobs
 from offsetwise.console.jobs.table import page_of
 from offsetwise.console.reader import Reader
 from offsetwise.errors import ClusterError
@@ -40,18 +40,18 @@ def lines_of(reader: ManyReader, *plans: PlanRow) -> Any:
     here = answers.Answers(reader)
     here.read(Question.of(Reader.comparison, MIGRATION, reader.jobs[0])).outcome.result(timeout=60)
     live = next(one for one in here.offered if one.name == MIGRATION)
-    return jobs(here, live, Kept(plans=plans))
+    return jobs(here, live, KnownJobs(plans=plans))
 
 
 def test_a_job_is_as_far_as_its_plan_and_else_as_its_comparison_problems_first() -> None:
     reader = ManyReader(4)
     found = lines_of(reader, row(9, "etl-003", State.REJECTED), row(8, "etl-002", State.SUBMITTED))
     steps = {line.subject.name: line.step for line in found}
-    assert steps["etl-003"] is Step.REJECTED
-    assert steps["etl-002"] is Step.SUBMITTED
-    assert steps["etl-001"] is Step.UNCOMPARED
-    assert steps["etl-000"] in (Step.BLOCKED, Step.COMPARED)
-    order = [list(Step).index(line.step) for line in found]
+    assert steps["etl-003"] is JobStep.REJECTED
+    assert steps["etl-002"] is JobStep.SUBMITTED
+    assert steps["etl-001"] is JobStep.UNCOMPARED
+    assert steps["etl-000"] in (JobStep.BLOCKED, JobStep.COMPARED)
+    order = [list(JobStep).index(line.step) for line in found]
     assert order == sorted(order)
     assert [page_of(line) for line in found if line.subject.name in ("etl-001", "etl-002")] == [COMPARE, REVIEW]
 

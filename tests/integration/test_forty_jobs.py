@@ -16,8 +16,8 @@ import yaml
 
 from offsetwise.lab import Lab, consumers, migration, queries
 from offsetwise.lab import plan_of_jobs as of
-from offsetwise.lab.job_sinks import Sink
-from offsetwise.lab.plan_of_jobs import Kind, LabJob
+from offsetwise.lab.job_sinks import JobSink
+from offsetwise.lab.plan_of_jobs import JobKind, LabJob
 from tests.commands import call
 from tests.integration.forty_jobs import JOBS, TARGETS, Forty, of_wave
 from tests.integration.groups import committed
@@ -53,11 +53,11 @@ def test_forty_jobs_move_in_three_waves_and_count_every_record_exactly_once(
     forty: Forty, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = forty.init()
-    assert {each["name"] for each in found["checkpoints"]} == {job.name for job in of_kind(Kind.CHECKPOINT)}
-    assert {each["name"] for each in found["groups"]} == {job.name for job in of_kind(Kind.GROUP)}
+    assert {each["name"] for each in found["checkpoints"]} == {job.name for job in of_kind(JobKind.CHECKPOINT)}
+    assert {each["name"] for each in found["groups"]} == {job.name for job in of_kind(JobKind.GROUP)}
     assert found["link"]["link"] == "mirrormaker"
     forty.fill_in()
-    running = {job: "RUNNING" for job, planned in JOBS.items() if planned.kind is Kind.CHECKPOINT}
+    running = {job: "RUNNING" for job, planned in JOBS.items() if planned.kind is JobKind.CHECKPOINT}
     assert forty.states() == dict.fromkeys(JOBS, "STOPPED") | running
     # Two minutes without a batch are the rule; nobody here writes to a checkpoint of the old cluster any more.
     monkeypatch.setattr("offsetwise.api.job_evidence.RUNNING_AGE_MS", 1_000)
@@ -89,7 +89,7 @@ def test_forty_jobs_move_in_three_waves_and_count_every_record_exactly_once(
     assert forty.miscounted(JOBS.values()) == {}
 
 
-def of_kind(kind: Kind) -> list[LabJob]:
+def of_kind(kind: JobKind) -> list[LabJob]:
     return [job for job in JOBS.values() if job.kind is kind]
 
 
@@ -133,7 +133,7 @@ def move(forty: Forty, wave: str, refused: tuple[str, ...] = ()) -> None:
 def drafted_alone(forty: Forty, job: LabJob) -> dict[str, Any]:
     """Draft a job that its wave has drafted; return its plan."""
     out = forty.lab.directory / f"{job.file_name}-alone.json"
-    target = "spark-checkpoint" if job.kind is Kind.CHECKPOINT else f"consumer-group:{job.name}"
+    target = "spark-checkpoint" if job.kind is JobKind.CHECKPOINT else f"consumer-group:{job.name}"
     ran = forty.run("draft", f"--{job.kind}", job.name, "--target", target, "--author", "ada", "--out", out)
     assert ran.code == 0, ran.err
     return stable_plan(out)
@@ -197,12 +197,12 @@ def test_what_cannot_move_is_named_and_stops_no_other(forty: Forty, tmp_path: Pa
     torn = shutil.copytree(root / "clicks-count", root / "torn")
     newest = max((torn / "offsets").iterdir(), key=lambda path: int(path.name) if path.name.isdigit() else -1)
     newest.write_bytes(newest.read_bytes()[:30])
-    moved_before = queries.Query(
+    moved_before = queries.LabQuery(
         job=JOBS["checkpoint clicks-archive"],
         bootstrap=forty.lab.new_bootstrap,
         topics=("old.clicks",),
         checkpoint=root / "moved-before",
-        sink=Sink(tmp_path / "output"),
+        sink=JobSink(tmp_path / "output"),
     )
     queries.run_all([moved_before])
     body = migration.migration_of(forty.lab)

@@ -12,8 +12,8 @@ from offsetwise.config import load_migration
 from offsetwise.lab import migration
 from offsetwise.lab import plan_of_jobs as of
 from offsetwise.lab.cluster import Lab
-from offsetwise.lab.job_sinks import Sink
-from offsetwise.lab.plan_of_jobs import TOPICS, Kind, Stop, jobs
+from offsetwise.lab.job_sinks import JobSink
+from offsetwise.lab.plan_of_jobs import TOPICS, JobKind, Stop, jobs
 from offsetwise.model import Subject
 
 
@@ -21,22 +21,22 @@ def test_there_are_40_jobs_of_different_names_and_each_reads_topics_that_there_a
     subjects = [job.subject for job in jobs()]
 
     assert len({*subjects}) == len(subjects) == 40
-    assert Counter(job.kind for job in jobs()) == {Kind.CHECKPOINT: 24, Kind.GROUP: 16}
+    assert Counter(job.kind for job in jobs()) == {JobKind.CHECKPOINT: 24, JobKind.GROUP: 16}
     assert {topic for job in jobs() for topic in job.topics} == {*TOPICS}
     for job in jobs():
         assert job.topics
 
 
 def test_every_case_is_among_them() -> None:
-    queries = [job for job in jobs() if job.kind is Kind.CHECKPOINT]
+    queries = [job for job in jobs() if job.kind is JobKind.CHECKPOINT]
 
     assert {job.stateful for job in queries} == {True, False}
     assert {(job.kind, job.stop) for job in jobs()} == {
-        (Kind.CHECKPOINT, Stop.DONE),
-        (Kind.CHECKPOINT, Stop.PENDING),
-        (Kind.CHECKPOINT, Stop.BEHIND),
-        (Kind.GROUP, Stop.DONE),
-        (Kind.GROUP, Stop.BEHIND),
+        (JobKind.CHECKPOINT, Stop.DONE),
+        (JobKind.CHECKPOINT, Stop.PENDING),
+        (JobKind.CHECKPOINT, Stop.BEHIND),
+        (JobKind.GROUP, Stop.DONE),
+        (JobKind.GROUP, Stop.BEHIND),
     }
     assert any(len(job.topics) > 1 for job in jobs())
     readers = Counter(topic for job in jobs() for topic in job.topics)
@@ -85,14 +85,14 @@ def test_what_a_job_counts_is_neither_deleted_nor_aborted() -> None:
 
 
 def test_what_a_batch_wrote_is_replaced_when_it_runs_again(tmp_path: Path) -> None:
-    sink = Sink(tmp_path / "output")
+    sink = JobSink(tmp_path / "output")
     sink.write(0, ["a"])
     sink.write(1, ["b"])
     sink.write(1, ["b", "c"])
-    by_key = Sink(tmp_path / "by-key")
+    by_key = JobSink(tmp_path / "by-key")
     by_key.write(0, {"k1": ["a"], "k2": ["b"]})
     by_key.write(1, {"k1": ["a", "c"]})
 
     assert (sink.numbers, sink.serials()) == ((0, 1), ("a", "b", "c"))
     assert sorted(by_key.serials()) == ["a", "b", "c"]
-    assert Sink(tmp_path / "none").serials() == ()
+    assert JobSink(tmp_path / "none").serials() == ()

@@ -13,20 +13,20 @@ from typing import Final
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from offsetwise.lab import progress
-from offsetwise.lab.job_sinks import Sink
+from offsetwise.lab.job_sinks import JobSink
 
 AT_ONCE: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class ConsumerReading:
     """One run of a consumer."""
 
     group: str
     bootstrap: str
     topics: tuple[str, ...]
     """As the cluster calls them."""
-    sink: Sink
+    sink: JobSink
     most: int | None = None
     """Records after which it stops, once it has one of every partition; None: at the end of every log."""
     reset: str = "earliest"
@@ -70,10 +70,10 @@ class Reading:
         return serials
 
 
-def run_all(readings: Iterable[Reading]) -> None:
+def run_all(readings: Iterable[ConsumerReading]) -> None:
     """Run consumers, several at once."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        for _ in pool.map(Reading.run, readings):
+        for _ in pool.map(ConsumerReading.run, readings):
             pass
 
 

@@ -13,7 +13,7 @@ Output: TypeAlias = Sequence[str] | Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Sink:
+class JobSink:
     """The folder that one job writes to, before and after it moves."""
 
     folder: Path

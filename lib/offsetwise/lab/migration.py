@@ -18,9 +18,9 @@ from offsetwise.errors import LabError
 from offsetwise.lab import consumers, queries
 from offsetwise.lab import plan_of_jobs as of
 from offsetwise.lab.cluster import Lab
-from offsetwise.lab.job_sinks import Sink
+from offsetwise.lab.job_sinks import JobSink
 from offsetwise.lab.mirrors import Policy
-from offsetwise.lab.plan_of_jobs import TOPICS, Kind, LabJob, LabRecord, LabTopic, Stop
+from offsetwise.lab.plan_of_jobs import TOPICS, JobKind, LabJob, LabRecord, LabTopic, Stop
 
 TIMEOUT_S: Final = 90
 APPLIED: Final = "applied"
@@ -185,18 +185,18 @@ def wait_until_mirrored(lab: Lab) -> None:
         lab.wait_until_mirrored(topics, mirror=policy)
 
 
-def sink_of(lab: Lab, job: LabJob) -> Sink:
+def sink_of(lab: Lab, job: LabJob) -> JobSink:
     """Return what a job writes to, before and after it moves."""
-    return Sink(lab.directory / "output" / job.file_name)
+    return JobSink(lab.directory / "output" / job.file_name)
 
 
 def run_on_old(lab: Lab, jobs: Sequence[LabJob]) -> None:
     """Run jobs on the old cluster until they stop as planned."""
-    chosen = [job for job in jobs if job.kind is Kind.CHECKPOINT]
+    chosen = [job for job in jobs if job.kind is JobKind.CHECKPOINT]
     folder = lab.directory / of.ROOT
     queries.run_all(
         [
-            queries.Query(
+            queries.LabQuery(
                 job=job,
                 bootstrap=lab.old_bootstrap,
                 topics=job.topics,
@@ -208,11 +208,11 @@ def run_on_old(lab: Lab, jobs: Sequence[LabJob]) -> None:
         ]
     )
     consumers.run_all(
-        consumers.Reading(
+        consumers.ConsumerReading(
             group=job.name, bootstrap=lab.old_bootstrap, topics=job.topics, sink=sink_of(lab, job), most=job.most
         )
         for job in jobs
-        if job.kind is Kind.GROUP
+        if job.kind is JobKind.GROUP
     )
     _commit(chosen, lab.old_bootstrap, folder)
 
@@ -231,10 +231,10 @@ def run_on_new(lab: Lab, jobs: Sequence[LabJob]) -> tuple[LabJob, ...]:
             f"a copy of a checkpoint in {folder} nor commits of a group on the new cluster. No job was started.",
             fix=f"Draft, sign and apply the plans of the wave, with --output {folder}; then give the command again.",
         )
-    chosen = [job for job in moved if job.kind is Kind.CHECKPOINT]
+    chosen = [job for job in moved if job.kind is JobKind.CHECKPOINT]
     queries.run_all(
         [
-            queries.Query(
+            queries.LabQuery(
                 job=job,
                 bootstrap=lab.new_bootstrap,
                 topics=job.copies,
@@ -245,11 +245,11 @@ def run_on_new(lab: Lab, jobs: Sequence[LabJob]) -> tuple[LabJob, ...]:
         ]
     )
     consumers.run_all(
-        consumers.Reading(
+        consumers.ConsumerReading(
             group=job.name, bootstrap=lab.new_bootstrap, topics=job.copies, sink=sink_of(lab, job), reset="error"
         )
         for job in moved
-        if job.kind is Kind.GROUP
+        if job.kind is JobKind.GROUP
     )
     _commit(chosen, lab.new_bootstrap, folder, moved=True)
     return moved
@@ -257,7 +257,7 @@ def run_on_new(lab: Lab, jobs: Sequence[LabJob]) -> tuple[LabJob, ...]:
 
 def is_moved(lab: Lab, job: LabJob) -> bool:
     """Return whether a job has something on the new cluster to begin from."""
-    if job.kind is Kind.CHECKPOINT:
+    if job.kind is JobKind.CHECKPOINT:
         return (lab.directory / APPLIED / job.file_name).is_dir()
     return consumers.has_committed(lab.new_bootstrap, job.name, job.copies)
 
@@ -298,9 +298,9 @@ def migration_of(lab: Lab) -> dict[str, Any]:
         "checkpoints": [
             {"name": job.name, "uri": f"./{of.ROOT}/{job.name}", "job": of.traits_of(job), "belongs_to": "old"}
             for job in of.jobs()
-            if job.kind is Kind.CHECKPOINT
+            if job.kind is JobKind.CHECKPOINT
         ],
-        "groups": [{"name": job.name, "job": of.traits_of(job)} for job in of.jobs() if job.kind is Kind.GROUP],
+        "groups": [{"name": job.name, "job": of.traits_of(job)} for job in of.jobs() if job.kind is JobKind.GROUP],
         "waves": of.waves_of_file(),
         "writers": "mixed",
         "write_roots": [f"./{APPLIED}"],

@@ -69,7 +69,7 @@ TOPICS: Final = {
 }
 
 
-class Kind(StrEnum):
+class JobKind(StrEnum):
     """What a job is, as the migration file's patterns name it."""
 
     CHECKPOINT = "checkpoint"
@@ -93,7 +93,7 @@ class Stop(StrEnum):
 class LabJob:
     """One job of the lab's migration."""
 
-    kind: Kind
+    kind: JobKind
     name: str
     topics: tuple[str, ...]
     wave: str
@@ -159,7 +159,7 @@ def jobs() -> tuple[LabJob, ...]:
 def _of_wave(wave: str) -> Iterator[LabJob]:
     for name in _QUERIES[wave]:
         yield LabJob(
-            kind=Kind.CHECKPOINT,
+            kind=JobKind.CHECKPOINT,
             name=name.replace("+", "-and-"),
             topics=_topics(name),
             wave=wave,
@@ -169,7 +169,7 @@ def _of_wave(wave: str) -> Iterator[LabJob]:
         )
     for name in _CONSUMERS[wave]:
         yield LabJob(
-            kind=Kind.GROUP,
+            kind=JobKind.GROUP,
             name=name.replace("+", "-and-"),
             topics=_topics(name),
             wave=wave,
@@ -177,7 +177,7 @@ def _of_wave(wave: str) -> Iterator[LabJob]:
             most=_FEW if name.endswith(_SLOW) else None,
         )
     if wave == REST:
-        yield LabJob(kind=Kind.GROUP, name=SHARED_GROUP, topics=("audit",), wave=wave)
+        yield LabJob(kind=JobKind.GROUP, name=SHARED_GROUP, topics=("audit",), wave=wave)
 
 
 def _topics(name: str) -> tuple[str, ...]:
@@ -258,7 +258,7 @@ def waves_of_file() -> list[dict[str, Any]]:
 
 def traits_of(job: LabJob) -> dict[str, Any]:
     """Return what only the people of a job can state about it, as the migration file's `job`."""
-    if job.kind is Kind.GROUP:
+    if job.kind is JobKind.GROUP:
         return {"sink": "file", "tolerates_replay": False}
     shared = {"commits_to": job.commits_to} if job.commits_to else {}
     return {"stateful": job.stateful, "sink": "foreachBatch", "tolerates_replay": False, **shared}

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from offsetwise.config import SparkSettings
-from offsetwise.lab.job_sinks import Sink
+from offsetwise.lab.job_sinks import JobSink
 from offsetwise.lab.plan_of_jobs import LabJob
 from offsetwise.pipeline.session import open_session
 
@@ -28,7 +28,7 @@ _CONF: Final = {"spark.sql.shuffle.partitions": "1", "spark.sql.streaming.noData
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class LabQuery:
     """One run of a query, to the end of the logs as they are when it starts."""
 
     job: LabJob
@@ -36,7 +36,7 @@ class Query:
     topics: tuple[str, ...]
     """As the cluster calls them."""
     checkpoint: Path
-    sink: Sink
+    sink: JobSink
     fails_in: int | None = None
     """The batch inside which it stops, planned and not committed."""
 
@@ -92,7 +92,7 @@ class Query:
             self.sink.write(batch_id, [serial for row in rows for serial in row["serials"]])
 
 
-def run_all(queries: list[Query]) -> None:
+def run_all(queries: list[LabQuery]) -> None:
     """Run queries, several at once.
 
     Raises:
@@ -102,7 +102,7 @@ def run_all(queries: list[Query]) -> None:
         return
     spark = open_session(SETTINGS, kafka=True)
     with _configured(spark), ThreadPoolExecutor(AT_ONCE) as pool:
-        run: Callable[[Query], None] = lambda query: query.run(spark)  # noqa: E731 - names what the pool does
+        run: Callable[[LabQuery], None] = lambda query: query.run(spark)  # noqa: E731 - names what the pool does
         for _ in pool.map(run, queries):
             pass
 

@@ -102,7 +102,7 @@ def sign(
     *,
     plans: tuple[str, ...] = (),
     accepted_unproven: tuple[AcceptedUnproven, ...] = (),
-) -> Signed:
+) -> SignedDecision:
     """Sign a decision with the console's key, for the person who is signed in; see `vouch`.
 
     Raises:
@@ -122,7 +122,7 @@ def sign(
         accepted_unproven=accepted_unproven,
         plans=plans,
     )
-    return Signed(by=who(person), said=said, envelope=data, key=key.public.id)
+    return SignedDecision(by=who(person), said=said, envelope=data, key=key.public.id)
 
 
 def _why_not_approved(
@@ -190,7 +190,7 @@ def import_envelope(attempt: Attempt, file: ApprovalFile) -> DecideAnswer:
     closed = _why_not_now(attempt, matter, said.plan_digest, signer)
     if closed is not None:
         return closed
-    return keep(attempt, matter, Signed(by=signer, said=said, envelope=file.content, key=key.id))
+    return keep(attempt, matter, SignedDecision(by=signer, said=said, envelope=file.content, key=key.id))
 
 
 def _why_not_now(
@@ -225,7 +225,7 @@ def _why_not_now(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Signed:
+class SignedDecision:
     """A decision with its envelope."""
 
     by: Who
@@ -234,7 +234,7 @@ class Signed:
     key: str
 
 
-def keep(attempt: Attempt, matter: Matter, signed: Signed) -> Approved | Rejected:
+def keep(attempt: Attempt, matter: Matter, signed: SignedDecision) -> Approved | Rejected:
     """Keep a decision with its envelope, and move the plan on."""
     row, result, said, envelope = matter.row, matter.told, signed.said, signed.envelope
     if result.submission is None:

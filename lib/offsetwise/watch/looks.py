@@ -14,7 +14,7 @@ BEGUN: Final = frozenset({JobState.STARTED, JobState.CAUGHT_UP})
 """The states in which a job has begun on the new cluster: its sink has taken a batch."""
 
 
-class Mark(NamedTuple):
+class JobMark(NamedTuple):
     """One job at one look."""
 
     state: JobState
@@ -23,11 +23,11 @@ class Mark(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
+class LookMoment:
     """One look at all jobs."""
 
     at_ms: int
-    marks: Mapping[str, Mark]
+    marks: Mapping[str, JobMark]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class StatusHistory:
     """What the looks of one watch have shown, in the order in which they were taken."""
 
     newest: Status | None = None
-    moments: tuple[Moment, ...] = ()
+    moments: tuple[LookMoment, ...] = ()
     stopped_ms: Mapping[str, int] = field(default_factory=dict)
     """When each job moved its positions on the old cluster last, as far as that is known."""
     entered: Mapping[str, Arrival] = field(default_factory=dict)
@@ -63,11 +63,11 @@ class StatusHistory:
     def with_look(self, status: Status) -> StatusHistory:
         """Return the history with one more look."""
         at_ms, before = epoch_ms(status.taken_at), self.moments[-1].marks if self.moments else None
-        marks = {job.job: Mark(job.state, job.old_lag, job.lag) for job in status.jobs}
+        marks = {job.job: JobMark(job.state, job.old_lag, job.lag) for job in status.jobs}
         return replace(
             self,
             newest=status,
-            moments=_thinned((*self.moments, Moment(at_ms=at_ms, marks=marks))),
+            moments=_thinned((*self.moments, LookMoment(at_ms=at_ms, marks=marks))),
             stopped_ms={
                 job.job: stopped for job in status.jobs if (stopped := self._stopped(job, before, at_ms)) is not None
             },
@@ -83,7 +83,7 @@ class StatusHistory:
             ),
         )
 
-    def _stopped(self, job: JobStatus, before: Mapping[str, Mark] | None, at_ms: int) -> int | None:
+    def _stopped(self, job: JobStatus, before: Mapping[str, JobMark] | None, at_ms: int) -> int | None:
         """Return when a job stopped on the old cluster; what was known first stays, unless it runs again."""
         if job.state is JobState.RUNNING:
             return None
@@ -106,7 +106,7 @@ _ON_OLD: Final = frozenset(
 
 def _arrivals(
     before: Mapping[str, Arrival],
-    marks: Mapping[str, Mark],
+    marks: Mapping[str, JobMark],
     states: frozenset[JobState],
     at_ms: int,
     *,
@@ -120,7 +120,7 @@ def _arrivals(
     }
 
 
-def _thinned(moments: tuple[Moment, ...]) -> tuple[Moment, ...]:
+def _thinned(moments: tuple[LookMoment, ...]) -> tuple[LookMoment, ...]:
     if len(moments) <= MOST_MOMENTS:
         return moments
     half = len(moments) // 2

@@ -29,7 +29,7 @@ _MOST: Final = 2_000
 _WORST: Final = list(Severity)
 
 
-class Step(StrEnum):
+class JobStep(StrEnum):
     """How far a job came in this console, in the order in which a table has them: what needs somebody first."""
 
     FAILED = "not readable"
@@ -51,7 +51,7 @@ class JobLine:
     waves: tuple[str, ...]
     engine: str
     """Empty where it was not compared, and its engine is not known here."""
-    step: Step
+    step: JobStep
     partitions: int | None
     changed: int | None
     """Partitions that resume at another offset; None where it was not compared."""
@@ -78,7 +78,7 @@ class JobLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class KnownJobs:
     """What the store has of plans, for one person."""
 
     plans: tuple[PlanRow, ...] = ()
@@ -89,12 +89,14 @@ class Kept:
     """What waits for the person, by the number of the plan."""
 
 
-def kept_of(board: Board, person: Person | None) -> Kept:
+def kept_of(board: Board, person: Person | None) -> KnownJobs:
     """Read what the store has of plans."""
     return kept(board.plans(person), board.sets(person), board.waiting_for(person))
 
 
-def kept(plans: tuple[PlanRow, ...], sets: Iterable[tuple[SetRow, SetStanding]], waiting: Iterable[Waiting]) -> Kept:
+def kept(
+    plans: tuple[PlanRow, ...], sets: Iterable[tuple[SetRow, SetStanding]], waiting: Iterable[Waiting]
+) -> KnownJobs:
     """Return what was read of the store, by plan.
 
     Args:
@@ -110,10 +112,10 @@ def kept(plans: tuple[PlanRow, ...], sets: Iterable[tuple[SetRow, SetStanding]],
     for each in waiting:
         numbers = [each.plan] if each.of_set is None else [plan for plan, of in of_sets.items() if of == each.of_set]
         by_plan |= dict.fromkeys(numbers, each)
-    return Kept(plans=plans, of_sets=of_sets, waiting=by_plan)
+    return KnownJobs(plans=plans, of_sets=of_sets, waiting=by_plan)
 
 
-def jobs(answers: Answers, migration: Offered, kept: Kept) -> list[JobLine]:
+def jobs(answers: Answers, migration: Offered, kept: KnownJobs) -> list[JobLine]:
     """Return the jobs of a migration, those that need somebody first.
 
     Args:
@@ -122,7 +124,7 @@ def jobs(answers: Answers, migration: Offered, kept: Kept) -> list[JobLine]:
         kept: What the store has of their plans.
     """
     by_job = _plans_by_job(migration, kept.plans)
-    order = list(Step)
+    order = list(JobStep)
     known = answers.known([Question.of(Reader.comparison, migration.name, job) for job in migration.subjects])
     lines = [
         _line(migration, job, by_job.get(job), kept, held, reading)
@@ -150,7 +152,7 @@ def _line(  # noqa: PLR0917 - all that is known of one job
     migration: Offered,
     job: Subject,
     plan: PlanRow | None,
-    kept: Kept,
+    kept: KnownJobs,
     held: Held[Comparison] | None,
     reading: Reading[Comparison] | None,
 ) -> JobLine:
@@ -198,24 +200,24 @@ def _severity(finding: Finding | None) -> int:
 
 
 _STEPS: Final = {
-    State.DRAFT: Step.DRAFT,
-    State.SUBMITTED: Step.SUBMITTED,
-    State.APPROVED: Step.APPROVED,
-    State.APPLIED: Step.APPLIED,
-    State.REJECTED: Step.REJECTED,
+    State.DRAFT: JobStep.DRAFT,
+    State.SUBMITTED: JobStep.SUBMITTED,
+    State.APPROVED: JobStep.APPROVED,
+    State.APPLIED: JobStep.APPLIED,
+    State.REJECTED: JobStep.REJECTED,
 }
 
 
-def _step(plan: PlanRow | None, seen: _Seen | None, *, failed: bool) -> Step:
+def _step(plan: PlanRow | None, seen: _Seen | None, *, failed: bool) -> JobStep:
     """Return how far a job came: its plan says so, else its comparison."""
     if plan is not None and plan.state in _STEPS:
         return _STEPS[plan.state]
     if failed:
-        return Step.FAILED
+        return JobStep.FAILED
     if seen is None:
-        return Step.UNCOMPARED
+        return JobStep.UNCOMPARED
     blocked = seen.worst is not None and seen.worst.severity is Severity.BLOCKS
-    return Step.BLOCKED if blocked else Step.COMPARED
+    return JobStep.BLOCKED if blocked else JobStep.COMPARED
 
 
 def in_short(migration: Offered, lines: Sequence[JobLine]) -> str:
@@ -227,10 +229,10 @@ def in_short(migration: Offered, lines: Sequence[JobLine]) -> str:
     """
     waves = [many(len(lines), "job"), *([f"in {many(len(migration.waves), 'wave')}"] if migration.waves else [])]
     counts = Counter(line.step for line in lines)
-    return " · ".join([" ".join(waves), *(f"{counts[step]:,} {step}" for step in Step if counts[step])])
+    return " · ".join([" ".join(waves), *(f"{counts[step]:,} {step}" for step in JobStep if counts[step])])
 
 
 def next_wave(migration: Offered, lines: Sequence[JobLine]) -> str | None:
     """Return the first wave of which a job is not approved yet; None where there is none."""
-    done = {line.subject for line in lines if line.step in (Step.APPROVED, Step.APPLIED)}
+    done = {line.subject for line in lines if line.step in (JobStep.APPROVED, JobStep.APPLIED)}
     return next((name for name, subjects in migration.waves if set(subjects) - done), None)

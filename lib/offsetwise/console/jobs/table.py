@@ -10,7 +10,7 @@ import streamlit as st
 
 from offsetwise.console import board
 from offsetwise.console.answers import Answers
-from offsetwise.console.jobs.model import JobLine, Kept, Step, in_short, jobs, kept_of, next_wave
+from offsetwise.console.jobs.model import JobLine, JobStep, KnownJobs, in_short, jobs, kept_of, next_wave
 from offsetwise.console.offered import Offered
 from offsetwise.console.plan.panel import bar
 from offsetwise.console.plan.standing import STATES
@@ -33,8 +33,8 @@ WITHOUT: Final = "in no wave"
 _OF: Final = "of"
 """Of the chosen job, in the address and the session, as the context bar has it."""
 _COMPARED: Final = {
-    Step.FAILED: Verdict(icon="!", word="not readable", tone=Tone.WRONG),
-    Step.UNCOMPARED: Verdict(icon="?", word="not yet", tone=Tone.UNKNOWN),
+    JobStep.FAILED: Verdict(icon="!", word="not readable", tone=Tone.WRONG),
+    JobStep.UNCOMPARED: Verdict(icon="?", word="not yet", tone=Tone.UNKNOWN),
 }
 _YES: Final = Verdict(icon="✓", word="compared", tone=Tone.RIGHT)
 _FINDINGS: Final = {Severity.BLOCKS: ("!", Tone.WRONG), Severity.WARNS: ("▲", Tone.CAREFUL)}
@@ -43,8 +43,8 @@ _NO_PLAN: Final = Verdict(icon="–", word="none", tone=Tone.UNKNOWN)
 
 def _compared(line: JobLine) -> Verdict:
     if line.error:
-        return _COMPARED[Step.FAILED]
-    return _COMPARED[Step.UNCOMPARED] if line.partitions is None else _YES
+        return _COMPARED[JobStep.FAILED]
+    return _COMPARED[JobStep.UNCOMPARED] if line.partitions is None else _YES
 
 
 def _changes(line: JobLine) -> str:
@@ -91,9 +91,9 @@ def of_migration(answers: Answers, migration: Offered) -> list[JobLine]:
     """Return the jobs of a migration with the plans of the store; without plans where the store does not answer."""
     try:
         found = board.board()
-        kept = Kept() if found is None else kept_of(found, board.person())
+        kept = KnownJobs() if found is None else kept_of(found, board.person())
     except OffsetwiseError:
-        kept = Kept()
+        kept = KnownJobs()
     return jobs(answers, migration, kept)
 
 
@@ -104,7 +104,7 @@ def headline(migration: Offered, lines: Sequence[JobLine]) -> None:
     st.markdown(f"**{in_short(migration, lines)}**{after}")
 
 
-def above(answers: Answers, migration: Offered, *, kept: Kept | None = None) -> None:
+def above(answers: Answers, migration: Offered, *, kept: KnownJobs | None = None) -> None:
     """Speak of the whole migration above one of its jobs: a line, and the table to choose another one from.
 
     Nothing is drawn of a migration of one job.
@@ -176,7 +176,7 @@ def _filtered(migration: Offered, lines: Sequence[JobLine], key: str) -> list[Jo
     """Let the person choose waves and states, where there is more than one."""
     in_none = any(not line.waves for line in lines)
     waves = [name for name, _ in migration.waves] + ([WITHOUT] if migration.waves and in_none else [])
-    steps = [step.value for step in Step if any(line.step is step for line in lines)]
+    steps = [step.value for step in JobStep if any(line.step is step for line in lines)]
     with st.container(horizontal=True):
         of_waves = selectors.several("Wave", f"{key}-wave", waves) if len(waves) > 1 else ()
         of_steps = selectors.several("State", f"{key}-state", steps) if len(steps) > 1 else ()

@@ -41,7 +41,7 @@ _KEYS: Final[dict[str | type[Any], Callable[[Any], Any]]] = {
     "offsetwise.console.plan.positions.Row": lambda row: row.name,
     "offsetwise.console.plan.positions.Shown": lambda shown: shown.key,
     "offsetwise.console.plan.sets.rows.ShownSet": lambda shown: shown.key,
-    "offsetwise.console.plan.sets.rows.SetRow": lambda row: row.name,
+    "offsetwise.console.plan.sets.rows.PositionOfSet": lambda row: row.name,
     "offsetwise.console.plan.work.Frozen": lambda frozen: frozen.id,
     "offsetwise.console.widgets.table.Prepared": lambda table: table.id,
 }

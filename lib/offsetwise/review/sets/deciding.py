@@ -13,7 +13,7 @@ from offsetwise.review import deciding, remarks
 from offsetwise.review.allowing import Verb
 from offsetwise.review.answers import Approved, NotAllowed
 from offsetwise.review.attempt import Attempt
-from offsetwise.review.deciding import Matter, ReviewDecision, Signed
+from offsetwise.review.deciding import Matter, ReviewDecision, SignedDecision
 from offsetwise.review.people import may_be_one, who
 from offsetwise.review.risk import VersionFacts
 from offsetwise.review.sets.answers import DecidedSet, DecideSetAnswer, RefusedOf, refusal
@@ -178,7 +178,7 @@ def _unmet(facts: VersionFacts, part: _Part) -> bool:
     return bool(facts.not_met(lambda: attempt.plans.get(attempt.change, part.matter.newest)))
 
 
-def _kept(steps: Steps, part: _Part, signed: Signed, remark: str) -> int:
+def _kept(steps: Steps, part: _Part, signed: SignedDecision, remark: str) -> int:
     """Keep the decision with one plan, with its row of the audit log; return how many approvals count then."""
     about = signed.said.about(part.matter.newest.digest)
     if about is None:
@@ -186,7 +186,7 @@ def _kept(steps: Steps, part: _Part, signed: Signed, remark: str) -> int:
     steps.next()
     attempt = part.attempt
     answer = deciding.keep(
-        attempt, part.matter, Signed(by=signed.by, said=about, envelope=signed.envelope, key=signed.key)
+        attempt, part.matter, SignedDecision(by=signed.by, said=about, envelope=signed.envelope, key=signed.key)
     )
     if remark.strip():
         row = part.matter.row

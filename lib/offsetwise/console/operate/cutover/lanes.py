@@ -30,7 +30,7 @@ _ON_NEW: Final = PATH.index(JobState.APPLIED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lane:
+class JobLane:
     """One job as it is shown."""
 
     job: JobStatus
@@ -46,9 +46,9 @@ class Lane:
 class Lanes:
     """The jobs of a wave, or of all."""
 
-    open: tuple[Lane, ...]
+    open: tuple[JobLane, ...]
     """Those that have not caught up: what a person has to do something about first, then the least far first."""
-    done: tuple[Lane, ...]
+    done: tuple[JobLane, ...]
     history: StatusHistory
 
 
@@ -78,11 +78,11 @@ def lanes(history: StatusHistory, wave: str | None) -> Lanes:
     )
 
 
-def _lane(history: StatusHistory, job: JobStatus) -> Lane:
+def _lane(history: StatusHistory, job: JobStatus) -> JobLane:
     entered = history.entered.get(job.job)
     since_ms = job.since_ms or (entered.at_ms if entered is not None and entered.observed else None)
     waits = [] if job.state in (JobState.RUNNING, JobState.READY) else job.waits_for
-    return Lane(
+    return JobLane(
         job=job,
         passed=PATH.index(job.state) + 1 if job.state in PATH else 0,
         for_ms=None if since_ms is None or history.at_ms is None else max(0, history.at_ms - since_ms),
@@ -198,7 +198,7 @@ def rows(shown: Lanes, colours: Palette, first: int = 0, *, done: bool = False) 
     return f'<ul class="cut" aria-label="Jobs">{"".join(_row(lane, shown.history, colours) for lane in page)}</ul>'
 
 
-def _row(lane: Lane, history: StatusHistory, colours: Palette) -> str:
+def _row(lane: JobLane, history: StatusHistory, colours: Palette) -> str:
     job = lane.job
     verdict, kind = STATE[job.state], _kind(job.state)
     time = "" if lane.for_ms is None else f" <small>for {duration(lane.for_ms)}</small>"
@@ -213,7 +213,7 @@ def _row(lane: Lane, history: StatusHistory, colours: Palette) -> str:
     )
 
 
-def _steps(lane: Lane, kind: str) -> str:
+def _steps(lane: JobLane, kind: str) -> str:
     if not lane.passed:
         return f'<i class="{kind}"></i>'
     return "".join(

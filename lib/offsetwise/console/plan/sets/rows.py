@@ -25,7 +25,7 @@ from offsetwise.wording.verdicts import Tone, Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SetRow:
+class PositionOfSet:
     """One position of one plan of a set."""
 
     job: str
@@ -62,7 +62,7 @@ class ShownSet:
 
     key: str
     """The digest of the set."""
-    rows: tuple[SetRow, ...]
+    rows: tuple[PositionOfSet, ...]
     headline: str
     cost: tuple[int | None, int | None, int]
     """Skipped and replayed at most, None where unknown, and of how many positions one is unknown."""
@@ -78,7 +78,7 @@ class ShownSet:
     """Each check that is not met or not known of a plan, once, worst first; those that all plans meet last."""
 
 
-POSITIONS: Final[Columns[SetRow]] = (
+POSITIONS: Final[Columns[PositionOfSet]] = (
     Column("job", lambda row: _short(row.job), 128, pinned=True),
     Column("topic-partition", lambda row: str(row.row.position.topic_partition), 118),
     Column("old", lambda row: row.row.position.old_offset, 64, "The next record to read on the old cluster."),
@@ -144,7 +144,7 @@ _NO_PLAN: Final = Verdict(icon="–", word="no plan", tone=Tone.CAREFUL)
 def shown(sheet: SetSheet) -> ShownSet:
     """Return the positions of a set, those that most need a look first, and the checks of its plans."""
     rows = [
-        SetRow(job=member.entry.job, plan=member.row.id, row=row)
+        PositionOfSet(job=member.entry.job, plan=member.row.id, row=row)
         for member, plan in zip(sheet.members, sheet.plans, strict=True)
         for row in positions.rows_of(plan, None)
     ]
@@ -173,7 +173,7 @@ def _count(count: int | None) -> str:
     return "" if count is None else number(count)
 
 
-def largest(rows: Sequence[SetRow]) -> str:
+def largest(rows: Sequence[PositionOfSet]) -> str:
     """Return the first positions that change, from the old to the new one: on a phone the table has no room for both.
 
     Markdown.
@@ -210,7 +210,7 @@ def checks(sheet: SetSheet) -> tuple[GateCheck, ...]:
     return tuple(sorted(results, key=lambda check: order.index(check.outcome)))
 
 
-def _plan_lines(sheet: SetSheet, rows: Sequence[SetRow]) -> Iterator[PlanLine]:
+def _plan_lines(sheet: SetSheet, rows: Sequence[PositionOfSet]) -> Iterator[PlanLine]:
     """Yield the plans of a set with what was counted in each; the rows begin with the worst."""
     looks: dict[int, Look] = {}
     changed, unsafe = Counter[int](), Counter[int]()
@@ -254,7 +254,7 @@ def lines(sheet: SetSheet) -> tuple[PlanLine, ...]:
 
 
 @cached(8)
-def filtered(found: ShownSet, jobs: tuple[str, ...], *, quiet: bool) -> tuple[SetRow, ...]:
+def filtered(found: ShownSet, jobs: tuple[str, ...], *, quiet: bool) -> tuple[PositionOfSet, ...]:
     """Return the positions of some jobs, of all where none is named; without those that are quiet unless asked for."""
     hidden = frozenset() if quiet else found.quiet
     return tuple(each for each in found.rows if (not jobs or each.job in jobs) and each.name not in hidden)
@@ -273,6 +273,6 @@ def _state(member: MemberSheet) -> Verdict:
 
 
 @cached(16)
-def position_table(key: str, rows: tuple[SetRow, ...], colours: Palette) -> table.Prepared:  # noqa: ARG001 - the key
+def position_table(key: str, rows: tuple[PositionOfSet, ...], colours: Palette) -> table.Prepared:  # noqa: ARG001 - the key
     """Return the coloured table of these positions."""
     return table.prepared(POSITIONS, rows, colours)

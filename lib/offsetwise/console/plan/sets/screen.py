@@ -16,7 +16,7 @@ from offsetwise.console.plan.plans import name_of
 from offsetwise.console.plan.sets import decision
 from offsetwise.console.plan.sets.rows import (
     PLANS,
-    SetRow,
+    PositionOfSet,
     ShownSet,
     filtered,
     largest,
@@ -148,7 +148,7 @@ def _positions(found: ShownSet) -> None:
         _to_plan(chosen.plan, chosen.name)
 
 
-def _filtered(found: ShownSet) -> tuple[SetRow, ...]:
+def _filtered(found: ShownSet) -> tuple[PositionOfSet, ...]:
     jobs = selectors.several("Job", f"job-{found.key[:8]}", found.jobs) if len(found.jobs) > 1 else ()
     quiet = bool(jobs) or not found.quiet
     if not quiet:

@@ -12,7 +12,7 @@ from offsetwise.console import board
 from offsetwise.console.answers import Answers, Held, Question
 from offsetwise.console.jobs import table as jobs
 from offsetwise.console.jobs.drafting import DraftedJobs, SetRequest
-from offsetwise.console.jobs.model import JobLine, Step, next_wave
+from offsetwise.console.jobs.model import JobLine, JobStep, next_wave
 from offsetwise.console.offered import Offered
 from offsetwise.console.plan import submission
 from offsetwise.console.plan.panel import bar, outcome
@@ -41,7 +41,7 @@ _REFUSED: Final = Verdict(icon="!", word="no plan", tone=Tone.WRONG)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class DraftedLine:
     """A job, and what came of drafting it."""
 
     job: str
@@ -53,7 +53,7 @@ class Line:
     why: str
 
 
-LINES: Final[Columns[Line]] = (
+LINES: Final[Columns[DraftedLine]] = (
     Column("job", lambda line: cut(line.job), 200, pinned=True),
     Column("drafted", lambda line: line.state, 100),
     Column("positions", lambda line: line.positions, 76),
@@ -185,7 +185,7 @@ def _request(
     )
 
 
-_OPEN: Final = (Step.DRAFT, Step.SUBMITTED, Step.APPROVED)
+_OPEN: Final = (JobStep.DRAFT, JobStep.SUBMITTED, JobStep.APPROVED)
 
 
 def _open_plan(line: JobLine) -> RefusedJob:
@@ -240,14 +240,16 @@ def _sum(counts: Sequence[int | None]) -> int | None:
     return None if None in counts else sum(count for count in counts if count is not None)
 
 
-def rows_of(found: DraftedJobs) -> list[Line]:
+def rows_of(found: DraftedJobs) -> list[DraftedLine]:
     """Return what came of each job, those without a plan first."""
     refused = [
-        Line(job=each.job, state=_REFUSED, positions=None, changed=None, replayed=None, skipped=None, why=each.problem)
+        DraftedLine(
+            job=each.job, state=_REFUSED, positions=None, changed=None, replayed=None, skipped=None, why=each.problem
+        )
         for each in found.refused
     ]
     return refused + [
-        Line(
+        DraftedLine(
             job=str(job),
             state=_DRAFTED,
             positions=len(plan.positions),
