@@ -244,7 +244,7 @@ def test_a_cluster_that_is_down_shows_its_error_and_keeps_the_checkpoint(open_pa
     assert "The cluster does not answer" in page.error[0].value
     assert "Start the broker" in words(page)
     assert page.header[-1].value == "What the checkpoint says on its own"
-    assert page.dataframe[0].value["old offset"].tolist()[0] == 1050
+    assert page.dataframe[-1].value["old offset"].tolist()[0] == 1050
     reader.answer_with(builders.comparison(migration="orders-to-new"))
     page.button(key="compare-button").click().run()
     assert page.metric[0].value == "8"

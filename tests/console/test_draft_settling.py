@@ -65,7 +65,7 @@ class SinkReader(ValueReader):
 
     def offered(self) -> tuple[Offered, ...]:
         read = Reader.__new__(Reader)
-        read._samples, read._migrations = {}, {MIGRATION.name: MIGRATION}
+        read._samples, read._migrations, read._sources = {}, {MIGRATION.name: MIGRATION}, {}
         (made,) = Reader.offered(read)
         return (made if self.stated else replace(made, sinks=()),)
 

@@ -324,8 +324,10 @@ def test_an_access_file_that_cannot_be_used_opens_nothing(tmp_path: Path, monkey
     assert dict(reader.calls) == {"offered": 1}
 
 
+QUESTION = Question.of(Reader.comparison, "sample", Subject(kind=SubjectKind.CHECKPOINT, name="orders"))
 ASKED: dict[str, object] = {
-    "question": Question.of(Reader.comparison, "sample", Subject(kind=SubjectKind.CHECKPOINT, name="orders")),
+    "question": QUESTION,
+    "questions": (QUESTION,),
 }
 ANSWERS = [name for name in vars(answers.Answers) if not name.startswith("_") and name not in ("recorded", "end")]
 """What a page asks; `end` is the process's own, when it ends."""

@@ -102,7 +102,7 @@ def test_from_overview_to_export(console: Console) -> None:
     assert "950" in said(page)
 
     page = console.open("pages/explore/overview.py", ADA)
-    assert "checkpoint orders" in said(page)
+    assert "checkpoint orders" in page.dataframe[0].value["job"].tolist()
 
     page = console.open("pages/explore/lag.py")
     assert [(card.label, card.value) for card in page.metric][:2] == [("● Lag on old", "150"), ("◆ Lag on new", "150")]

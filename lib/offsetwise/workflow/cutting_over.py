@@ -76,7 +76,7 @@ def cutover(
         every_s: Seconds between looks.
         until_copied: Whether to go on until every record is on the new cluster, or what the plan requires holds. Else
             it is over as soon as a log is seen to grow, or once all have stood still for the stated time.
-        records: Whether to look for a topic's copies, with Spark, once its logs stand still. Without, nothing is COPIED.
+        records: Whether to look for copies of a topic, with Spark, once its logs stand still; else none is COPIED.
         heard: Told what is known after each look.
         progress: Told each step.
         wait: Lets so many seconds pass between two looks.
