@@ -133,6 +133,17 @@ def test_who_had_a_hand_in_one_plan_decides_about_none_of_the_set(scene: Scene, 
     assert isinstance(approve(scene, RITA, made), DecidedSet)
 
 
+def test_who_had_a_hand_in_a_plan_that_was_approved_alone_decides_about_none_of_the_others(scene: Scene) -> None:
+    made = with_an_editor(scene)
+    assert isinstance(scene.approve(RALPH, member(scene, made, "audit")), Approved)
+
+    answer = approve(scene, BOTH, made)
+
+    assert isinstance(answer, RefusedOf), answer
+    assert "had a hand in" in answer.why
+    assert isinstance(approve(scene, RITA, made), DecidedSet)
+
+
 def test_unsafe_rows_of_one_plan_take_the_name_of_the_wave_typed(scene: Scene) -> None:
     contents = [
         ("group orders", scene.drafted(ADA, moves="orders")),

@@ -10,7 +10,7 @@ from offsetwise.errors import OffsetwiseError
 from offsetwise.plan.drift import Drift
 from offsetwise.plan.sets.file import read_plan_set
 from offsetwise.review import deciding, remarks
-from offsetwise.review.allowing import Verb
+from offsetwise.review.allowing import Verb, why_not_own
 from offsetwise.review.answers import Approved, NotAllowed
 from offsetwise.review.attempt import Attempt
 from offsetwise.review.deciding import Matter, ReviewDecision, SignedDecision
@@ -125,6 +125,9 @@ def _parts(
     for job, member in zip(jobs, members, strict=True):
         attempt = steps.attempt(verb, member.plan, member.digest)
         if wanted.verdict is Verdict.APPROVED and _has_approved(attempt):
+            barred = _why_barred(attempt)
+            if barred is not None:
+                return RefusedOf(job=job, plan=member.plan, why=barred.why, fix=barred.fix)
             continue
         decision = ReviewDecision(
             digest=member.digest,
@@ -145,6 +148,16 @@ def _parts(
             why="You have approved every plan of this set already.", fix="Another person has to approve too."
         )
     return parts
+
+
+def _why_barred(attempt: Attempt) -> NotAllowed | None:
+    """Return why somebody may not decide about a plan, or a set with it, even if it waits for no decision."""
+    opened = attempt.opened()
+    if isinstance(opened, NotAllowed):
+        return opened
+    person, row, newest = opened
+    editors = attempt.change.editors(row.id)
+    return why_not_own(person, attempt.verb, attempt.rules, editors, VersionFacts.load(newest.facts).names)
 
 
 def _has_approved(attempt: Attempt) -> bool:
