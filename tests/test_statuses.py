@@ -72,7 +72,7 @@ def test_ten_who_look_share_one_process_and_its_looks(watches: BackgroundStatuse
 
 
 def test_it_ends_when_nobody_has_looked_for_a_while_and_what_it_saw_stays() -> None:
-    watches = BackgroundStatuses(idle_s=0.4)
+    watches = BackgroundStatuses(idle_s=1.5)
     watches.start("m", child(look(JobState.RUNNING), then=GOES_ON))
     process = watches._watches["m"].child
     for _ in range(20):  # as long as somebody looks, it goes on
@@ -139,6 +139,13 @@ def test_a_line_that_is_no_look_is_an_error_and_stops_nobody(watches: Background
     watched = seen_when(watches, lambda each: each.looks == 1)
     assert watched.running
     assert watched.error is not None
+
+
+def test_a_process_that_is_killed_inside_a_line_has_ended(watches: BackgroundStatuses) -> None:
+    half = look(JobState.STOPPED)[:40]
+    watches.start("m", child(look(JobState.RUNNING), half, then="import os\nos.kill(os.getpid(), 9)\n"))
+    watched = seen_when(watches, lambda each: not each.running)
+    assert (watched.looks, watched.ended) == (1, "Its process ended with exit code -9.")
 
 
 def test_the_command_is_one_that_the_command_line_takes(tmp_path: Path) -> None:

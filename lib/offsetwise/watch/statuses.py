@@ -139,6 +139,8 @@ class _Watch:
                     self._take(line)
                 except OffsetwiseError as error:
                     self._change(error=error)
+                except ValueError:
+                    continue  # it was cut off: the process was killed inside it
         code = self.child.wait()
         with self._lock:
             ended = None
