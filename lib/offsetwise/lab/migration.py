@@ -85,26 +85,25 @@ def create_topics(lab: Lab) -> None:
     Raises:
         LabError: One is there already.
     """
-    sides = (
-        (lab.old_bootstrap, TOPICS.values()),
-        (lab.new_bootstrap, [topic for topic in TOPICS.values() if topic.polluted]),
-    )
-    for bootstrap, topics in sides:
+    polluted = [topic for topic in TOPICS.values() if topic.polluted]
+    sides = ((_admin(lab.old_bootstrap), [*TOPICS.values()]), (_admin(lab.new_bootstrap), polluted))
+    there = [name for admin, topics in sides for name in sorted({topic.name for topic in topics} & _topics(admin))]
+    if there:
+        folder = lab.directory
+        raise LabError(
+            f"The lab in {folder}: expected no topic {there[0]!r} before its migration is made, found one: the folder "
+            "has the lab's sample, or an earlier run was interrupted. Nothing was added.",
+            fix=f"Run `offsetwise lab down --dir {folder}`, remove the folder, and run `offsetwise lab migration --dir "
+            f"{folder}`; or name another folder.",
+        )
+    for admin, topics in sides:
         new = [NewTopic(topic.name, len(topic.deleted), 1) for topic in topics]
-        admin = _admin(bootstrap)
-        for name, created in admin.create_topics(new).items():
-            try:
-                created.result(TIMEOUT_S)
-            except KafkaException as error:
-                if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-                    raise
-                folder = lab.directory
-                raise LabError(
-                    f"The lab in {folder}: expected no topic {name!r} before its migration is made, found one: the "
-                    "folder has the lab's sample, or an earlier run was interrupted. Nothing was added.",
-                    fix=f"Run `offsetwise lab down --dir {folder}`, remove the folder, and run `offsetwise lab "
-                    f"migration --dir {folder}`; or name another folder.",
-                ) from error
+        for created in admin.create_topics(new).values():
+            created.result(TIMEOUT_S)
+
+
+def _topics(admin: AdminClient) -> set[str]:
+    return {*admin.list_topics(timeout=TIMEOUT_S).topics}
 
 
 def produce(lab: Lab, first: int, end: int) -> None:
