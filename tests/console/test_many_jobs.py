@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -14,7 +15,8 @@ from offsetwise.console.jobs.model import JobStep, KnownJobs, jobs
 from offsetwise.console.jobs.table import page_of
 from offsetwise.console.reader import Reader
 from offsetwise.errors import ClusterError
-from offsetwise.model import Subject, SubjectKind
+from offsetwise.findings import describe
+from offsetwise.model import Comparison, Finding, Severity, Subject, SubjectKind
 from offsetwise.review.sets.sheet import SetState
 from offsetwise.store.review_rows import PlanRow, State
 from tests.console.boards import ADA, RITA, Stage, here
@@ -50,10 +52,32 @@ def test_a_job_is_as_far_as_its_plan_and_else_as_its_comparison_problems_first()
     assert steps["etl-003"] is JobStep.REJECTED
     assert steps["etl-002"] is JobStep.SUBMITTED
     assert steps["etl-001"] is JobStep.UNCOMPARED
-    assert steps["etl-000"] in (JobStep.BLOCKED, JobStep.COMPARED)
+    assert steps["etl-000"] is JobStep.BLOCKED
     order = [list(JobStep).index(line.step) for line in found]
     assert order == sorted(order)
     assert [page_of(line) for line in found if line.subject.name in ("etl-001", "etl-002")] == [COMPARE, REVIEW]
+
+
+def test_a_job_is_blocked_by_what_translation_does_not_cure() -> None:
+    reader = ManyReader(1)
+    assert isinstance(reader._live, Comparison)
+    about_old = tuple(finding for finding in reader._live.findings if describe(finding.code).unedited)
+    assert {finding.code for finding in about_old} == {"CONFUSION", "LOSS_INSIDE_LOG", "LOSS_BEYOND_END"}
+    reader.answer_with(replace(reader._live, findings=about_old))
+    (found,) = lines_of(reader)
+    assert (found.step, found.worst) == (JobStep.COMPARED, None)
+
+    recreated = Finding(
+        code="TOPIC_RECREATED",
+        severity=Severity.BLOCKS,
+        topic="orders",
+        partition=None,
+        message="It is another one.",
+        remedy="Ask.",
+    )
+    reader.answer_with(replace(reader._live, findings=(*about_old, recreated)))
+    (found,) = lines_of(reader)
+    assert (found.step, found.worst) == (JobStep.BLOCKED, recreated)
 
 
 def test_the_open_plan_of_a_job_stands_for_it_though_another_changed_later() -> None:

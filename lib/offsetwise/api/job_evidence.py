@@ -18,7 +18,7 @@ from offsetwise.approval.envelope import Verdict, stated_in
 from offsetwise.approval.judging import believed
 from offsetwise.comparison import Scene, positions_of
 from offsetwise.errors import NotApprovedError, OffsetwiseError
-from offsetwise.findings import describe, severity_of
+from offsetwise.findings import blocks_translated
 from offsetwise.findings.migration import RUNNING_AGE_MS
 from offsetwise.findings.reading import blocking_problems
 from offsetwise.lag.cutover import ORDER
@@ -30,7 +30,6 @@ from offsetwise.model import (
     CutoverState,
     Plan,
     Receipt,
-    Severity,
     Snapshot,
     StepState,
     Subject,
@@ -154,7 +153,7 @@ def comparison_of(job: Subject, folder: WorkingFolder, commits: Commits | None) 
     return ComparisonEvidence(
         taken_ms=epoch_ms(compared.taken_at),
         summary=compared.summary,
-        blocking=tuple(filter(_blocks, compared.findings)),
+        blocking=tuple(filter(blocks_translated, compared.findings)),
         moved=commits is not None and _moved_since(compared, folder.compared_in[str(job)], commits),
     )
 
@@ -177,11 +176,6 @@ def _moved_since(compared: ComparedJob, folder: Path, commits: Commits) -> bool:
         rows = {row.topic_partition: row.old_offset for row in comparison.partitions}
         return any(rows.get(partition, offset) != offset for partition, offset in commits.items())
     return False
-
-
-def _blocks(code: str) -> bool:
-    """Return whether a finding blocks a job whose offsets are translated; others are about the old numbers."""
-    return severity_of(code) is Severity.BLOCKS and not describe(code).unedited
 
 
 def chosen_plan(plans: Sequence[PlanFile], folder: WorkingFolder) -> PlanFile | None:

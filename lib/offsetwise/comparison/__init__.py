@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from offsetwise.comparison.partitions import PartitionIndex, Twins
 from offsetwise.comparison.subjects import ReadSubject, read_before
 from offsetwise.config import Migration
-from offsetwise.findings import Case, MigrationCase, TopicCase, describe, judge, judge_migration
+from offsetwise.findings import Case, MigrationCase, TopicCase, blocks_translated, judge, judge_migration
 from offsetwise.model import (
     AnyPosition,
     BelongsTo,
@@ -26,7 +26,6 @@ from offsetwise.model import (
     MarkedPosition,
     PartitionComparison,
     RawVerdict,
-    Severity,
     Snapshot,
     SourcePosition,
     Summary,
@@ -207,11 +206,7 @@ def assemble(scene: Scene, matches: Sequence[Match], belongs_to: BelongsTo) -> C
 def summarise(rows: Sequence[PartitionComparison], findings: Iterable[Finding]) -> Summary:
     """Sum up. What is unknown adds nothing, so the sums about the raw numbers are lower bounds."""
     classes = Counter(row.exactness for row in rows)
-    blocked = {
-        finding.topic_partition
-        for finding in findings
-        if finding.severity is Severity.BLOCKS and not describe(finding.code).unedited
-    }
+    blocked = {finding.topic_partition for finding in findings if blocks_translated(finding.code)}
     return Summary(
         partitions=len(rows),
         exact=classes[Exactness.EXACT],

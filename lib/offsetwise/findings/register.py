@@ -249,6 +249,15 @@ def worded(problem: Problem, terms: Mapping[str, str], *, names: Iterable[str] =
     return replace(problem, message=message, fix=fix)
 
 
+def blocks_translated(code: str) -> bool:
+    """Return whether a code blocks a job whose offsets are translated; others that block are about the old numbers.
+
+    >>> blocks_translated("TOPIC_RECREATED"), blocks_translated("LOSS_INSIDE_LOG")
+    (True, False)
+    """
+    return severity_of(code) is Severity.BLOCKS and not describe(code).unedited
+
+
 def severity_of(code: str) -> Severity:
     """Return how serious a code is. Whoever read it has declared it: then nothing more is imported."""
     return (_declared.get(code) or describe(code)).severity

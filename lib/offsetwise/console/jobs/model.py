@@ -16,6 +16,7 @@ from offsetwise.console.offered import Offered
 from offsetwise.console.reader import Reader
 from offsetwise.console.widgets.cached import cached
 from offsetwise.errors import OffsetwiseError
+from offsetwise.findings import describe
 from offsetwise.model import Comparison, Finding, Severity, Subject, SubjectKind
 from offsetwise.review.board import Board
 from offsetwise.review.exports import job_of
@@ -56,7 +57,7 @@ class JobLine:
     changed: int | None
     """Partitions that resume at another offset; None where it was not compared."""
     worst: Finding | None
-    """The worst finding of its comparison."""
+    """The worst finding of its comparison; those about the old numbers say why they are translated."""
     error: str
     """Why the last attempt to compare it failed; empty where none did."""
     plan: PlanRow | None
@@ -191,7 +192,9 @@ def _seen(held: Held[Comparison]) -> _Seen:
         engine=comparison.engine,
         partitions=len(comparison.partitions),
         changed=sum(row.new_offset is not None and row.old_offset != row.new_offset for row in comparison.partitions),
-        worst=min(comparison.findings, key=_severity, default=None),
+        worst=min(
+            (each for each in comparison.findings if not describe(each.code).unedited), key=_severity, default=None
+        ),
     )
 
 

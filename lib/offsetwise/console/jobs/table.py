@@ -80,7 +80,9 @@ JOBS: Final[Columns[JobLine]] = (
     Column("engine", _engine, 120),
     Column("compared", _compared, 110, "Since this console was started."),
     Column("changes", _changes, 90, "Partitions whose offset changes, of all.", right=True),
-    Column("worst finding", _worst, 210, "The worst finding of its comparison, or why it cannot be compared."),
+    Column(
+        "worst finding", _worst, 210, "The worst finding that translated offsets leave, or why it cannot be compared."
+    ),
     Column("plan", _plan, 80),
     Column("state", lambda line: _NO_PLAN if line.plan is None else STATES[line.plan.state], 110),
     Column("for you", lambda line: line.why, 170, when=lambda lines: any(line.why for line in lines)),
