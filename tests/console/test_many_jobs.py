@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from offsetwise.console import answers
@@ -23,6 +24,7 @@ from tests.console.boards import ADA, RITA, Stage, here
 from tests.console.conftest import COMPARE, settle, words
 from tests.console.readers import ManyReader
 from tests.test_drafting_all import Desk, desk
+from tests.with_cases import with_cases
 
 __all__ = ["desk", "here"]
 OVERVIEW, DRAFT, REVIEW = "pages/explore/overview.py", "pages/plan/draft.py", "pages/plan/review.py"
@@ -58,26 +60,32 @@ def test_a_job_is_as_far_as_its_plan_and_else_as_its_comparison_problems_first()
     assert [page_of(line) for line in found if line.subject.name in ("etl-001", "etl-002")] == [COMPARE, REVIEW]
 
 
-def test_a_job_is_blocked_by_what_translation_does_not_cure() -> None:
+RECREATED = Finding(
+    code="TOPIC_RECREATED",
+    severity=Severity.BLOCKS,
+    topic="orders",
+    partition=None,
+    message="It is another one.",
+    remedy="Ask.",
+)
+
+
+@with_cases(
+    ("more", "step", "worst"),
+    [((), JobStep.COMPARED, None), ((RECREATED,), JobStep.BLOCKED, RECREATED)],
+    ids=["", "so"],
+)
+def test_a_job_is_blocked_by_what_translation_does_not_cure(
+    more: tuple[Finding, ...], step: JobStep, worst: Finding | None
+) -> None:
+    st.cache_resource.clear()
     reader = ManyReader(1)
     assert isinstance(reader._live, Comparison)
     about_old = tuple(finding for finding in reader._live.findings if describe(finding.code).unedited)
     assert {finding.code for finding in about_old} == {"CONFUSION", "LOSS_INSIDE_LOG", "LOSS_BEYOND_END"}
-    reader.answer_with(replace(reader._live, findings=about_old))
+    reader.answer_with(replace(reader._live, findings=(*about_old, *more)))
     (found,) = lines_of(reader)
-    assert (found.step, found.worst) == (JobStep.COMPARED, None)
-
-    recreated = Finding(
-        code="TOPIC_RECREATED",
-        severity=Severity.BLOCKS,
-        topic="orders",
-        partition=None,
-        message="It is another one.",
-        remedy="Ask.",
-    )
-    reader.answer_with(replace(reader._live, findings=(*about_old, recreated)))
-    (found,) = lines_of(reader)
-    assert (found.step, found.worst) == (JobStep.BLOCKED, recreated)
+    assert (found.step, found.worst) == (step, worst)
 
 
 def test_the_open_plan_of_a_job_stands_for_it_though_another_changed_later() -> None:
