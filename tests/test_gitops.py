@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 import offsetwise as ow
+from tests.apply.sets import write_set
 from tests.commands import COMMAND, call
 from tests.engines.spark.folders import write
 from tests.repair.flow import aged, drafted
@@ -180,6 +181,36 @@ def test_a_plan_is_applied_where_it_is_approved_and_verified(plan: Path, reposit
 
     shutil.rmtree(copy / "offsets")
     assert run(repository, line, **output).returncode != 0, "what was written is verified each time"
+
+
+def test_every_plan_of_an_approved_set_is_applied_and_verified(plan: Path, repository: Path, tmp_path: Path) -> None:
+    other = plan.with_name("payments.json")
+    assert drafted(aged(write(DAMAGED[KIND], tmp_path / "other")), KIND, other).code == 0
+    home = repository / "wave"
+    home.mkdir()
+    contents = {"checkpoint orders": plan.read_bytes(), "checkpoint payments": other.read_bytes()}
+    write_set(home, contents, migration=json.loads(plan.read_text(encoding="utf-8"))["migration"])
+    line = f"gitops/apply.sh wave/plan-set.json --trust {tmp_path / 'rea.pub'}"
+    output = {"OUTPUT": str(tmp_path / "applied")}
+    (tmp_path / "applied").mkdir()
+
+    refused = run(repository, line, **output)
+    assert refused.returncode == 1, "nobody approved it"
+    assert refused.stderr.count("expected the approval of 1 person") == 2
+    assert "expected a receipt" not in refused.stderr
+    assert not any((tmp_path / "applied").iterdir())
+
+    approval = home / "plan-set.approval.json"
+    assert call("sign", home, "--key", tmp_path / "rea", "--as", "rea", "--out", approval).code == 0
+    applied = run(repository, line, **output)
+    assert applied.returncode == 0, applied.stderr
+    copies = sorted((tmp_path / "applied" / "plan-set").iterdir())
+    assert [copy.name for copy in copies] == ["checkpoint-orders", "checkpoint-payments"]
+    assert applied.stdout.count("CONFIRMED") >= 2
+
+    assert run(repository, line, **output).returncode == 0, "the same again finds what was applied"
+    shutil.rmtree(copies[1] / "offsets")
+    assert run(repository, line, **output).returncode != 0, "each is verified each time"
 
 
 def workflow() -> dict[str, Any]:

@@ -7,7 +7,8 @@
 # MIGRATION   the migration file; none for a plan that only repairs
 # OUTPUT      a folder inside write_roots of the migration file: copies are written to OUTPUT/NAME; none for plans without
 #
-# Exit code: that of the first command that fails: 3 stale, 4 not approved, 5 verification failed, 1 any other error.
+# Exit code: that of the first command that fails: 3 stale, 4 not approved, 5 verification failed, 1 any other error. Of
+# a set 1 where a plan is refused or fails; the others are applied.
 # Run it again to continue where it stopped. Keep the plans of a set, and nothing else, in one folder with it.
 set -eu
 file=$1
@@ -41,6 +42,7 @@ elif test "$code" -ne 0; then
   exit "$code"
 fi
 for receipt in "$@"; do
+  test -f "$receipt" || continue  # of a set of which nothing was applied
   verified=0
   offsetwise verify "$receipt" ${MIGRATION:+--migration "$MIGRATION"} || verified=$?
   test "$code" -ne 0 || code=$verified
