@@ -195,7 +195,7 @@ def test_the_journal_of_another_user_a_link_and_a_pipe_are_not_gone_on_from(
     plant(staged, group_step(staged), done=False)
     path = Path(f"{staged.receipt}.journal")
     with monkeypatch.context() as patched:
-        patched.setattr("offsetwise.apply.journal.os.geteuid", lambda: 4711)
+        patched.setattr("offsetwise.apply.journal_file.os.geteuid", lambda: 4711)
         with pytest.raises(FileError, match="expected a journal of this user's own"):
             apply(staged.order(), staged.receipt, staged.tools())
     path.rename(tmp_path / "elsewhere")

@@ -21,6 +21,7 @@ EXTRAS: Final = {
     "psycopg": "postgres",
 }
 """The extra that brings a package, for commands that cannot do without."""
+_PACKAGE: Final = Path(__file__).parents[1]
 
 
 def report(error: OffsetwiseError, *, as_json: bool) -> int:
@@ -53,9 +54,8 @@ def unexpected(error: Exception) -> OffsetwiseError:
             f"This command: expected the package {missing!r}, found that it is not installed. Nothing was done.",
             fix=f"Install it: pip install 'offsetwise[{EXTRAS[missing]}]'.",
         )
-    frames = [
-        summary for summary in traceback.extract_tb(error.__traceback__) if "offsetwise" in Path(summary.filename).parts
-    ]
+    raised = traceback.extract_tb(error.__traceback__)
+    frames = [summary for summary in raised if _PACKAGE in Path(summary.filename).parents]
     place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     return OffsetwiseError(
         f"Expected to finish, but {type(error).__name__} was raised{place}. This is a defect of Offsetwise; "
