@@ -58,6 +58,12 @@ def access_file(scene: Scene) -> None:
     scene.write("access.yaml", "sign_in: required\n")
 
 
+@walk("cli/services.py::console", "Leave --folder out")
+def folder_of_no_migration(scene: Scene) -> Steps:
+    scope = "cli/services.py::console"
+    return Steps(starting(scene, scope, "--folder", "out"), lambda: None, starting(scene, scope))
+
+
 @walk(ACCESS, "Add [auth] to .streamlit/secrets.toml", proof=True)
 def sign_in_without_a_provider(scene: Scene) -> Steps:
     access_file(scene)

@@ -9,6 +9,8 @@ import typer
 
 from offsetwise.cli.options import AsJson, Store
 from offsetwise.cli.output import say, stdout
+from offsetwise.errors import UsageError
+from offsetwise.wording import many
 
 
 def watch(
@@ -89,12 +91,20 @@ def console(
     """Open the console in the browser: the bundled sample migrations, and those named."""
     from offsetwise.console.server.launch import launch
 
+    files = [*(migration or []), *(more or [])]
+    folders = folder or []
+    if len(folders) > len(files):
+        raise UsageError(
+            f"console: expected --folder at most once for each migration file, found {many(len(folders), 'folder')} and "
+            f"{many(len(files), 'migration file')}. The console was not started.",
+            fix="Leave --folder out, or name the migration file that the folder is of.",
+        )
     launch(
-        [*(migration or []), *(more or [])],
+        files,
         port=port,
         address=address,
         access_file=access,
         store_url=store,
         bundle_files=bundle or [],
-        folders=folder or [],
+        folders=folders,
     )
