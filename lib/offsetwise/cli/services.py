@@ -95,8 +95,8 @@ def console(
     folders = folder or []
     if len(folders) > len(files):
         raise UsageError(
-            f"console: expected --folder at most once for each migration file, found {many(len(folders), 'folder')} and "
-            f"{many(len(files), 'migration file')}. The console was not started.",
+            f"console: expected --folder at most once for each migration file, found {many(len(folders), 'folder')} "
+            f"and {many(len(files), 'migration file')}. The console was not started.",
             fix="Leave --folder out, or name the migration file that the folder is of.",
         )
     launch(
