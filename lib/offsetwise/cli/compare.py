@@ -16,7 +16,7 @@ import typer
 from offsetwise.cli.errors import tell
 from offsetwise.cli.options import AsJson, MigrationFile, WaveName, require_one_choice, seconds
 from offsetwise.cli.output import progress, safe, say, stdout
-from offsetwise.errors import UsageError
+from offsetwise.errors import OffsetwiseError, UsageError
 from offsetwise.model import Cluster
 
 if TYPE_CHECKING:
@@ -302,13 +302,19 @@ def _job_of_file(of: Migration, positions: str | None, shape: str | None) -> Ite
     """Yield the job whose positions are in a file, which is there while they are compared; none without a file."""
     from offsetwise.engines.checkpoint import MOST_BYTES
 
-    with TemporaryDirectory(prefix="offsetwise-") as folder:
-        if positions == "-":
-            file = Path(folder, "stdin")
-            # One byte more than is read of a file, which is refused then.
-            file.write_bytes(sys.stdin.buffer.read(MOST_BYTES + 1))
-            positions = str(file)
+    if positions != "-":
         yield [] if positions is None else [of.positions(positions, shape=shape)]
+        return
+    with TemporaryDirectory(prefix="offsetwise-") as folder:
+        file = Path(folder, "stdin")
+        # One byte more than is read of a file, which is refused then.
+        file.write_bytes(sys.stdin.buffer.read(MOST_BYTES + 1))
+        try:
+            yield [of.positions(str(file), shape=shape)]
+        except OffsetwiseError as error:
+            error.problem = error.problem.replace(str(file), "standard input")
+            error.fix = error.fix.replace(str(file), "-")
+            raise
 
 
 def _print_many(compare_jobs: Callable[..., tuple[Compared, ...]], *, as_json: bool) -> tuple[Compared, ...]:

@@ -108,6 +108,17 @@ def test_positions_are_compared_from_standard_input(migration: Path) -> None:
     assert not Path(document["checkpoint"]["uri"].partition("#")[0]).exists()
 
 
+def test_what_is_wrong_with_standard_input_names_no_file(migration: Path) -> None:
+    arguments = [str(each) for each in ("compare", "--migration", migration, "--positions", "-", *SNAPSHOTS, "--json")]
+    done = subprocess.run([COMMAND, *arguments], input=TWO_SHAPES.encode(), capture_output=True, check=False)
+
+    error = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert error["problem"].startswith("standard input#positions: expected a file of one shape")
+    assert "--shape offsets-json" in error["fix"]
+    assert "stdin" not in error["problem"] + error["fix"]
+
+
 @with_cases(
     "arguments",
     [("--shape", "hudi"), ("--positions", "a", "--group", "b"), ("--positions", "a", "--all")],
