@@ -53,8 +53,12 @@ def kept(page: Page, name: str) -> None:
 def test_a_person_compares_the_live_lab_and_sees_1050_beside_950(page: Page) -> None:
     page.goto("/")
     settle(page)
-    expect(page.get_by_text("? not compared yet").first).to_be_visible()
-    page.get_by_role("link", name="Compare", exact=True).nth(1).click()
+    expect(page.get_by_text("3 jobs · 3 not compared")).to_be_visible()
+    first = page.get_by_test_id("stDataFrame").filter(has=page.locator("[aria-label*='with wave, engine']")).first
+    box = first.locator("canvas").first.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + 0.3 * box["width"], box["y"] + 35 + 17)
+    expect(page).to_have_url(re.compile("/compare.*of=checkpoint(\\+|%20)orders"))
     press(page, "Compare now")
     expect(page.get_by_text("Reading checkpoint orders and both clusters")).to_be_visible()
     expect(page.get_by_role("heading", name="Evidence · orders-0")).to_be_visible(timeout=PATIENCE_MS)
