@@ -24,7 +24,7 @@ from tests.console.test_checkpoint_page import two_partitions, write
 from tests.cutovers import DRAINING, GROWING, OPEN_TRANSACTION, STILL, seen
 
 SLOW_S = 6
-JOBS = 200
+WATCHED_JOBS = 200
 STALLED_S = 20
 PARTITIONS = 10_000
 PER_TOPIC = 20
@@ -46,7 +46,7 @@ class _Watched(ValueReader):
 
     def __init__(self) -> None:
         super().__init__(live=builders.comparison(migration="orders-to-new"))
-        self._shown = status_looks.many(JOBS)
+        self._shown = status_looks.many(WATCHED_JOBS)
         self._watches = 0
 
     def watch_status(self, migration: str, still_for_s: float) -> None:
