@@ -58,7 +58,7 @@ def test_a_person_compares_the_live_lab_and_sees_1050_beside_950(page: Page) -> 
     box = first.locator("canvas").first.bounding_box()
     assert box is not None
     page.mouse.click(box["x"] + 0.3 * box["width"], box["y"] + 35 + 17)
-    expect(page).to_have_url(re.compile("/compare.*of=checkpoint(\\+|%20)orders"))
+    expect(page).to_have_url(re.compile(f"/compare.*migration={MIGRATION}"))
     press(page, "Compare now")
     expect(page.get_by_text("Reading checkpoint orders and both clusters")).to_be_visible()
     expect(page.get_by_role("heading", name="Evidence · orders-0")).to_be_visible(timeout=PATIENCE_MS)
