@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from offsetwise.config import load_migration
-from offsetwise.lab import migration
+from offsetwise.lab import making, migration
 from offsetwise.lab import plan_of_jobs as of
 from offsetwise.lab.cluster import Lab
 from offsetwise.lab.job_sinks import JobSink
@@ -51,7 +51,7 @@ def test_a_migration_file_names_every_job_in_one_wave(tmp_path: Path, monkeypatc
     for side in ("old", "new"):
         monkeypatch.setattr(Lab, f"{side}_bootstrap", f"{side}.invalid:9092")
     path = tmp_path / "migration.yaml"
-    migration._write(path, migration.migration_of(Lab(tmp_path)))
+    making.write_migration(path, migration.migration_of(Lab(tmp_path)))
     loaded = load_migration(path)
 
     named = [str(job) for wave in loaded.waves for job in wave.jobs_of(loaded.all_jobs)]

@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
 from confluent_kafka.cimpl import NewTopic
 
-from offsetwise.lab import Lab, cluster, consumers, migration, plan_of_jobs, progress, sample
+from offsetwise.lab import Lab, cluster, consumers, making, migration, plan_of_jobs, progress, sample
 from offsetwise.lab.mirrors import Policy
 from tests.commands import call
 from tests.integration.groups import Job
@@ -216,7 +216,7 @@ def job_that_has_not_moved(scene: Scene) -> Steps:
     for bootstrap in (lab.old_bootstrap, lab.new_bootstrap):
         create(bootstrap, "audit")
         producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
-        migration._send(producer, plan_of_jobs.records_of(plan_of_jobs.TOPICS["audit"], 0, 20))
+        making.send(producer, plan_of_jobs.records_of(plan_of_jobs.TOPICS["audit"], 0, 20))
     consumers.commit(lab.old_bootstrap, job.name, {("audit", 0): 10})
     moving = Job(lab, job.name, scene.folder)
 

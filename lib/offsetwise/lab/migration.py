@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
@@ -10,19 +9,18 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
-from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.cimpl import NewTopic
 
 from offsetwise.errors import LabError
-from offsetwise.lab import consumers, queries
+from offsetwise.lab import consumers, making, queries
 from offsetwise.lab import plan_of_jobs as of
 from offsetwise.lab.cluster import Lab
 from offsetwise.lab.job_sinks import JobSink
+from offsetwise.lab.making import TIMEOUT_S
 from offsetwise.lab.mirrors import Policy
-from offsetwise.lab.plan_of_jobs import TOPICS, JobKind, LabJob, LabRecord, LabTopic, Stop
+from offsetwise.lab.plan_of_jobs import TOPICS, JobKind, LabJob, LabTopic, Stop
 
-TIMEOUT_S: Final = 90
 APPLIED: Final = "applied"
 """The folder that `apply --output` is given, beside the migration file."""
 _MIRRORED: Final = {
@@ -70,7 +68,8 @@ def make_migration(lab: Lab, *, said: Callable[[str], None] = lambda _: None) ->
     wait_until_mirrored(lab)
     pollute(lab, of.SECOND)
     step("mirrored everything")
-    _write(path, migration_of(lab))
+    (path.parent / APPLIED).mkdir(exist_ok=True)
+    making.write_migration(path, migration_of(lab))
     return path
 
 
@@ -86,24 +85,21 @@ def create_topics(lab: Lab) -> None:
         LabError: One is there already.
     """
     polluted = [topic for topic in TOPICS.values() if topic.polluted]
-    sides = ((_admin(lab.old_bootstrap), [*TOPICS.values()]), (_admin(lab.new_bootstrap), polluted))
-    there = [name for admin, topics in sides for name in sorted({topic.name for topic in topics} & _topics(admin))]
-    if there:
+    there = making.create_topics(
+        {lab.old_bootstrap: [*map(_new, TOPICS.values())], lab.new_bootstrap: [*map(_new, polluted)]}
+    )
+    if there is not None:
         folder = lab.directory
         raise LabError(
-            f"The lab in {folder}: expected no topic {there[0]!r} before its migration is made, found one: the folder "
+            f"The lab in {folder}: expected no topic {there!r} before its migration is made, found one: the folder "
             "has the lab's sample, or an earlier run was interrupted. Nothing was added.",
             fix=f"Run `offsetwise lab down --dir {folder}`, remove the folder, and run `offsetwise lab migration --dir "
             f"{folder}`; or name another folder.",
         )
-    for admin, topics in sides:
-        new = [NewTopic(topic.name, len(topic.deleted), 1) for topic in topics]
-        for created in admin.create_topics(new).values():
-            created.result(TIMEOUT_S)
 
 
-def _topics(admin: AdminClient) -> set[str]:
-    return {*admin.list_topics(timeout=TIMEOUT_S).topics}
+def _new(topic: LabTopic) -> NewTopic:
+    return NewTopic(topic.name, len(topic.deleted), 1)
 
 
 def produce(lab: Lab, first: int, end: int) -> None:
@@ -117,12 +113,12 @@ def produce(lab: Lab, first: int, end: int) -> None:
     for topic in TOPICS.values():
         records = of.records_of(topic, first, end)
         if not topic.transactions:
-            _send(producer, records)
+            making.send(producer, records)
             continue
         for start in range(first, end, of.PER_TRANSACTION):
             paying.begin_transaction()
             written = list(of.records_of(topic, start, start + of.PER_TRANSACTION))
-            _send(paying, written)
+            making.send(paying, written)
             if written[0].aborted:
                 paying.abort_transaction(TIMEOUT_S)
             else:
@@ -135,47 +131,23 @@ def pollute(lab: Lab, first: int) -> None:
     producer = Producer(_settings(lab.new_bootstrap))
     for topic in TOPICS.values():
         if topic.polluted:
-            _send(producer, of.natives_of(topic, first))
-
-
-def _send(producer: Producer, records: Iterable[LabRecord]) -> None:
-    for record in records:
-        producer.produce(
-            record.topic,
-            key=record.key,
-            value=record.value,
-            partition=record.partition,
-            timestamp=record.timestamp_ms,
-            on_delivery=_delivered,
-        )
-        producer.poll(0)
-    producer.flush(TIMEOUT_S)
-
-
-def _delivered(error: KafkaError | None, _message: object) -> None:
-    if error is not None:
-        raise KafkaException(error)
+            making.send(producer, of.natives_of(topic, first))
 
 
 def delete_first_records(lab: Lab) -> None:
     """Delete the first records of each partition of the old cluster, as retention does."""
-    starts = [
+    starts = (
         TopicPartition(topic.name, partition, start)
         for topic in TOPICS.values()
         for partition, start in enumerate(topic.starts)
         if start
-    ]
-    admin = _admin(lab.old_bootstrap)
-    for deleted in admin.delete_records(starts).values():
-        deleted.result(TIMEOUT_S)
+    )
+    making.delete_before(lab.old_bootstrap, starts)
 
 
 def start_mirrors(lab: Lab, *, only_ended: bool = False) -> None:
     """Start the mirrors of all topics; `only_ended` leaves those alone that run."""
-    running = {service.name for service in lab.status() if service.running}
-    for policy, topics in _MIRRORED.items():
-        if not (only_ended and f"mirror-{policy}" in running):
-            lab.start_mirror(policy, topics=topics, settings=_COMMITTED)
+    making.start_mirrors(lab, _MIRRORED, only_ended=only_ended, settings=_COMMITTED)
 
 
 def wait_until_mirrored(lab: Lab) -> None:
@@ -311,16 +283,5 @@ def _renamed(topics: Iterable[LabTopic]) -> Iterator[tuple[str, str]]:
     return ((topic.name, topic.copy) for topic in topics if topic.renamed)
 
 
-def _write(path: Path, body: dict[str, Any]) -> None:
-    beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    beside.write_text(yaml.safe_dump(body, sort_keys=False), encoding="utf-8")
-    (path.parent / APPLIED).mkdir(exist_ok=True)
-    beside.replace(path)
-
-
 def _settings(bootstrap: str) -> dict[str, str | int | bool]:
     return {"bootstrap.servers": bootstrap, "linger.ms": 5, "enable.idempotence": True, "log_level": 2}
-
-
-def _admin(bootstrap: str) -> AdminClient:
-    return AdminClient({"bootstrap.servers": bootstrap, "log_level": 2})

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any, Final
 
 import yaml
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.cimpl import NewTopic
 
 from offsetwise.errors import LabError
-from offsetwise.lab import progress, records
+from offsetwise.lab import making, progress, records
 from offsetwise.lab.cluster import Lab
+from offsetwise.lab.making import TIMEOUT_S
 from offsetwise.lab.mirrors import Policy
 from offsetwise.lab.plan_of_jobs import MIGRATION
 
-TIMEOUT_S: Final = 90
 WAIT_S: Final = 90
 STEPS: Final = (400, 500, 600, 700, 800, 900, 1050)
 """Where `orders-0` ended when each committed batch was planned."""
@@ -115,19 +113,13 @@ def create_topics(lab: Lab) -> None:
     """
     topics = [NewTopic(name, count, 1, config=config) for name, (count, config) in TOPICS.items()]
     stamped = NewTopic("audit", 1, 1, config={"message.timestamp.type": "LogAppendTime"})
-    for bootstrap, new_topics in ((lab.old_bootstrap, topics), (lab.new_bootstrap, [stamped])):
-        admin = _admin(bootstrap)
-        for name, created in admin.create_topics(new_topics).items():
-            try:
-                created.result(TIMEOUT_S)
-            except KafkaException as error:
-                if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-                    raise
-                raise LabError(
-                    f"The lab in {lab.directory}: expected no topic {name!r} before the sample is made, found one, "
-                    "probably since an earlier run was interrupted. Nothing was added.",
-                    fix=f"To begin again, {_from_the_start(lab)}",
-                ) from error
+    there = making.create_topics({lab.old_bootstrap: topics, lab.new_bootstrap: [stamped]})
+    if there is not None:
+        raise LabError(
+            f"The lab in {lab.directory}: expected no topic {there!r} before the sample is made, found one, probably "
+            "since an earlier run was interrupted. Nothing was added.",
+            fix=f"To begin again, {_from_the_start(lab)}",
+        )
 
 
 def produce(lab: Lab, first: int, end: int) -> None:
@@ -135,43 +127,22 @@ def produce(lab: Lab, first: int, end: int) -> None:
     shared = {"bootstrap.servers": lab.old_bootstrap, "linger.ms": 5, "log_level": 2}
     producer = Producer(shared | {"enable.idempotence": True})
     for start in range(first, end, TICKS_PER_FLUSH):
-        _send(producer, records.plain(start, min(end, start + TICKS_PER_FLUSH)))
+        making.send(producer, records.plain(start, min(end, start + TICKS_PER_FLUSH)))
     paying = Producer(shared | {"transactional.id": "payments"})
     paying.init_transactions(TIMEOUT_S)
     for transaction in records.transactions(first, end):
         paying.begin_transaction()
-        _send(paying, transaction.records)
+        making.send(paying, transaction.records)
         if transaction.aborted:
             paying.abort_transaction(TIMEOUT_S)
         else:
             paying.commit_transaction(TIMEOUT_S)
 
 
-def _send(producer: Producer, wanted: Iterable[records.SampleRecord]) -> None:
-    for record in wanted:
-        producer.produce(
-            record.topic,
-            key=record.key,
-            value=record.value,
-            partition=record.partition,
-            timestamp=record.timestamp_ms,
-            on_delivery=_delivered,
-        )
-        producer.poll(0)
-    producer.flush(TIMEOUT_S)
-
-
-def _delivered(error: KafkaError | None, _message: object) -> None:
-    if error is not None:
-        raise KafkaException(error)
-
-
 def move_log_start(lab: Lab) -> None:
     """Delete the first records of `orders`, so that its offsets differ on the new cluster."""
     moved = [TopicPartition("orders", partition, LOG_START) for partition in range(records.ORDERS_PARTITIONS)]
-    admin = _admin(lab.old_bootstrap)
-    for deleted in admin.delete_records(moved).values():
-        deleted.result(TIMEOUT_S)
+    making.delete_before(lab.old_bootstrap, moved)
 
 
 def _wait_until_compacted(lab: Lab) -> None:
@@ -222,10 +193,7 @@ def _from_the_start(lab: Lab) -> str:
 
 def start_mirrors(lab: Lab, *, only_ended: bool = False) -> None:
     """Start the mirrors of all topics; `only_ended` leaves those alone that run."""
-    running = {service.name for service in lab.status() if service.running}
-    for policy, topics in MIRRORED.items():
-        if not (only_ended and f"mirror-{policy}" in running):
-            lab.start_mirror(policy, topics=topics)
+    making.start_mirrors(lab, MIRRORED, only_ended=only_ended)
 
 
 @contextmanager
@@ -297,10 +265,4 @@ def _write(path: Path, lab: Lab) -> None:
         ],
         "groups": [GROUP],
     }
-    beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    beside.write_text(yaml.safe_dump(body, sort_keys=False), encoding="utf-8")
-    beside.replace(path)
-
-
-def _admin(bootstrap: str) -> AdminClient:
-    return AdminClient({"bootstrap.servers": bootstrap, "log_level": 2})
+    making.write_migration(path, body)

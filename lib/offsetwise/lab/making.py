@@ -1,0 +1,124 @@
+"""What the lab's sample and its migration of 40 jobs are made with: topics, records, deletions, the migration file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, Protocol
+
+import yaml
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from offsetwise.lab.cluster import Lab
+from offsetwise.lab.mirrors import Policy
+
+TIMEOUT_S: Final = 90
+
+
+class Record(Protocol):
+    """A record to write."""
+
+    @property
+    def topic(self) -> str:
+        """Its topic."""
+
+    @property
+    def partition(self) -> int:
+        """Its partition."""
+
+    @property
+    def timestamp_ms(self) -> int:
+        """Its time, epoch ms."""
+
+    @property
+    def key(self) -> str | bytes | None:
+        """Its key."""
+
+    @property
+    def value(self) -> str | bytes:
+        """Its value."""
+
+
+def admin_of(bootstrap: str) -> AdminClient:
+    """Return a client that creates topics and deletes records."""
+    return AdminClient({"bootstrap.servers": bootstrap, "log_level": 2})
+
+
+def create_topics(wanted: Mapping[str, Sequence[NewTopic]]) -> str | None:
+    """Create topics, unless one of them is there already.
+
+    Args:
+        wanted: By the bootstrap servers of a cluster, its new topics.
+
+    Returns:
+        The name of a topic that is there; no topic was created then. None where all were created.
+    """
+    admins = {bootstrap: admin_of(bootstrap) for bootstrap in wanted}
+    for bootstrap, topics in wanted.items():
+        known = admins[bootstrap].list_topics(timeout=TIMEOUT_S).topics
+        there = next((topic.topic for topic in topics if topic.topic in known), None)
+        if there is not None:
+            return there
+    for bootstrap, topics in wanted.items():
+        for created in admins[bootstrap].create_topics([*topics]).values():
+            created.result(TIMEOUT_S)
+    return None
+
+
+def send(producer: Producer, records: Iterable[Record]) -> None:
+    """Write records, and wait until each is acknowledged."""
+    for record in records:
+        producer.produce(
+            record.topic,
+            key=record.key,
+            value=record.value,
+            partition=record.partition,
+            timestamp=record.timestamp_ms,
+            on_delivery=_delivered,
+        )
+        producer.poll(0)
+    producer.flush(TIMEOUT_S)
+
+
+def _delivered(error: KafkaError | None, _message: object) -> None:
+    if error is not None:
+        raise KafkaException(error)
+
+
+def delete_before(bootstrap: str, starts: Iterable[TopicPartition]) -> None:
+    """Delete the records of each partition below an offset, as retention does."""
+    admin = admin_of(bootstrap)  # an answer comes only as long as its client is there
+    for deleted in admin.delete_records([*starts]).values():
+        deleted.result(TIMEOUT_S)
+
+
+def start_mirrors(
+    lab: Lab,
+    topics: Mapping[Policy, Sequence[str]],
+    *,
+    only_ended: bool = False,
+    settings: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Start a mirror of each policy; see `Lab.start_mirror`.
+
+    Args:
+        lab: A running lab.
+        topics: What each copies.
+        only_ended: Whether those are left alone that run.
+        settings: What is added to the configuration of each.
+    """
+    running = {service.name for service in lab.status() if service.running}
+    for policy, names in topics.items():
+        if not (only_ended and f"mirror-{policy}" in running):
+            lab.start_mirror(policy, topics=names, settings=settings)
+
+
+def write_migration(path: Path, body: Mapping[str, Any]) -> None:
+    """Write a migration file, whole or not at all."""
+    beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    beside.write_text(yaml.safe_dump(dict(body), sort_keys=False), encoding="utf-8")
+    beside.replace(path)
