@@ -255,22 +255,9 @@ class Board(SetsBoard):
     ) -> Answer | NotAllowed:
         with self._reviews.changing(f"To {verb}") as change:
             # Looked up when the turn is ours, not when it was asked for: meanwhile a role may be taken away.
-            rules, now = self._rules(), self._clock()
-            row = None if plan is None else change.plan(plan)
-            attempt = Attempt(
-                verb=verb,
-                person=person,
-                rules=rules,
-                now=now,
-                change=change,
-                plans=self._plans,
-                demo_key=self._demo_key,
-                plan=row,
-                digest=digest,
-                before=None if row is None else row.state,
-            )
+            attempt = self._steps(person, change).attempt(verb, plan, digest)
             # A plan that is named and not there is not a new one.
-            answer = NO_PLAN if plan is not None and row is None else tried(attempt)
+            answer = NO_PLAN if plan is not None and attempt.plan is None else tried(attempt)
             attempt.record(answer)
             return answer
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from sqlalchemy import Column, ColumnElement, Connection, Row, Table, and_, select
 
@@ -25,6 +25,7 @@ from offsetwise.store.review_rows import (
     Who,
 )
 
+Value = TypeVar("Value")
 _IDS: Final = 500
 """Rows that one statement names: databases limit its parameters."""
 
@@ -119,17 +120,21 @@ class StoreLook:
         """Return, for each of some plans, all decisions about all of its versions, ascending."""
         rows = self._of(tables.decision, tables.decision.c.plan_id, plans, (tables.decision.c.id,))
         # An envelope of many plans is read once: it names all of them.
-        envelopes = {nonce: self._envelope(nonce) for nonce in {row.nonce for some in rows.values() for row in some}}
-        return {plan: tuple(_decision(row, envelopes[row.nonce]) for row in rows.get(plan, ())) for plan in plans}
+        envelopes = self._envelopes({row.nonce for some in rows.values() for row in some})
+        return {plan: tuple(_decision(row, envelopes.get(row.nonce)) for row in rows.get(plan, ())) for plan in plans}
 
     def nonce_used(self, plan: int, nonce: str) -> bool:
         """Whether an envelope with this nonce is kept of a plan already."""
         found = select(tables.decision.c.id).where(tables.decision.c.plan_id == plan, tables.decision.c.nonce == nonce)
         return self._connection.execute(found).first() is not None
 
-    def _envelope(self, nonce: str) -> bytes | None:
-        found = self._connection.scalar(select(tables.envelope.c.body).where(tables.envelope.c.nonce == nonce))
-        return None if found is None else bytes(found)
+    def _envelopes(self, nonces: Collection[str]) -> dict[str, bytes]:
+        query = select(tables.envelope.c.nonce, tables.envelope.c.body)
+        return {
+            row.nonce: bytes(row.body)
+            for some in _some(nonces)
+            for row in self._connection.execute(query.where(tables.envelope.c.nonce.in_(some)))
+        }
 
     def sets(self, *, plan: int | None = None) -> tuple[SetRow, ...]:
         """Return sets of plans, the newest first; those that a plan is in, in whichever version, where one is named."""
@@ -278,7 +283,7 @@ def _set(row: Row[Any], members: tuple[SetMember, ...]) -> SetRow:
     )
 
 
-def _some(values: Collection[int]) -> Iterator[Sequence[int]]:
+def _some(values: Collection[Value]) -> Iterator[Sequence[Value]]:
     """Yield as many at once as one statement may name."""
     every = [*values]
     return (every[first : first + _IDS] for first in range(0, len(every), _IDS))

@@ -173,7 +173,7 @@ class Change(StoreLook):
                 or not about the newest version of a submitted plan.
             StoreError: Somebody who looks the same decided already, or the nonce is that of another envelope.
         """
-        if self._envelope(nonce) != envelope:  # another one with this nonce is refused by its key
+        if self._envelopes([nonce]).get(nonce) != envelope:  # another one with this nonce is refused by its key
             values = {"nonce": nonce, "audit_seq": self._seq, "body": envelope}
             self._connection.execute(insert(tables.envelope).values(values))
         self._added(

@@ -39,6 +39,7 @@ from offsetwise.review.sheet import SheetMark, standings
 from offsetwise.review.view import PlansView
 from offsetwise.store.looks import StoreLook
 from offsetwise.store.review_rows import SetRow
+from offsetwise.store.reviews import Change
 
 Done = TypeVar("Done")
 KEPT_SETS: Final = 2
@@ -232,15 +233,7 @@ class SetsBoard(PlansView):
         """Do something with all plans of a set, or with none: what was begun before a refusal is undone."""
         try:
             with self._reviews.changing(f"To {verb} a set of plans") as change:
-                steps = Steps(
-                    person=person,
-                    rules=self._rules(),
-                    now=self._clock(),
-                    change=change,
-                    plans=self._plans,
-                    demo_key=self._demo_key,
-                )
-                answer = tried(steps)
+                answer = tried(self._steps(person, change))
                 if isinstance(answer, REFUSALS):
                     raise _Undone(answer)
                 return answer
@@ -252,6 +245,17 @@ class SetsBoard(PlansView):
             refused = NotAllowed(why=error.problem, fix=error.fix)
         self._record_refusal(verb, person, digest, refused)
         return refused
+
+    def _steps(self, person: Person | None, change: Change) -> Steps:
+        """Return what attempts of a person are made with, by the access file as it is inside the change."""
+        return Steps(
+            person=person,
+            rules=self._rules(),
+            now=self._clock(),
+            change=change,
+            plans=self._plans,
+            demo_key=self._demo_key,
+        )
 
     def _record_refusal(self, verb: Verb, person: Person | None, digest: str, refused: Refusal) -> None:
         told = refused if isinstance(refused, NotAllowed) else NotAllowed(why=f"{refused.job}: {refused.why}", fix="")

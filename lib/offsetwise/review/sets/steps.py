@@ -24,7 +24,7 @@ class Steps:
     plans: ParsedPlans
     demo_key: PrivateKey | None
 
-    def attempt(self, verb: Verb, plan: int | None, digest: str) -> Attempt:
+    def attempt(self, verb: Verb, plan: int | None, digest: str | None) -> Attempt:
         """Return the attempt to do something with one plan; with a set as a whole where none is named."""
         row = None if plan is None else self.change.plan(plan)
         return Attempt(
