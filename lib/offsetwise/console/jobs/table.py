@@ -106,7 +106,7 @@ def headline(migration: Offered, lines: Sequence[JobLine]) -> None:
     st.markdown(f"**{in_short(migration, lines)}**{after}")
 
 
-def above(answers: Answers, migration: Offered, *, kept: KnownJobs | None = None) -> None:
+def above(answers: Answers, migration: Offered, *, kept: KnownJobs | None = None) -> list[JobLine]:
     """Speak of the whole migration above one of its jobs: a line, and the table to choose another one from.
 
     Nothing is drawn of a migration of one job.
@@ -116,9 +116,13 @@ def above(answers: Answers, migration: Offered, *, kept: KnownJobs | None = None
         migration: The migration.
         kept: What the page read of the store. A click then leads to the plan of the job on this page; without it, the
             page shows the job.
+
+    Returns:
+        The jobs of the migration; empty of one job.
     """
+    lines: list[JobLine] = []
     if not migration.is_of_many:
-        return
+        return lines
     with guard.block("jobs"):
         lines = of_migration(answers, migration) if kept is None else jobs(answers, migration, kept)
         wave = next_wave(migration, lines)
@@ -126,6 +130,7 @@ def above(answers: Answers, migration: Offered, *, kept: KnownJobs | None = None
         after = "" if wave is None else f" · next: wave {markdown(wave)}"
         with st.expander(f"{name}{in_short(migration, lines)}{after}", icon=":material/stacks:"):
             draw(migration, lines, _show_job if kept is None else _open_plan, key=f"above-{migration.name}")
+    return lines
 
 
 def _show_job(line: JobLine) -> None:

@@ -62,10 +62,10 @@ def show(head: guard.Head) -> None:
     elif (ending := settling.choose(migration, subject)) is not None:
         settling.draw(here, migration, subject, ending, seat)
     else:
-        table.above(here, migration)
-        if seat is not None and migration.is_of_many:
+        lines = table.above(here, migration)
+        if seat is not None and lines:
             with guard.block("draft-set"):
-                together.draw(here, migration, seat)
+                together.draw(here, migration, seat, lines)
         frozen = _frozen(here, migration, subject, head)
         if frozen is not None:
             _draft(here, migration, frozen, seat)

@@ -28,10 +28,11 @@ from offsetwise.console.plan.sets.rows import (
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, palette, selectors, table, terms
 from offsetwise.console.widgets.blocks import Card, counted
+from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.console.widgets.table import Selection
 from offsetwise.ports.stream import terms_of
-from offsetwise.review.exports import Destination
+from offsetwise.review.exports import Destination, Export
 from offsetwise.review.sets.sheet import SetSheet, SetState
 from offsetwise.review.sheet import SheetMark
 from offsetwise.wording import at_most, many, number
@@ -195,12 +196,25 @@ def of_plan(seat: Seat, plan: int) -> None:
         _open(label, name_of(sets[0]), ":material/stacks:", key="open-set")
 
 
+@cached(2)
+def _kit(
+    digest: str,  # noqa: ARG001 - the key
+    approvals: tuple[str, ...],  # noqa: ARG001 - likewise: other approvals are another archive
+    where: Destination,
+    _seat: Seat,
+    _number: int,
+) -> Export:
+    return _seat.board.set_kit(_seat.person, _number, where)
+
+
 def _export(seat: Seat, sheet: SetSheet) -> None:
     """Offer everything that `apply` needs of an approved set, in one file."""
     if sheet.standing.mark is not SheetMark.APPROVED:
         return
     known = naming.migration_of(sheet.row, answers.current().offered)
-    kit = seat.board.set_kit(seat.person, sheet.row.id, Destination() if known is None else known.destination)
+    where = Destination() if known is None else known.destination
+    approvals = tuple(row.nonce for member in sheet.members for row in member.standing.counted)
+    kit = _kit(sheet.digest, approvals, where, seat, sheet.row.id)
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.download_button(

@@ -10,7 +10,6 @@ import streamlit as st
 
 from offsetwise.console import board
 from offsetwise.console.answers import Answers, Held, Question
-from offsetwise.console.jobs import table as jobs
 from offsetwise.console.jobs.drafting import DraftedJobs, SetRequest
 from offsetwise.console.jobs.model import JobLine, JobStep, next_wave
 from offsetwise.console.offered import Offered
@@ -64,9 +63,8 @@ LINES: Final[Columns[DraftedLine]] = (
 )
 
 
-def draw(answers: Answers, migration: Offered, seat: board.Seat) -> None:
-    """Draw the choice of jobs and targets, the drafting, and what came of it."""
-    lines = jobs.of_migration(answers, migration)
+def draw(answers: Answers, migration: Offered, seat: board.Seat, lines: Sequence[JobLine]) -> None:
+    """Draw the choice of jobs and targets, the drafting, and what came of it; `lines` are all jobs of the migration."""
     message = outcome.message(_SAID)
     with st.expander(TITLE, icon=":material/stacks:", expanded=message is not None or _under_way(answers)):
         if message is not None:
