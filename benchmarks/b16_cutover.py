@@ -13,15 +13,13 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import script_runner
 from streamlit.testing.v1 import AppTest
 
+from benchmarks.scripts import script_times
 from offsetwise import files
 from offsetwise.console import answers, board
 from offsetwise.console.answers import Answers
@@ -99,7 +97,7 @@ def _run(reader: Watching, viewers: int, runs: int) -> list[float]:
     st.cache_resource.clear()
     _wait_for_look(reader, 0)
     pages = [_opened() for _ in range(viewers)]
-    with _timed() as took:
+    with script_times() as took:
         while len(took) < runs:
             _wait_for_look(reader, _look(reader))
             for page in pages:
@@ -116,23 +114,6 @@ def _opened() -> AppTest:
     page = AppTest.from_file(str(APP), default_timeout=120).switch_page(PAGE)
     page.query_params["migration"] = MIGRATION
     return page.run()
-
-
-@contextmanager
-def _timed() -> Iterator[list[float]]:
-    took: list[float] = []
-    run: Callable[..., Any] = script_runner.ScriptRunner._run_script_thread
-
-    def timed(self: script_runner.ScriptRunner) -> None:
-        before = time.thread_time()
-        run(self)
-        took.append(1_000 * (time.thread_time() - before))
-
-    script_runner.ScriptRunner._run_script_thread = timed  # type: ignore[method-assign]
-    try:
-        yield took
-    finally:
-        script_runner.ScriptRunner._run_script_thread = run  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

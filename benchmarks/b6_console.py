@@ -15,16 +15,15 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 from playwright.sync_api import Browser, sync_playwright
-from streamlit.runtime.scriptrunner import script_runner
 from streamlit.testing.v1 import AppTest
 
+from benchmarks.scripts import script_times
 from offsetwise import files
 from offsetwise.console import answers, board
 from offsetwise.console.answers import Answer, Held, Question
@@ -182,21 +181,10 @@ def clicked(page: AppTest, clicks: int, key: str = "row") -> list[float]:
     st.cache_resource.clear()
     page.run()
     others = min(ROWS, len(page.selectbox(key=key).options) - 1)
-    took: list[float] = []
-    run: Callable[..., Any] = script_runner.ScriptRunner._run_script_thread
-
-    def timed(self: script_runner.ScriptRunner) -> None:
-        before = time.thread_time()
-        run(self)
-        took.append(1_000 * (time.thread_time() - before))
-
-    script_runner.ScriptRunner._run_script_thread = timed  # type: ignore[method-assign]
-    try:
+    with script_times() as took:
         for click in range(clicks):
             page.selectbox(key=key).select_index(click % others + 1).run()
             assert not page.exception
-    finally:
-        script_runner.ScriptRunner._run_script_thread = run  # type: ignore[method-assign]
     return took
 
 

@@ -19,7 +19,7 @@ from offsetwise.lab.mirrors import Policy
 TIMEOUT_S: Final = 90
 
 
-class Record(Protocol):
+class WritableRecord(Protocol):
     """A record to write."""
 
     @property
@@ -69,7 +69,7 @@ def create_topics(wanted: Mapping[str, Sequence[NewTopic]]) -> str | None:
     return None
 
 
-def send(producer: Producer, records: Iterable[Record]) -> None:
+def send(producer: Producer, records: Iterable[WritableRecord]) -> None:
     """Write records, and wait until each is acknowledged."""
     for record in records:
         producer.produce(
