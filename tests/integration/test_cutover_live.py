@@ -323,7 +323,7 @@ def test_a_plan_that_requires_copies_is_refused_until_the_mirror_has_brought_the
     assert applied.code == 0, applied.err
 
 
-def test_the_console_watches_until_somebody_stops_it_or_all_is_copied(lab: Lab, tmp_path: Path) -> None:
+def test_the_console_watches_until_somebody_stops_it_also_logs_that_grow_again(lab: Lab, tmp_path: Path) -> None:
     both(lab, "cut-console", old=30, new=20)
     commit(lab.old_bootstrap, "cut-console", {"cut-console": 20})
     path = migration(tmp_path, lab.old_bootstrap, lab.new_bootstrap, groups=["cut-console"])
@@ -338,6 +338,12 @@ def test_the_console_watches_until_somebody_stops_it_or_all_is_copied(lab: Lab, 
     produce(lab.new_bootstrap, {"cut-console": copies(20, 30)})
     watches.start("cut", command)
     copied = until(watches, lambda seen: state_of(seen) is JobState.MIRRORED)
+    produce(lab.old_bootstrap, {"cut-console": copies(30, 31)})
+    until(watches, lambda seen: state_of(seen) is JobState.STOPPED)
+    produce(lab.new_bootstrap, {"cut-console": copies(30, 31)})
+    # Another job in the file is seen, and nothing about the logs begins anew.
+    migration(tmp_path, lab.old_bootstrap, lab.new_bootstrap, groups=["cut-console", "cut-added"])
+    again = until(watches, lambda seen: state_of(seen) is JobState.MIRRORED)
     watches.close()
 
     assert behind.logs is not None
@@ -346,6 +352,10 @@ def test_the_console_watches_until_somebody_stops_it_or_all_is_copied(lab: Lab, 
     assert copied.logs is not None
     assert copied.logs.state is CutoverState.COPIED
     assert copied.error is None
+    assert again.history.newest is not None
+    assert [job.job for job in again.history.newest.jobs] == ["group cut-console", "group cut-added"]
+    assert again.logs is not None
+    assert again.logs.began_at == copied.logs.began_at
     assert watches.begun == 2, "one process for each time that somebody asked"
 
 

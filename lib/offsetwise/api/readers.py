@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from offsetwise.apply.readers import RecordPlace
 from offsetwise.config import ClusterConfig, Migration, java_properties
-from offsetwise.engines.checkpoint import read_checkpoint, read_with_times
+from offsetwise.engines.checkpoint import newest_checkpoint, read_checkpoint, read_with_times
 from offsetwise.engines.engine import CheckpointReading
 from offsetwise.model import Checkpoint, Cluster, Cutover, IsolationLevel, Plan, PlannedTransaction, Snapshot
 from offsetwise.ports.stretches import ReadStretch, Stretch
@@ -39,8 +39,11 @@ class LiveReaders:
         return read_checkpoint(uri, roots=self.migration.checkpoint_roots, batches=0)
 
     def with_times(self, uri: str) -> CheckpointReading:
-        """Read a checkpoint or a copy inside the migration's roots, with the times of its files."""
-        return read_with_times(uri, roots=self._roots)
+        """Read a checkpoint or a copy inside the migration's roots, with the times of its files.
+
+        Of the folder of a job that retains checkpoints it is the newest of them.
+        """
+        return read_with_times(newest_checkpoint(uri, roots=self._roots), roots=self._roots)
 
     def files(self, folder: str, paths: tuple[str, ...]) -> Mapping[str, bytes]:
         """Read files of a folder."""

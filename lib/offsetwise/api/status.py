@@ -64,15 +64,23 @@ class StatusRequest:
     """The old and the new cluster as read before, instead of the live ones."""
 
 
-def read_status(request: StatusRequest, *, progress: Progress = unheard) -> tuple[Status, tuple[str, ...]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusReading:
+    """What one reading has shown."""
+
+    status: Status
+    unread: tuple[str, ...]
+    """What of the folder could not be read, in a sentence each."""
+    topics: frozenset[str]
+    """The topics of the old cluster that the jobs read, as far as their positions could be read."""
+
+
+def read_status(request: StatusRequest, *, progress: Progress = unheard) -> StatusReading:
     """Read how far every job has come: each cluster for all jobs together.
 
     Args:
         request: What is asked.
         progress: Told each step.
-
-    Returns:
-        The status, and what of the folder could not be read, in a sentence each.
 
     Raises:
         ClusterError: A cluster gives no answer, or both are one.
@@ -105,7 +113,7 @@ class _Reading:
         self.plans = self._plans()
         targets = (target for plans in self.plans.values() for plan in plans for target in plan.document.targets)
         groups = tuple(sorted({*groups_of(targets)}))
-        wanted = tuple(map(WantedJob.of, self.jobs))
+        wanted = tuple(WantedJob(kind=job.kind, name=job.name, newest=True) for job in self.jobs)
         scenes = stage(migration, wanted, snapshots=request.snapshots, groups=groups, progress=progress)
         self.scenes: Mapping[Subject, Scene | OffsetwiseError] = {
             Subject(kind=job.kind, name=job.name): scene for job, scene in scenes.items()
@@ -121,7 +129,7 @@ class _Reading:
     def now_ms(self) -> int:
         return round(self.now.timestamp() * 1000)
 
-    def status(self) -> tuple[Status, tuple[str, ...]]:
+    def status(self) -> StatusReading:
         """Put together how far every job has come."""
         rules = Rules(migration=self.request.file, now_ms=self.now_ms, lag_at_most=self.request.lag_at_most)
         by_job = {job: status_of(self._evidence(job), rules) for job in self.jobs}
@@ -151,7 +159,11 @@ class _Reading:
             ),
             findings=self._findings(),
         )
-        return status, tuple(self.folder.unread)
+        return StatusReading(status=status, unread=tuple(self.folder.unread), topics=self._topics())
+
+    def _topics(self) -> frozenset[str]:
+        scenes = (scene for scene in self.scenes.values() if isinstance(scene, Scene))
+        return frozenset(topic for scene in scenes for topic in scene.subject.topics(scene.old))
 
     def _waves_of(self) -> Mapping[Subject, tuple[str, ...]]:
         """Return the names of the waves that name each job, in the order in which they begin."""

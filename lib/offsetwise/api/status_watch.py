@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -9,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypedDict
 
-from offsetwise.api.status import StatusRequest, read_status
-from offsetwise.config import Migration
+from offsetwise.api.status import StatusReading, StatusRequest, read_status
+from offsetwise.config import Migration, load_migration
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import Cutover, Snapshot, Status
 from offsetwise.progress import Progress, unheard
@@ -55,15 +56,22 @@ def requested(
 
 def look(request: StatusRequest, heard: Callable[[Status], None], note: Notes, progress: Progress = unheard) -> Status:
     """Read the status once; see `read_status`."""
-    status, unread = read_status(request, progress=progress)
-    for sentence in unread:
+    return _look(request, heard, note, progress).status
+
+
+def _look(
+    request: StatusRequest, heard: Callable[[Status], None], note: Notes, progress: Progress = unheard
+) -> StatusReading:
+    read = read_status(request, progress=progress)
+    for sentence in read.unread:
         note(sentence)
-    heard(status)
-    return status
+    heard(read.status)
+    return read
 
 
 def watch_status(
     request: StatusRequest,
+    path: Path | None,
     *,
     every_s: float,
     records: bool,
@@ -78,6 +86,8 @@ def watch_status(
 
     Args:
         request: What is asked.
+        path: The migration file, read again where it has changed: a job that is stopped with a savepoint gets its path
+            then. None where there is no file.
         every_s: Seconds between two looks.
         records: Whether the copies of the old logs' records are looked for, with Spark.
         heard: Called with every status.
@@ -91,16 +101,20 @@ def watch_status(
         OffsetwiseError: The first look cannot be taken; a later one that cannot is a note.
     """
     once = _EachOnce(note)
-    logs = _LogWatch(request, records=records, note=once, still_for_s=still_for_s)
-    status = look(request, heard, once)
-    logs.start()
-    while not (status.is_done or (status.is_different and not keep_going)):
+    file = None if path is None else _MigrationFile(path)
+    logs = _OldLogs(records=records, note=once, still_for_s=still_for_s)
+    read = _look(request, heard, once)
+    while not (read.status.is_done or (read.status.is_different and not keep_going)):
+        if request.snapshots is None:
+            logs.follow(request.migration, read.topics)
         wait(every_s)
         try:
-            status = look(replace(request, cutover=logs.told(heard_logs)), heard, once)
+            changed = None if file is None else file.changed()
+            request = request if changed is None else replace(request, migration=changed)
+            read = _look(replace(request, cutover=logs.told(heard_logs) or request.cutover), heard, once)
         except OffsetwiseError as error:
             once(f"{error.problem} {error.fix}")
-    return status
+    return read.status
 
 
 class _EachOnce:
@@ -115,37 +129,85 @@ class _EachOnce:
             self._note(sentence)
 
 
-class _LogWatch:
+class _MigrationFile:
+    """A migration file that may be edited while it is in use."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._version = self._newest()
+
+    def changed(self) -> Migration | None:
+        """Read it again if it has changed since it was last read.
+
+        Raises:
+            OffsetwiseError: It cannot be used as it stands now; until it changes again, what was read last counts.
+        """
+        newest = self._newest()
+        if newest == self._version:
+            return None
+        self._version = newest
+        return load_migration(self._path)
+
+    def _newest(self) -> tuple[int, int, int] | None:
+        try:
+            found = os.stat(self._path)
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+class _OldLogs:
     """Watches the old logs in a thread of its own: looking for copies takes Spark longer than a look may take."""
 
-    def __init__(self, request: StatusRequest, *, records: bool, note: Notes, still_for_s: float | None) -> None:
-        self.newest: Cutover | None = request.cutover
-        self._told = self.newest
-        self._request, self._records, self._note, self._still_for_s = request, records, note, still_for_s
+    def __init__(self, *, records: bool, note: Notes, still_for_s: float | None) -> None:
+        self._records, self._note, self._still_for_s = records, note, still_for_s
+        self._followed: tuple[Migration, frozenset[str]] | None = None
+        self._newest: Cutover | None = None
+        self._told: Cutover | None = None
 
-    def start(self) -> None:
-        """Begin to watch; the thread ends with the process."""
-        threading.Thread(target=self._run, name="offsetwise-old-logs", daemon=True).start()
+    def follow(self, migration: Migration, topics: frozenset[str]) -> None:
+        """Watch the logs of topics until others are to be watched, or the process ends.
+
+        Another job, or another path of one, changes nothing about a log: the watch of it goes on.
+        """
+        of_jobs = ("checkpoint_roots", "checkpoints", "groups", "waves")
+        clusters = migration.model_copy(update=dict.fromkeys(of_jobs, ()))
+        if self._followed is not None and self._followed[0] == clusters:
+            topics |= self._followed[1]  # a job that cannot be read for a moment still reads its topics
+        if topics and self._followed != (clusters, topics):
+            self._followed = clusters, topics
+            arguments = (clusters, topics)
+            threading.Thread(target=self._run, args=arguments, name="offsetwise-old-logs", daemon=True).start()
 
     def told(self, heard: Callable[[Cutover], None]) -> Cutover | None:
         """Return what was seen, and hand it on where it is new."""
-        newest = self.newest
+        newest = self._newest
         if newest is not None and newest is not self._told:
             heard(newest)
         self._told = newest
         return newest
 
-    def _run(self) -> None:
+    def _run(self, clusters: Migration, topics: frozenset[str]) -> None:
+        def keep(judged: Cutover) -> None:
+            if self._followed != (clusters, topics):
+                raise _OthersFollowedError
+            self._newest = judged
+
         try:
             cutover(
-                self._request.migration,
+                clusters,
+                topics=tuple(sorted(topics)),
                 still_for_s=self._still_for_s,
                 until_copied=True,
+                until_stopped=True,
                 records=self._records,
-                heard=self._keep,
+                heard=keep,
             )
         except OffsetwiseError as error:
             self._note(f"The old logs are not watched: {error.problem} {error.fix}")
+        except _OthersFollowedError:
+            return
 
-    def _keep(self, judged: Cutover) -> None:
-        self.newest = judged
+
+class _OthersFollowedError(Exception):
+    """Ends the watch of topics in whose place others are watched."""

@@ -99,7 +99,7 @@ def parts_of(uri: str, *, roots: Sequence[str] | None = None) -> tuple[str, ...]
 
     Of what cannot be read it is the URI too: its reader says why.
     """
-    if "://" in uri and any(uri.partition("://")[0].lower() in engine.schemes for engine in engines()):
+    if _of_service(uri) is not None:
         return (uri,)
     try:
         open_tree(uri, roots=roots).entries()
@@ -126,6 +126,8 @@ def newest_checkpoint(uri: str, *, roots: Sequence[str] | None = None) -> str:
         LibraryMissingError: The file system needs a package that is not installed.
         StorageError: The folder cannot be listed.
     """
+    if _of_service(uri) is not None:
+        return uri
     folder = open_tree(uri, roots=roots)
     try:
         entries = folder.entries(details=True)
@@ -139,8 +141,7 @@ def newest_checkpoint(uri: str, *, roots: Sequence[str] | None = None) -> str:
 
 def _at(uri: str, roots: Sequence[str] | None) -> tuple[CheckpointEngine, Tree | None, tuple[Entry, ...] | None]:
     """Return the engine whose checkpoint a URI names; the folder where it is a path, and its entries if listed."""
-    scheme = uri.partition("://")[0].lower() if "://" in uri else ""
-    live = next((checkpoint_engine for checkpoint_engine in engines() if scheme in checkpoint_engine.schemes), None)
+    live = _of_service(uri)
     if live is None and roots is not None and "#" in uri:  # bound to roots, no folder has such a name
         live = _of_file(uri, roots)
     if live is not None:
@@ -156,6 +157,12 @@ def _at(uri: str, roots: Sequence[str] | None) -> tuple[CheckpointEngine, Tree |
             raise
         return engine, None, None
     return _engine(folder, entries), folder, entries
+
+
+def _of_service(uri: str) -> CheckpointEngine | None:
+    """Return the engine that asks a service for what a URI names, such as a table; None of a path."""
+    scheme = uri.partition("://")[0].lower() if "://" in uri else ""
+    return next((engine for engine in engines() if scheme in engine.schemes), None)
 
 
 def _by_name(uri: str) -> CheckpointEngine | None:

@@ -11,7 +11,7 @@ from typing import Final
 from offsetwise.comparison import Scene, assemble, positions_of
 from offsetwise.comparison.subjects import ReadSubject
 from offsetwise.config import Migration, spark_properties
-from offsetwise.engines.checkpoint import read_checkpoint
+from offsetwise.engines.checkpoint import newest_checkpoint, read_checkpoint
 from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachableError, ConfigError, UsageError
 from offsetwise.findings.place import not_yet_mirrored
 from offsetwise.findings.reading import partition_unreadable
@@ -61,6 +61,7 @@ def cutover(
     still_for_s: float | None = None,
     every_s: float = EVERY_S,
     until_copied: bool = False,
+    until_stopped: bool = False,
     records: bool = True,
     heard: Callable[[Cutover], None] = lambda _: None,
     progress: Progress = unheard,
@@ -76,6 +77,7 @@ def cutover(
         every_s: Seconds between looks.
         until_copied: Whether to go on until every record is on the new cluster, or what the plan requires holds. Else
             it is over as soon as a log is seen to grow, or once all have stood still for the stated time.
+        until_stopped: Whether to go on after that too, until `heard` raises: a log may grow again.
         records: Whether to look for copies of a topic, with Spark, once its logs stand still; else none is COPIED.
         heard: Told what is known after each look.
         progress: Told each step.
@@ -89,8 +91,9 @@ def cutover(
     """
     watch = _CutoverWatch(migration, topics, plan, still_for_s=still_for_s, records=records, progress=progress)
     while True:
-        heard(judged := watch.look(again=until_copied))
-        if judged.state.reaches(watch.goal) or (watch.logs.is_over and not until_copied):
+        heard(judged := watch.look(again=until_copied or until_stopped))
+        is_over = judged.state.reaches(watch.goal) or (watch.logs.is_over and not until_copied)
+        if is_over and not until_stopped:
             return judged
         wait(watch.pause_s(every_s))
 
@@ -289,7 +292,8 @@ def _topics_of(migration: Migration, plan: Plan | None) -> tuple[str, ...]:
     else:
         topics = set[str]()
         for config in migration.checkpoints:
-            read = read_checkpoint(config.uri, roots=migration.checkpoint_roots)
+            roots = migration.checkpoint_roots
+            read = read_checkpoint(newest_checkpoint(config.uri, roots=roots), roots=roots)
             subject = Subject(kind=SubjectKind.CHECKPOINT, name=config.name)
             topics |= {*ReadSubject.of(subject, migration, read=read, traits=config.job).topics()}
         if migration.group_names:

@@ -12,7 +12,7 @@ from typing import Final
 from offsetwise.comparison import Scene, positions_of, standings_of
 from offsetwise.comparison.subjects import ReadSubject
 from offsetwise.config import CheckpointConfig, Migration
-from offsetwise.engines.checkpoint import read_checkpoint
+from offsetwise.engines.checkpoint import newest_checkpoint, read_checkpoint
 from offsetwise.engines.registry import engine_of
 from offsetwise.errors import CheckpointError, ClusterError, ConfigError, OffsetwiseError, SameClusterError
 from offsetwise.findings.reading import blocking_problems, remedies
@@ -38,6 +38,8 @@ class WantedJob(Subject):
     """The earlier batch of the checkpoint whose positions are wanted instead of the restart's."""
     repaired: Checkpoint | None = field(default=None, compare=False)
     """The checkpoint as a repaired copy will be; None to read what is there."""
+    newest: bool = field(default=False, compare=False)
+    """Whether the folder of a job that retains checkpoints stands for the newest of them. A plan needs one by name."""
 
     @classmethod
     def of(cls, subject: Subject, *, rewind_to: int | None = None, repaired: Checkpoint | None = None) -> WantedJob:
@@ -182,7 +184,9 @@ def _beside(migration: Migration, config: CheckpointConfig) -> tuple[SourcePosit
 def _checkpoint(migration: Migration, config: CheckpointConfig, wanted: WantedJob) -> Checkpoint:
     read, rewind_to = wanted.repaired, wanted.rewind_to
     if read is None:
-        read = read_checkpoint(config.uri, roots=migration.checkpoint_roots)
+        roots = migration.checkpoint_roots
+        uri = newest_checkpoint(config.uri, roots=roots) if wanted.newest else config.uri
+        read = read_checkpoint(uri, roots=roots)
     stream = spec_of(migration.source.stream)
     moved = [source for source in read.sources if source.kind in stream.compared]
     if not any(source.positions or source.shards or source.undecided for source in moved):

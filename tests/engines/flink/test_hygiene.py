@@ -8,6 +8,7 @@ from pathlib import Path
 from offsetwise.engines.checkpoint import newest_checkpoint, read_checkpoint
 from offsetwise.engines.flink.details import Saved
 from offsetwise.engines.flink.hygiene import hygiene
+from offsetwise.engines.registry import engines
 from offsetwise.model import RetainedCheckpoint
 from tests.engines.flink.files import CHECKPOINT, codes, kafka_source, metadata
 from tests.engines.spark.folders import FLINK_NAMES, SAMPLES, write
@@ -102,5 +103,6 @@ def test_the_newest_checkpoint_of_a_jobs_folder_is_found_and_another_path_stays(
 
     assert newest == str(job / "chk-10")
     assert codes(read_checkpoint(newest)) == ["CHECKPOINT_INTERVAL"]
-    for path in (newest, str(tmp_path), str(SAMPLES / "flink-1.20")):
+    services = (f"{scheme}://service/name" for engine in engines() for scheme in engine.schemes)
+    for path in (newest, str(tmp_path), str(SAMPLES / "flink-1.20"), *services):
         assert newest_checkpoint(path) == path
