@@ -21,7 +21,7 @@ from offsetwise.apply.disk import Disk
 from offsetwise.apply.sets.journal import EventKind, SetAction, SetEvent, SetJournal, applied_order, events_of
 from offsetwise.approval import policy_for
 from offsetwise.errors import ApplyError, FileError, NotApprovedError, PlanError, UsageError
-from offsetwise.model import StepState, Target
+from offsetwise.model import Cluster, Snapshot, StepState, Target, Turnout
 from tests.apply.faults import FaultyDisk, UnsyncedDisk
 from tests.apply.plans import COPY, STARTING, files_of, tree_hash
 from tests.apply.sets import SetStage, staged_set
@@ -208,7 +208,7 @@ class TestTakingBack:
 
 class TestVerifying:
     def test_says_of_each_plan_how_it_is(self, staged: SetStage, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("offsetwise.api.live.LiveReaders", lambda **_: staged.world)
+        reads_of(monkeypatch, staged)
         staged.groups.offsets["etl1"].clear()
         staged.apply()
 
@@ -219,6 +219,32 @@ class TestVerifying:
             ("checkpoint job1", "FileError"),
             ("checkpoint job2", "FileError"),
         ]
+
+    def test_reads_the_new_cluster_once_for_all_plans(self, staged: SetStage, monkeypatch: pytest.MonkeyPatch) -> None:
+        reads = reads_of(monkeypatch, staged)
+        staged.apply()
+        reads.clear()
+
+        outcomes = staged.load().verify()
+
+        assert [outcome.result and outcome.result.is_different for outcome in outcomes] == [False] * 3
+        assert {position.turnout for each in outcomes if each.result for position in each.result.positions} == {
+            Turnout.CONFIRMED
+        }
+        assert len(reads) == 1
+        assert {*reads[0]} == {"etl0", "etl1"}
+
+
+def reads_of(patch: pytest.MonkeyPatch, staged: SetStage) -> list[tuple[str, ...]]:
+    """Let the clusters of the stage be read; return the groups of each reading."""
+    reads: list[tuple[str, ...]] = []
+
+    def cluster(_: object, side: Cluster, topics: tuple[str, ...], groups: tuple[str, ...]) -> Snapshot:
+        reads.append(groups)
+        return staged.world.cluster(side, topics, groups)
+
+    patch.setattr("offsetwise.api.readers.LiveReaders.cluster", cluster)
+    return reads
 
 
 def edit(path: Path, **keys: Any) -> None:

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeAlias
 
 from offsetwise import approval, files, model, new_files, workflow
 from offsetwise.api import live
 from offsetwise.api.plan import SUFFIX, Plan
+from offsetwise.api.readers import SharedReaders
 from offsetwise.api.receipt import Receipt
 from offsetwise.api.set_members import Member, Written, require_approved, require_output, try_each
 from offsetwise.apply.back import Standings
@@ -22,10 +23,12 @@ from offsetwise.apply.sets.outcomes import PlanOutcome, PlanStep, one_by_one, re
 from offsetwise.approval.signing import LIFETIME
 from offsetwise.approval.signing_sets import sign_set
 from offsetwise.errors import OffsetwiseError, UsageError
+from offsetwise.model import Cluster
 from offsetwise.model.digest import digest
 from offsetwise.plan.drift import Drift
 from offsetwise.plan.reading import plan_bytes, read_plan
 from offsetwise.plan.sets.file import MAX_SET_BYTES, SET_FILE, of_job, read_plan_set, require_plan_of
+from offsetwise.plan.target import groups_of
 from offsetwise.progress import Progress, unheard
 
 if TYPE_CHECKING:
@@ -227,17 +230,33 @@ class PlanSet:
     ) -> tuple[PlanOutcome[model.Verification], ...]:
         """Look whether every target of every plan stands as planned; of a plan that was not applied, that is the error.
 
+        The new cluster is read once for all of them, where a target is a group on it.
+
         Args:
             heard: Called with each plan as soon as it was looked at.
 
         Raises:
             UsageError: The set is not saved.
         """
+        readers = self._readers()
         steps = [
-            member.step(Receipt(member.receipt, self.migration, plan=member.plan.content).verify)
+            member.step(
+                partial(Receipt(member.receipt, self.migration, plan=member.plan.content).verify, readers=readers)
+            )
             for member in self._members()
         ]
         return one_by_one(steps, keep_going=True, heard=heard)
+
+    def _readers(self) -> live.LiveReaders | None:
+        """Return what reads the new cluster once for all plans; None where the set has no migration."""
+        if self.migration is None:
+            return None
+        documents = [plan.document for plan in self.plans]
+        topics = tuple(sorted({position.new_topic for plan in documents for position in plan.positions}))
+        groups = tuple(sorted(groups_of(target for plan in documents for target in plan.targets)))
+        migration = self.migration.settings
+        read = partial(live.LiveReaders(migration=migration).cluster, Cluster.NEW, topics, groups)
+        return SharedReaders(migration=migration, new=cache(read))
 
     def drift(
         self, *, heard: Callable[[PlanOutcome[tuple[Drift, ...]]], None] = _ignore, progress: Progress = unheard

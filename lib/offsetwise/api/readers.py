@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from offsetwise.apply.readers import RecordPlace
@@ -108,3 +108,19 @@ class LiveReaders:
     @property
     def _roots(self) -> tuple[str, ...]:
         return (*self.migration.checkpoint_roots, *self.migration.write_roots)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedReaders(LiveReaders):
+    """Answers from one reading of the new cluster what is in it; reads everything else."""
+
+    new: Callable[[], Snapshot]
+    """Returns the reading; called when the cluster is first asked for."""
+
+    def cluster(self, side: Cluster, topics: tuple[str, ...], groups: tuple[str, ...]) -> Snapshot:
+        """Return the reading, where it has the topics and groups."""
+        if side is Cluster.NEW:
+            new = self.new()
+            if {topic.name for topic in new.topics} >= {*topics} and {group.name for group in new.groups} >= {*groups}:
+                return new
+        return LiveReaders.cluster(self, side, topics, groups)

@@ -47,7 +47,9 @@ class Receipt:
         """
         return read_receipt(str(self.path), self.plan)
 
-    def verify(self, *, checkpoint: str | None = None, job: str | None = None) -> model.Verification:
+    def verify(
+        self, *, checkpoint: str | None = None, job: str | None = None, readers: live.LiveReaders | None = None
+    ) -> model.Verification:
         """Look whether every target stands as planned, and where the job began.
 
         Args:
@@ -55,6 +57,7 @@ class Receipt:
             job: The address of the running job, which is asked what it began from: of Flink `http://HOST:PORT/jobs/ID`
                 or the job's page, of Kafka Connect `http://HOST:PORT/connectors/NAME`, of Spark the application's page
                 or its event log. The migration file says how to sign on there.
+            readers: What reads the clusters, checkpoints and files; None for what the migration names, read anew.
 
         Raises:
             FileError: The receipt cannot be read.
@@ -62,8 +65,8 @@ class Receipt:
             SecretError: What signs on at the job's address leads nowhere.
         """
         now, read = time_of(datetime.now(UTC)), self.document
-        settings = live.settings_of(read.plan, self.migration, read.steps[0].place)
-        readers = live.LiveReaders(migration=settings)
+        if readers is None:
+            readers = live.LiveReaders(migration=live.settings_of(read.plan, self.migration, read.steps[0].place))
         return verified(read, readers, verified_at=now, checkpoint=checkpoint, job=job)
 
     @overload

@@ -10,7 +10,7 @@ from typing import Final
 
 from offsetwise import approval
 from offsetwise.api import job_evidence
-from offsetwise.api.readers import LiveReaders
+from offsetwise.api.readers import LiveReaders, SharedReaders
 from offsetwise.api.working_folder import PlanFile, WorkingFolder, read_folder
 from offsetwise.approval import ApprovalPolicy
 from offsetwise.comparison import Scene
@@ -211,7 +211,7 @@ class _Reading:
         plan = job_evidence.chosen_plan(self.plans.get(job, ()), self.folder)
         if plan is None:
             return evidence
-        readers = self.readers if read is None else _SharedReaders(migration=self.migration, new=read.new)
+        readers = self.readers if read is None else SharedReaders(migration=self.migration, new=lambda: read.new)
         return replace(
             evidence,
             plan=job_evidence.plan_of(plan, read, self.folder.approvals, self.policy),
@@ -258,20 +258,6 @@ class _Reading:
             moved_ms=None if activity is None else activity.moved_ms,
             active=None if activity is None else activity.active,
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _SharedReaders(LiveReaders):
-    """Answers what a snapshot has already; reads everything else."""
-
-    new: Snapshot
-
-    def cluster(self, side: Cluster, topics: tuple[str, ...], groups: tuple[str, ...]) -> Snapshot:
-        """Return the snapshot, where it has the topics and groups."""
-        known = {topic.name for topic in self.new.topics}, {group.name for group in self.new.groups}
-        if side is Cluster.NEW and known[0] >= {*topics} and known[1] >= {*groups}:
-            return self.new
-        return LiveReaders.cluster(self, side, topics, groups)
 
 
 def _caught_up(jobs: Sequence[JobStatus]) -> tuple[int, int]:
