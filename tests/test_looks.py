@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import unquote
 
+from hypothesis import given, strategies
+
 from offsetwise.console.operate.cutover import clock, lanes, sparkline
 from offsetwise.console.operate.cutover.clock import Estimate
 from offsetwise.console.widgets.palette import LIGHT
@@ -59,6 +61,34 @@ def test_a_long_watch_keeps_so_many_moments_with_the_first_and_the_newest() -> N
     assert len(shown.moments) <= MOST_MOMENTS
     assert shown.moments[0].at_ms == BEGAN_MS
     assert shown.at_ms == BEGAN_MS + 5_000 * (3 * MOST_MOMENTS - 1)
+
+
+@given(back_s=strategies.integers(6, 7_200), at=strategies.integers(2, 29))
+def test_a_clock_that_was_put_back_changes_nothing_about_rates_and_durations(back_s: int, at: int) -> None:
+    """Looks are five seconds apart, and the clock is put back by more than that right before one of them."""
+
+    def seen(back_s: int) -> StatusHistory:
+        count = [*range(30)]
+        leaving = [(S.STARTED, 9_000 - 250 * n) if n < 20 else (S.CAUGHT_UP, 0) for n in count]
+        return history(
+            *(
+                status(
+                    job("a", state, lag=lag),
+                    job("b", S.STARTED, lag=20_000 - 100 * n),
+                    job("c", S.APPLIED if n < 9 else S.STARTED, lag=10_000 - 100 * n),
+                    seconds=5 * n - (back_s if n >= at else 0),
+                )
+                for n, (state, lag) in zip(count, leaving, strict=True)
+            )
+        )
+
+    plain, jumped = seen(0), seen(back_s)
+    assert clock.estimate(jumped, jobs_of(jumped)).ms == clock.estimate(plain, jobs_of(plain)).ms
+    assert [moment.at_ms + 1_000 * back_s for moment in jumped.moments] == [moment.at_ms for moment in plain.moments]
+    for before, after in ((plain.caught_up, jumped.caught_up), (plain.begun, jumped.begun)):
+        assert {name: arrival.at_ms - 1_000 * back_s for name, arrival in before.items()} == {
+            name: arrival.at_ms for name, arrival in after.items()
+        }
 
 
 def test_the_clock_runs_from_the_first_stop_to_the_last_that_caught_up() -> None:

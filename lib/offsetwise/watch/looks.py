@@ -61,8 +61,14 @@ class StatusHistory:
         return self.moments[-1].at_ms if self.moments else None
 
     def with_look(self, status: Status) -> StatusHistory:
-        """Return the history with one more look."""
-        at_ms, before = epoch_ms(status.taken_at), self.moments[-1].marks if self.moments else None
+        """Return the history with one more look.
+
+        Where the clock was put back since the last one, what was seen before stays as long ago as it was.
+        """
+        at_ms = epoch_ms(status.taken_at)
+        if self.moments and at_ms < self.moments[-1].at_ms:
+            return self._put_back(at_ms).with_look(status)
+        before = self.moments[-1].marks if self.moments else None
         marks = {job.job: JobMark(job.state, job.old_lag, job.lag) for job in status.jobs}
         return replace(
             self,
@@ -81,6 +87,25 @@ class StatusHistory:
             caught_up=_arrivals(
                 self.caught_up, marks, frozenset({JobState.CAUGHT_UP}), at_ms, observed=before is not None
             ),
+        )
+
+    def _put_back(self, at_ms: int) -> StatusHistory:
+        """Return the history by a clock that shows an earlier time than at the last look; looks are evenly apart."""
+        last_ms = self.moments[-1].at_ms
+        apart_ms = last_ms - self.moments[-2].at_ms if len(self.moments) > 1 else 0
+        by_ms = last_ms + apart_ms - at_ms
+
+        def earlier(arrivals: Mapping[str, Arrival]) -> Mapping[str, Arrival]:
+            return {name: replace(arrival, at_ms=arrival.at_ms - by_ms) for name, arrival in arrivals.items()}
+
+        return replace(
+            self,
+            moments=tuple(replace(moment, at_ms=moment.at_ms - by_ms) for moment in self.moments),
+            # These are mostly times of files and batches, which other clocks have written.
+            stopped_ms={job: min(stopped_ms, at_ms) for job, stopped_ms in self.stopped_ms.items()},
+            entered=earlier(self.entered),
+            begun=earlier(self.begun),
+            caught_up=earlier(self.caught_up),
         )
 
     def _stopped(self, job: JobStatus, before: Mapping[str, JobMark] | None, at_ms: int) -> int | None:
