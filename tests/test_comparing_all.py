@@ -124,6 +124,44 @@ class TestRows:
         assert body["summary"]["partitions"] == sum(each["partitions"] for each in alone) == 12
         assert body["summary"]["raw_skip"] == str(sum(int(each["raw_skip"]) for each in alone))
 
+    def test_of_300_jobs_four_of_which_cannot_be_compared_are_those_of_the_others(self, folder: Path) -> None:
+        """Three cannot be read, one is on the new cluster already, and two commit to one group."""
+        listed = yaml.safe_load((folder / "migration.yaml").read_text(encoding="utf-8"))["checkpoints"]
+        jobs: list[dict[str, Any]] = [listed[0] | {"name": f"job-{number:03}", "job": {"sink": "file"}} for number in range(300)]
+        (folder / "checkpoints" / "torn" / "offsets").mkdir(parents=True)
+        (folder / "checkpoints" / "torn" / "offsets" / "0").write_text("v1\n{", encoding="utf-8")
+        (folder / "checkpoints" / "none").write_text("a file", encoding="utf-8")
+        for number, name in ((20, "torn"), (150, "gone"), (299, "none")):
+            jobs[number]["uri"] = f"./checkpoints/{name}"
+        jobs[77]["belongs_to"] = "new"
+        for number in (5, 6):
+            jobs[number]["job"]["commits_to"] = "shared"
+        add(folder, checkpoints=jobs, groups=[])
+
+        ran = compare(folder, "--all", "--json", "--out", folder / "out")
+        status = call(
+            *("status", "-m", folder / "migration.yaml", "--folder", folder / "out", "--json"),
+            *("--snapshots", folder / "old.json", folder / "new.json"),
+        ).answered()
+
+        lines = [json.loads(line) for line in ran.out.splitlines()]
+        refused = {line["job"] for line in lines if line["format"] == "offsetwise/error"}
+        assert refused == {f"checkpoint job-{number:03}" for number in (20, 77, 150, 299)}
+        others = {
+            json.dumps({key: line[key] for key in ("partitions", "summary")})
+            for line in lines
+            if line["format"] != "offsetwise/error"
+        }
+        assert (len(lines), len(others)) == (300, 1), "the others are compared as ever"
+        assert summary(folder)["unread"] == 4
+        assert len(status["jobs"]) == 300
+        blocked = {job["job"]: job["evidence"] for job in status["jobs"] if job["job"] in refused}
+        assert all(job["state"] == "BLOCKED" for job in status["jobs"] if job["job"] in refused), blocked
+        assert len({*blocked.values()}) == 4, "each with a reason of its own"
+        (shared,) = (each for each in status["findings"] if each["code"] == "GROUP_SHARED")
+        assert "job-005" in shared["message"]
+        assert "job-006" in shared["message"]
+
     def test_for_people_are_a_line_each_and_a_sum(self, folder: Path) -> None:
         ran = compare(folder, "--all")
 
