@@ -58,6 +58,15 @@ def test_the_folder_of_a_job_is_refused_with_what_can_be_chosen(tmp_path: Path) 
     assert positions(read_checkpoint(flink_details(read).saved.retained[0].uri)) == {("orders", 0): 5}
 
 
+@with_cases("left", [[], ["chk-7/other"]], ids=["stopped", "a checkpoint under way"])
+def test_the_folder_of_a_job_without_a_complete_checkpoint_is_called_that(left: list[str], tmp_path: Path) -> None:
+    job = write({f"{JOB}/{name}": b"" for name in ("shared/x", "taskowned/y", *left)}, tmp_path) / JOB
+
+    with pytest.raises(NotACheckpointError, match="the folder of a Flink job without a complete checkpoint") as caught:
+        read_checkpoint(str(job))
+    assert "the savepoint that it was stopped with" in caught.value.fix
+
+
 def _with_absolute(path: Path, size: int, places: dict[str, list[int]]) -> bytes:
     managed = operator_handle(places, absolute(f"file:{path}", size))
     return metadata(Op(subtasks=[subtask(0, managed)], coordinator=enumerator_v2([("orders", 0, 0)])))

@@ -55,6 +55,11 @@ def retained_in(folder: FolderReader, entries: Sequence[Entry]) -> tuple[Retaine
 def job_folder(folder: FolderReader, entries: Sequence[Entry]) -> tuple[str, str] | None:
     """State that a folder is the one of a job, with what can be chosen in it; None where it is not."""
     retained = retained_in(folder, entries)
+    if not retained and {entry.name for entry in entries} >= {*_OF_STATE}:
+        return (
+            "the folder of a Flink job without a complete checkpoint: the job was stopped, or has not made one yet",
+            "Give the savepoint that it was stopped with; of a job that runs, wait for its next checkpoint.",
+        )
     if not retained:
         return None
     names = [checkpoint.uri.rpartition("/")[2] for checkpoint in retained]
