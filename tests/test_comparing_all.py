@@ -127,7 +127,9 @@ class TestRows:
     def test_of_300_jobs_four_of_which_cannot_be_compared_are_those_of_the_others(self, folder: Path) -> None:
         """Three cannot be read, one is on the new cluster already, and two commit to one group."""
         listed = yaml.safe_load((folder / "migration.yaml").read_text(encoding="utf-8"))["checkpoints"]
-        jobs: list[dict[str, Any]] = [listed[0] | {"name": f"job-{number:03}", "job": {"sink": "file"}} for number in range(300)]
+        jobs: list[dict[str, Any]] = [
+            listed[0] | {"name": f"job-{number:03}", "job": {"sink": "file"}} for number in range(300)
+        ]
         (folder / "checkpoints" / "torn" / "offsets").mkdir(parents=True)
         (folder / "checkpoints" / "torn" / "offsets" / "0").write_text("v1\n{", encoding="utf-8")
         (folder / "checkpoints" / "none").write_text("a file", encoding="utf-8")

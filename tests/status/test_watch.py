@@ -74,7 +74,7 @@ def watch(folder: Path, *edits: Callable[[], object]) -> tuple[list[Status], lis
         snapshots=load_snapshots(folder / "old.json", folder / "new.json"),
     )
     with pytest.raises(_SeenEnoughError):
-        watch_status(request, path, every_s=0, records=False, heard=looks.append, note=notes.append, wait=wait)
+        watch_status(request, every_s=0, records=False, heard=looks.append, note=notes.append, wait=wait)
     return looks, notes
 
 

@@ -318,9 +318,7 @@ class Migration:
         )
         if not watch:
             return status_watch.look(request, heard, note, progress)
-        return status_watch.watch_status(
-            request, self.path, every_s=every_s, records=records, heard=heard, note=note, **of_watch
-        )
+        return status_watch.watch_status(request, every_s=every_s, records=records, heard=heard, note=note, **of_watch)
 
     def reconcile(self, topic: str, *, progress: Progress = unheard) -> Reconciliation:
         """Count a whole topic on both clusters, on Spark; see `workflow.reconcile`."""

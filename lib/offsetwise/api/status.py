@@ -48,8 +48,8 @@ class StatusRequest:
     """What is asked."""
 
     migration: Migration
-    file: str
-    """The migration file, as commands name it."""
+    path: Path | None = None
+    """The migration file, which a watch reads again where it has changed."""
     folder: Path | None = None
     """Where comparisons, plans, approvals and receipts lie; None for nowhere."""
     wave: str | None = None
@@ -62,6 +62,11 @@ class StatusRequest:
     """What looks at the old logs have shown; None for what lies in the folder."""
     snapshots: tuple[Snapshot, Snapshot] | None = None
     """The old and the new cluster as read before, instead of the live ones."""
+
+    @property
+    def file(self) -> str:
+        """The migration file, as commands name it."""
+        return str(self.path or "migration.yaml")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from offsetwise.config import Migration, load_migration
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import Cutover, Snapshot, Status
 from offsetwise.progress import Progress, unheard
-from offsetwise.workflow.cutting_over import cutover
+from offsetwise.workflow.cutting_over import watch_logs
 
 Notes = Callable[[str], None]
 """Takes sentences."""
@@ -45,7 +45,7 @@ def requested(
     """Put together what is asked; see `Migration.status`."""
     return StatusRequest(
         migration=settings,
-        file=str(path or "migration.yaml"),
+        path=path,
         folder=None if folder is None else Path(folder),
         wave=wave,
         trust=tuple(map(Path, trust)),
@@ -71,7 +71,6 @@ def _look(
 
 def watch_status(
     request: StatusRequest,
-    path: Path | None,
     *,
     every_s: float,
     records: bool,
@@ -86,8 +85,6 @@ def watch_status(
 
     Args:
         request: What is asked.
-        path: The migration file, read again where it has changed: a job that is stopped with a savepoint gets its path
-            then. None where there is no file.
         every_s: Seconds between two looks.
         records: Whether the copies of the old logs' records are looked for, with Spark.
         heard: Called with every status.
@@ -100,18 +97,15 @@ def watch_status(
     Raises:
         OffsetwiseError: The first look cannot be taken; a later one that cannot is a note.
     """
-    once = _EachOnce(note)
-    file = None if path is None else _MigrationFile(path)
+    once, file = _EachOnce(note), _MigrationFile(request)
     logs = _OldLogs(records=records, note=once, still_for_s=still_for_s)
     read = _look(request, heard, once)
     while not (read.status.is_done or (read.status.is_different and not keep_going)):
         if request.snapshots is None:
-            logs.follow(request.migration, read.topics)
+            logs.follow(file.newest, read.topics)
         wait(every_s)
         try:
-            changed = None if file is None else file.changed()
-            request = request if changed is None else replace(request, migration=changed)
-            read = _look(replace(request, cutover=logs.told(heard_logs) or request.cutover), heard, once)
+            read = _look(replace(request, migration=file.read(), cutover=logs.told(heard_logs)), heard, once)
         except OffsetwiseError as error:
             once(f"{error.problem} {error.fix}")
     return read.status
@@ -132,23 +126,26 @@ class _EachOnce:
 class _MigrationFile:
     """A migration file that may be edited while it is in use."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._version = self._newest()
+    def __init__(self, request: StatusRequest) -> None:
+        self.newest = request.migration
+        self._path = request.path
+        self._version = self._version_now()
 
-    def changed(self) -> Migration | None:
-        """Read it again if it has changed since it was last read.
+    def read(self) -> Migration:
+        """Return what it says, read again if it has changed since it was last read.
 
         Raises:
             OffsetwiseError: It cannot be used as it stands now; until it changes again, what was read last counts.
         """
-        newest = self._newest()
-        if newest == self._version:
-            return None
-        self._version = newest
-        return load_migration(self._path)
+        version = self._version_now()
+        if self._path is not None and version != self._version:
+            self._version = version
+            self.newest = load_migration(self._path)
+        return self.newest
 
-    def _newest(self) -> tuple[int, int, int] | None:
+    def _version_now(self) -> tuple[int, int, int] | None:
+        if self._path is None:
+            return None
         try:
             found = os.stat(self._path)
         except OSError:
@@ -194,12 +191,10 @@ class _OldLogs:
             self._newest = judged
 
         try:
-            cutover(
+            watch_logs(
                 clusters,
-                topics=tuple(sorted(topics)),
+                tuple(sorted(topics)),
                 still_for_s=self._still_for_s,
-                until_copied=True,
-                until_stopped=True,
                 records=self._records,
                 heard=keep,
             )

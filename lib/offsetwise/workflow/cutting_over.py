@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, NoReturn
 
 from offsetwise.comparison import Scene, assemble, positions_of
 from offsetwise.comparison.subjects import ReadSubject
@@ -61,7 +61,6 @@ def cutover(
     still_for_s: float | None = None,
     every_s: float = EVERY_S,
     until_copied: bool = False,
-    until_stopped: bool = False,
     records: bool = True,
     heard: Callable[[Cutover], None] = lambda _: None,
     progress: Progress = unheard,
@@ -77,7 +76,6 @@ def cutover(
         every_s: Seconds between looks.
         until_copied: Whether to go on until every record is on the new cluster, or what the plan requires holds. Else
             it is over as soon as a log is seen to grow, or once all have stood still for the stated time.
-        until_stopped: Whether to go on after that too, until `heard` raises: a log may grow again.
         records: Whether to look for copies of a topic, with Spark, once its logs stand still; else none is COPIED.
         heard: Told what is known after each look.
         progress: Told each step.
@@ -91,11 +89,28 @@ def cutover(
     """
     watch = _CutoverWatch(migration, topics, plan, still_for_s=still_for_s, records=records, progress=progress)
     while True:
-        heard(judged := watch.look(again=until_copied or until_stopped))
-        is_over = judged.state.reaches(watch.goal) or (watch.logs.is_over and not until_copied)
-        if is_over and not until_stopped:
+        heard(judged := watch.look(again=until_copied))
+        if judged.state.reaches(watch.goal) or (watch.logs.is_over and not until_copied):
             return judged
         wait(watch.pause_s(every_s))
+
+
+def watch_logs(
+    migration: Migration,
+    topics: tuple[str, ...],
+    *,
+    still_for_s: float | None,
+    records: bool,
+    heard: Callable[[Cutover], None],
+) -> NoReturn:
+    """Look at the logs of topics of the old cluster until `heard` raises: one that was copied may grow again.
+
+    The arguments and errors are those of `cutover`.
+    """
+    watch = _CutoverWatch(migration, topics, None, still_for_s=still_for_s, records=records, progress=unheard)
+    while True:
+        heard(watch.look(again=True))
+        time.sleep(watch.pause_s(EVERY_S))
 
 
 class _CutoverWatch:
