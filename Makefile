@@ -32,7 +32,7 @@ PYTEST  := $(BIN)/pytest --dist loadgroup --no-loadscope-reorder --numprocesses
 test proof gates: export PYTHONDONTWRITEBYTECODE :=
 test proof gates: export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 
-.PHONY: console test proof gates lint lock sample sample-flink sample-kinesis sample-lag sample-cutover clean
+.PHONY: console test proof gates lint lock sample sample-flink sample-kinesis sample-lag sample-cutover sample-flink-cutover clean
 
 console: $(CONSOLE)
 	$(BIN)/offsetwise console
@@ -64,6 +64,7 @@ sample: $(PACKAGE) $(JARS) $(SPARK)
 
 sample-flink: $(PACKAGE) $(JARS) $(FLINK)
 	PYTHONPATH=. $(BIN)/python tools/record_flink_sample.py
+	PYTHONPATH=. $(BIN)/python tools/record_flink_cutover.py
 	$(BIN)/offsetwise lab down --dir .lab-flink
 
 sample-kinesis: $(PACKAGE) $(EMULATORS)
@@ -75,6 +76,9 @@ sample-lag: $(PACKAGE) $(JARS)
 
 sample-cutover: $(PACKAGE) $(JARS) $(SPARK)
 	PYTHONPATH=. $(BIN)/python tools/record_cutover.py
+
+sample-flink-cutover: $(PACKAGE) $(JARS) $(SPARK) $(FLINK)
+	PYTHONPATH=. $(BIN)/python tools/record_flink_cutover.py
 
 clean:
 	rm -rf $(VENV)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from streamlit.testing.v1 import AppTest
 
+from offsetwise.bundled import Bundled
 from offsetwise.console.operate.cutover import lanes
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.errors import ClusterUnreachableError
-from offsetwise.model import Cutover, Finding, JobState, Severity
+from offsetwise.model import Cutover, Finding, JobState, JobStatus, Severity
 from offsetwise.streams.kinesis.spec import TERMS
 from offsetwise.watch.looks import StatusHistory
-from offsetwise.watch.recording import RecordedLook
+from offsetwise.watch.recording import RecordedLook, recorded_cutover
 from offsetwise.watch.statuses import WatchedStatus
 from tests.console import builders
 from tests.console.conftest import OpenPage, figures, words
@@ -287,3 +289,23 @@ def test_the_cutover_of_the_spark_sample_plays_from_running_jobs_to_all_caught_u
     assert "All of 4 jobs caught up." in said(page)
     assert figures(page)["To the end"] == "0 s"
     assert not page.exception
+
+
+def test_the_cutover_of_the_flink_sample_plays_from_running_jobs_to_all_caught_up(open_page: OpenPage) -> None:
+    looks = recorded_cutover(Bundled.FLINK)
+    mistyped = next(look for look in looks if any("found nothing" in job.evidence for job in jobs_at(look)))
+    page = open_page(Reader(()), PAGE, migration="order-counts-to-new (sample)")
+    assert not page.exception
+    assert "<b>· running</b>" in lanes_of(page)
+
+    page.slider(key="cutover-at").set_value(-(-mistyped.at_ms // 1_000)).run()
+    assert "1 of 3 jobs cannot go on: 1 blocked." in said(page), "the path of its savepoint was mistyped"
+    assert figures(page)["Point of no return"] == "passed"
+
+    page.slider(key="cutover-at").set_value(page.slider(key="cutover-at").max).run()
+    assert "All of 3 jobs caught up." in said(page)
+    assert not page.exception
+
+
+def jobs_at(look: RecordedLook) -> Sequence[JobStatus]:
+    return () if look.history.newest is None else look.history.newest.jobs

@@ -173,8 +173,18 @@ def test_an_application_of_kafka_streams_is_judged_and_not_moved(app: Lab, tmp_p
     tool = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
     subprocess.run(jvm(tmp_path, tool, *given, "--execute"), check=True, capture_output=True)
     with application(app.new_bootstrap, APP, "words", tmp_path, counted=WORDS - COUNTED):
-        counts = {key: int.from_bytes(value, "big") for key, value in records(app.new_bootstrap, CHANGELOG)}
-    assert list(counts.values()) == [TIMES] * DIFFERENT
+        counts = counts_of_all(app.new_bootstrap)
+    assert counts == [TIMES] * DIFFERENT
+
+
+def counts_of_all(bootstrap: str) -> list[int]:
+    """Return the counts in the changelog once they are of all words: the last one is written after it is counted."""
+    end = time.monotonic() + 60
+    while True:
+        counts = {key: int.from_bytes(value, "big") for key, value in records(bootstrap, CHANGELOG)}
+        if sum(counts.values()) >= WORDS or time.monotonic() > end:
+            return list(counts.values())
+        time.sleep(0.2)
 
 
 def test_a_streams_group_is_named_by_its_broker(brokers: dict[str, str], tmp_path: Path) -> None:
