@@ -17,7 +17,7 @@ import pytest
 import offsetwise as ow
 from offsetwise.cli import documents
 from offsetwise.engines.rows import FailedCheckpoint
-from offsetwise.fleet import FleetCount, FleetRow
+from offsetwise.fleets import FleetCount, FleetRow
 from tests.commands import COMMAND, Ran, call
 from tests.engines.spark.folders import SAMPLES, checkpoint, orders, write
 from tests.pipeline.standalone import standalone_master

@@ -21,7 +21,7 @@ from offsetwise.model import Cluster
 
 if TYPE_CHECKING:
     from offsetwise import Compared, Comparison, Job, Migration
-    from offsetwise.fleet import FleetRow, FleetSummary
+    from offsetwise.fleets import FleetRow, FleetSummary
     from offsetwise.model import GroupState, Snapshot, Summary
 
 Uris = Annotated[
@@ -116,7 +116,7 @@ def fleet(
     With --json the lines of `inspect --json`, and a last one that sums them up.
     """
     from offsetwise import Migration, new_files, workflow
-    from offsetwise.fleet import FleetCount, FleetRow, FleetVerdict
+    from offsetwise.fleets import FleetCount, FleetRow, FleetVerdict
 
     if parquet is not None:
         from offsetwise.workflow.fleet_parquet import FleetParquet

@@ -10,7 +10,7 @@ from offsetwise.console.operate import fleet_table
 from offsetwise.console.widgets import downloads, table
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.engines.rows import FailedCheckpoint
-from offsetwise.fleet import FleetRow
+from offsetwise.fleets import FleetRow
 
 
 def csv(rows: Sequence[FleetRow], now_ms: int) -> bytes:

@@ -218,7 +218,3 @@ class FleetCount:
                 SameQuery(job_id=job_id, uris=tuple(uris)) for job_id, uris in self._uris.items() if len(uris) > 1
             ),
         )
-
-
-def _planned_at(checkpoint: Checkpoint, batch: int | None) -> int | None:
-    return next((one.timestamp_ms for one in checkpoint.details.batches if one.id == batch), None)
