@@ -66,7 +66,7 @@ def main(count: int, rounds: int) -> None:
             for _ in range(rounds):
                 for what, (run, given) in works.items():
                     hold_in_memory(fleet)
-                    took.setdefault(what, []).append(timed(f"{count:,} checkpoints, {what}", run, *given))
+                    took.setdefault(what, []).append(timed(f"B2 {count:,} checkpoints, {what}", run, *given))
         finally:
             close_session()
     for at, unit in enumerate(("wall", "CPU")):
@@ -117,7 +117,7 @@ def timed(what: str, run: Callable[..., int], *given: object) -> tuple[float, fl
     begun, cpu = time.perf_counter(), cpu_s(os.getpid())
     count = run(*given)
     taken, used = time.perf_counter() - begun, cpu_s(os.getpid()) - cpu
-    print(f"B2 {what}: {taken:.1f} s ({used:.1f} s CPU); {count:,} offsets or lines", flush=True)
+    print(f"{what}: {taken:.1f} s ({used:.1f} s CPU); {count:,} offsets or lines", flush=True)
     return taken, used
 
 

@@ -26,6 +26,11 @@ def test_the_recorded_sample_is_compared_and_drafted_as_shown() -> None:
     run_python(section("docs/python.md", "Compare without clusters"))
 
 
+@pytest.mark.usefixtures("copied")
+def test_the_checkpoints_of_the_sample_are_inspected_as_shown() -> None:
+    run_python(section("docs/python.md", "Inspect many checkpoints"))
+
+
 def test_the_readme_shows_what_there_is() -> None:
     (block,) = blocks(section("README.md", "From Python"), "python")
     used = {

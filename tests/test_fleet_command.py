@@ -17,10 +17,13 @@ import pytest
 import offsetwise as ow
 from offsetwise.cli import documents
 from offsetwise.engines.rows import FailedCheckpoint
-from offsetwise.fleet import FleetCount, FleetRow
+from offsetwise.fleets import FleetCount, FleetRow
+from offsetwise.workflow import checkpoints
 from tests.commands import COMMAND, Ran, call
+from tests.console import fleets
 from tests.engines.spark.folders import SAMPLES, checkpoint, orders, write
 from tests.pipeline.standalone import standalone_master
+from tests.with_cases import with_cases
 
 KCL: Final = SAMPLES.parent / "kinesis" / "kcl" / "2.7.2-merged.json"
 MANY: Final = 10_000
@@ -113,6 +116,71 @@ def test_a_parquet_file_that_exists_is_refused_before_anything_is_read(tmp_path:
     error = call("fleet", *three, "--parquet", tmp_path / "fleet.parquet", "--json").refused()
 
     assert "something of that name exists" in error["problem"]
+
+
+def test_the_library_answers_what_the_command_prints(tmp_path: Path, three: list[Path]) -> None:
+    rows: list[ow.FleetRow] = []
+
+    summary = ow.fleet([f"{tmp_path}/*"], parquet=tmp_path / "library.parquet", heard=rows.append)
+
+    printed = call("fleet", f"{tmp_path}/*", "--json", "--parquet", tmp_path / "command.parquet")
+    assert [row.uri for row in rows] == list(map(str, three))
+    assert "".join(row.json_line() for row in rows) + documents.dump(summary, indent=None) == printed.out
+    written = (tmp_path / name for name in ("library.parquet", "command.parquet"))
+    assert len({path.read_bytes() for path in written}) == 1
+
+
+def test_all_checkpoints_of_a_migration_are_those_it_names_and_those_below_its_roots(
+    tmp_path: Path, three: list[Path]
+) -> None:
+    roots, named = [str(tmp_path), f"{tmp_path}/absent"], {"orders": str(three[1])}
+    migration = ow.Migration.load(fleets.write_migration(tmp_path, roots=roots, checkpoints=named))
+
+    fleet = migration.fleet(parquet=tmp_path / "fleet.parquet")
+
+    assert [(row.uri, row.names) for row in fleet.rows] == [(str(three[1]), ("orders",)), (str(three[0]), ())]
+    assert [trouble.root for trouble in fleet.troubles] == roots[1:]
+    assert fleet.summary() == ow.fleet([row.uri for row in fleet.rows])
+    assert pq.read_table(tmp_path / "fleet.parquet")["uri"].to_pylist() == [row.uri for row in fleet.rows]
+
+
+@with_cases(
+    ("uris", "parquet", "error", "problem"),
+    [
+        pytest.param([], "new", ow.UsageError, "a list of one or more paths", id="no-path"),
+        pytest.param("*", "new", ow.UsageError, "a list of one or more paths", id="text"),
+        pytest.param(["*", "none-*"], "new", ow.StorageError, "a pattern that matches folders", id="empty-glob"),
+        pytest.param(["*"], "there", ow.FileError, "something of that name exists", id="parquet-exists"),
+        pytest.param(["*"], "absent/new", ow.FileError, "there is no folder", id="no-folder"),
+    ],
+)
+def test_bad_input_is_refused_before_spark_starts(
+    uris: list[str] | str,
+    parquet: str,
+    error: type[ow.OffsetwiseError],
+    problem: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in "abcd":
+        write(checkpoint({0: orders(7)}, (0,)), tmp_path / name)
+    (tmp_path / "there").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(checkpoints, "start_spark", lambda *_: pytest.fail("Spark was started"))
+
+    with pytest.raises(error, match=problem):
+        ow.fleet(uris, parquet=parquet, heard=lambda row: pytest.fail(f"{row.uri} was read"))
+    assert not (tmp_path / "new").exists()
+    if isinstance(uris, list) and uris:
+        ran = call("fleet", *uris, "--parquet", parquet, "--json")
+        assert problem in ran.refused()["problem"]
+
+
+def test_a_parquet_file_that_exists_is_refused_before_a_migration_is_read(tmp_path: Path, three: list[Path]) -> None:
+    path = fleets.write_migration(tmp_path, roots=[str(tmp_path)], checkpoints={"orders": str(three[0])})
+
+    with pytest.raises(ow.FileError, match="something of that name exists"):
+        ow.Migration.load(path).fleet(parquet=path, progress=lambda *_: pytest.fail("it was read"))
 
 
 def test_what_is_counted_does_not_depend_on_the_order() -> None:

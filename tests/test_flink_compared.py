@@ -15,7 +15,7 @@ from offsetwise.config import load_migration
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.engines.flink.details import flink_details
 from offsetwise.errors import UsageError
-from offsetwise.fleet import assemble
+from offsetwise.fleets import assemble
 from offsetwise.model import Checkpoint, Comparison
 from offsetwise.wording import verdicts
 from tests.commands import call

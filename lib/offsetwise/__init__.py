@@ -16,6 +16,7 @@ from offsetwise.lazy import exported
 if TYPE_CHECKING:
     from offsetwise import targets
     from offsetwise.api.drafting import DraftedJob
+    from offsetwise.api.fleet import fleet
     from offsetwise.api.init import init
     from offsetwise.api.job import Compared, Job
     from offsetwise.api.migration import Migration
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
         UsageError,
         VerifyError,
     )
+    from offsetwise.fleets import Fleet, FleetRow, FleetSummary, FleetVerdict
     from offsetwise.model import (
         Checkpoint,
         Cluster,
@@ -102,6 +104,10 @@ __all__ = [
     "Exactness",
     "FileError",
     "Finding",
+    "Fleet",
+    "FleetRow",
+    "FleetSummary",
+    "FleetVerdict",
     "Job",
     "JobOrigin",
     "JobState",
@@ -144,6 +150,7 @@ __all__ = [
     "VerifiedJob",
     "VerifyError",
     "diff",
+    "fleet",
     "init",
     "inspect",
     "keygen",
@@ -179,6 +186,10 @@ _HOMES = {
     "Exactness": "model",
     "FileError": "errors",
     "Finding": "model",
+    "Fleet": "fleets",
+    "FleetRow": "fleets",
+    "FleetSummary": "fleets",
+    "FleetVerdict": "fleets",
     "Job": "api.job",
     "JobOrigin": "model",
     "JobState": "model",
@@ -221,6 +232,7 @@ _HOMES = {
     "VerifiedJob": "model",
     "VerifyError": "errors",
     "diff": "differences.reading",
+    "fleet": "api.fleet",
     "init": "api.init",
     "inspect": "workflow",
     "keygen": "approval",

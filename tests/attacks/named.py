@@ -20,7 +20,7 @@ from offsetwise.console import board
 from offsetwise.console.reader import Offered
 from offsetwise.console.server.launch import launch
 from offsetwise.engines.engine import CheckpointReading
-from offsetwise.fleet import assemble
+from offsetwise.fleets import assemble
 from offsetwise.lag.archive import Recording
 from offsetwise.lag.moments import Key
 from offsetwise.lag.subject import LagSubject

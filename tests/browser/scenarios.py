@@ -11,7 +11,7 @@ from pathlib import Path
 
 from offsetwise.console.reader import Reader
 from offsetwise.errors import ClusterAuthError, ClusterUnreachableError, OffsetwiseError
-from offsetwise.fleet import assemble
+from offsetwise.fleets import assemble
 from offsetwise.lag.archive import Recording
 from offsetwise.model import Cluster, Comparison, LagPart, LagSample, LogRange, MissingPart, Subject
 from offsetwise.progress import Progress

@@ -8,7 +8,7 @@ from pathlib import Path
 from offsetwise.config import load_migration
 from offsetwise.engines.rows import FailedCheckpoint
 from offsetwise.engines.spark.details import SparkDetails, StateStore
-from offsetwise.fleet import Fleet, assemble
+from offsetwise.fleets import Fleet, assemble
 from offsetwise.model import (
     Batch,
     BatchSource,

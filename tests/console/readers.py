@@ -18,7 +18,7 @@ from offsetwise.engines.batch_files import BatchFiles
 from offsetwise.engines.checkpoint import read_batch_files, read_with_times
 from offsetwise.engines.engine import CheckpointReading
 from offsetwise.errors import ClusterError, OffsetwiseError
-from offsetwise.fleet import Fleet
+from offsetwise.fleets import Fleet
 from offsetwise.lag.archive import Archive, Recording
 from offsetwise.lag.moments import Key
 from offsetwise.lag.subject import LagSubject

@@ -24,7 +24,7 @@ from offsetwise.console.widgets import palette
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.engines.rows import FailedCheckpoint
 from offsetwise.findings import severity_of
-from offsetwise.fleet import FleetVerdict
+from offsetwise.fleets import FleetVerdict
 from offsetwise.lag.proven import is_proven, partition_from, proven_of, view_from
 from offsetwise.model import Ahead, Exactness, Outcome, Plan, Severity, Subject
 from offsetwise.model.digest import digest

@@ -17,7 +17,7 @@ from offsetwise.console.operate import fleet_files
 from offsetwise.console.operate.fleet_names import named
 from offsetwise.console.reader import Reader
 from offsetwise.errors import SparkError
-from offsetwise.fleet import Fleet, RootTrouble, assemble
+from offsetwise.fleets import Fleet, RootTrouble, assemble
 from offsetwise.model import Problem
 from tests.console import builders, fleets
 from tests.console.conftest import OpenPage, figures, words

@@ -9,7 +9,7 @@ from offsetwise.console.operate.fleet_names import labels_of, named
 from offsetwise.console.operate.fleet_table import AGES, Filters, Order
 from offsetwise.console.widgets import table
 from offsetwise.console.widgets.palette import DARK, LIGHT
-from offsetwise.fleet import FleetVerdict, assemble
+from offsetwise.fleets import FleetVerdict, assemble
 from offsetwise.wording.verdicts import Tone
 from tests.console import fleets
 from tests.console.fleets import DAY_MS, HOUR_MS, NOW_MS, checkpoint, failed

@@ -9,7 +9,7 @@ import pytest
 
 from offsetwise.engines import registry
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.fleet import assemble
+from offsetwise.fleets import assemble
 from tests.console import builders
 from tests.console.conftest import COMPARE, OpenPage, settle, words
 from tests.console.readers import ValueReader

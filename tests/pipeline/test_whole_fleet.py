@@ -8,7 +8,7 @@ import pytest
 
 from offsetwise import workflow
 from offsetwise.config import load_migration
-from offsetwise.fleet import Fleet, FleetVerdict
+from offsetwise.fleets import Fleet, FleetVerdict
 from offsetwise.pipeline import whole_fleet
 from tests.engines.spark.folders import checkpoint, orders, write
 

@@ -14,7 +14,7 @@ import pytest
 from offsetwise.engines.rows import FailedCheckpoint
 from offsetwise.errors import OffsetwiseError
 from offsetwise.findings import findings
-from offsetwise.fleet import RootTrouble
+from offsetwise.fleets import RootTrouble
 from offsetwise.model import Finding, MissingPart, Problem
 from offsetwise.review.answers import NotAllowed
 from offsetwise.review.sets.answers import RefusedOf

@@ -251,6 +251,12 @@ def uids_of_several(scene: Scene) -> Steps:
     )
 
 
+@walk("api/fleet.py::fleet", "Name folders or globs of them in a list")
+def fleet_of_a_text(scene: Scene) -> Steps:
+    pattern = f"{sample(scene).parent}/checkpoints/*"
+    return Steps(lambda: ow.fleet(pattern), lambda: None, lambda: ow.fleet([pattern]))
+
+
 SPARK = "engines/checkpoint.py::"
 
 

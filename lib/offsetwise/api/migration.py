@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from offsetwise.api.plan import Plan
     from offsetwise.api.plan_set import PlanSet
     from offsetwise.api.status_watch import OfWatch
+    from offsetwise.fleets import Fleet
     from offsetwise.transactions.report import SinkTransactions
     from offsetwise.transactions.snapshot import SinkSnapshot
 
@@ -111,6 +112,28 @@ class Migration:
             ClusterError: The cluster gave no answer.
         """
         return workflow.snapshot(self.settings, cluster, topics=None if topics is None else tuple(topics))
+
+    def fleet(self, *, parquet: str | Path | None = None, progress: Progress = unheard) -> Fleet:
+        """Read all checkpoints of the migration: those that its file names, and all others below `checkpoint_roots`.
+
+        Of each what decides the restart; more than 3 are read on the migration's Spark.
+
+        Args:
+            parquet: A file to write, with a row for each checkpoint, in the order of `rows`. It must not exist.
+            progress: Told each step; what it raises stops the reading.
+
+        Returns:
+            A row for each checkpoint, with its names in the migration file; one that cannot be read is a row that
+            says why. `troubles` has the roots that could not be looked into, or not whole.
+
+        Raises:
+            FileError: The Parquet file exists, or its folder does not: nothing is read then. Or it cannot be written.
+            SparkError: Spark cannot be started, or the job failed.
+            WorkerError: The workers cannot run the parser.
+        """
+        from offsetwise.api.fleet import fleet_of  # noqa: PLC0415 - other verbs do without the files of fleets
+
+        return fleet_of(self.settings, parquet, progress)
 
     def compare_all(
         self,

@@ -21,7 +21,7 @@ from offsetwise.model import Cluster
 
 if TYPE_CHECKING:
     from offsetwise import Compared, Comparison, Job, Migration
-    from offsetwise.fleet import FleetRow, FleetSummary
+    from offsetwise.fleets import FleetRow, FleetSummary
     from offsetwise.model import GroupState, Snapshot, Summary
 
 Uris = Annotated[
@@ -115,25 +115,12 @@ def fleet(
 
     With --json the lines of `inspect --json`, and a last one that sums them up.
     """
-    from offsetwise import Migration, new_files, workflow
-    from offsetwise.fleet import FleetCount, FleetRow, FleetVerdict
+    import offsetwise
+    from offsetwise.fleets import FleetVerdict
 
-    if parquet is not None:
-        from offsetwise.workflow.fleet_parquet import FleetParquet
-
-        new_files.require_new(parquet)
-    table = None if parquet is None else FleetParquet()
-    spark = None if migration is None else Migration.load(migration).settings.spark
-    count = FleetCount()
-    for read in workflow.inspect(uris, spark=spark, batches=batches):
-        row = FleetRow(read=read)
-        count.add(row)
-        if table is not None:
-            table.add(row)
-        _tell_row(row, as_json=as_json)
-    summary = count.summary()
-    if parquet is not None and table is not None:
-        new_files.write_new(parquet, table.content())
+    spark = None if migration is None else offsetwise.Migration.load(migration).settings.spark
+    heard = partial(_tell_row, as_json=as_json)
+    summary = offsetwise.fleet(uris, spark=spark, batches=batches, parquet=parquet, heard=heard)
     _tell_fleet(summary, as_json=as_json)
     if FleetVerdict.UNREADABLE in summary.verdicts:
         raise typer.Exit(1)
@@ -143,16 +130,14 @@ def fleet(
 
 def _tell_row(row: FleetRow, *, as_json: bool) -> None:
     """Write one checkpoint of many: with JSON as `inspect` does."""
-    from offsetwise import files
     from offsetwise.engines.rows import FailedCheckpoint
     from offsetwise.wording import many
 
+    if as_json:
+        typer.echo(row.json_line(), nl=False)
     if isinstance(row.read, FailedCheckpoint):
-        failed = row.read
-        tell(failed.error, failed.problem, failed.fix, as_json=as_json, uri=failed.uri)
-    elif as_json:
-        typer.echo(files.dump(row.read, indent=None, severities=True), nl=False)
-    else:
+        tell(row.read.error, row.read.problem, row.read.fix, as_json=False)
+    elif not as_json:
         parts = "? partitions" if row.partitions is None else many(row.partitions, "partition")
         codes = f"; {', '.join(row.codes)}" if row.codes else ""
         line = f"{row.verdict}: {safe(row.uri)} ({row.read.engine}, {parts}{codes})"

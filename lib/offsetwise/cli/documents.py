@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from offsetwise.apply.run import DryRun
     from offsetwise.approval.strict import Shape
     from offsetwise.differences.changes import Difference
-    from offsetwise.fleet import FleetSummary
+    from offsetwise.fleets import FleetSummary
     from offsetwise.review.audited import Audited
     from offsetwise.survey.found import Survey
     from offsetwise.targets.listing import TargetListing
@@ -130,7 +130,7 @@ def _types() -> dict[str, type]:
     from offsetwise.apply.back import Standings
     from offsetwise.apply.run import DryRun
     from offsetwise.differences.changes import Difference
-    from offsetwise.fleet import FleetSummary
+    from offsetwise.fleets import FleetSummary
     from offsetwise.review.audited import Audited
     from offsetwise.survey.found import Survey
     from offsetwise.targets.listing import TargetListing

@@ -27,7 +27,7 @@ from offsetwise.console.warm_spark import SparkNow, WarmSpark
 from offsetwise.engines.batch_files import BatchFiles
 from offsetwise.engines.engine import CheckpointReading
 from offsetwise.errors import ConfigError, OffsetwiseError
-from offsetwise.fleet import Fleet
+from offsetwise.fleets import Fleet
 from offsetwise.lag.archive import Archive
 from offsetwise.lag.moments import Key
 from offsetwise.lag.subject import LagSubject

@@ -9,7 +9,7 @@ from offsetwise.config import Migration
 from offsetwise.engines.discovery import MAX_CHECKPOINTS, Discovered, find_checkpoints
 from offsetwise.engines.rows import FailedCheckpoint, read_one
 from offsetwise.errors import StorageError
-from offsetwise.fleet import Fleet, RootTrouble, assemble
+from offsetwise.fleets import Fleet, RootTrouble, assemble
 from offsetwise.model import Checkpoint
 from offsetwise.pipeline.start import install_pyspark, start_spark
 from offsetwise.progress import Progress

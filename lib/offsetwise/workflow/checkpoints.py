@@ -19,7 +19,7 @@ from offsetwise.storage.patterns import expand
 
 if TYPE_CHECKING:
     from offsetwise.config import Migration, SparkSettings
-    from offsetwise.fleet import Fleet
+    from offsetwise.fleets import Fleet
 
 INSPECT_IN_PROCESS = 3
 """Up to so many checkpoints are read here; more go through Spark."""

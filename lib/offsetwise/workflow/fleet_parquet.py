@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from offsetwise.engines.rows import FailedCheckpoint
-from offsetwise.fleet import FleetRow
+from offsetwise.fleets import FleetRow
 from offsetwise.model import AnyPosition, Checkpoint
 from offsetwise.position import offset_or_none
 

@@ -28,7 +28,7 @@ from offsetwise.console.widgets.table import Selection
 from offsetwise.engines.registry import engine_of
 from offsetwise.engines.rows import FailedCheckpoint
 from offsetwise.findings import severity_of, worded
-from offsetwise.fleet import Fleet, FleetRow, FleetVerdict
+from offsetwise.fleets import Fleet, FleetRow, FleetVerdict
 from offsetwise.model import Checkpoint, Subject, SubjectKind
 from offsetwise.wording import clock, many, number, part, read_at, verdicts
 from offsetwise.wording.verdicts import Tone

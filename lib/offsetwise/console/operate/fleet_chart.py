@@ -13,7 +13,7 @@ from offsetwise.console.operate import fleet_table
 from offsetwise.console.widgets.charts import FONT_PX, axis_title, named_rows, page_style
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.console.widgets.table import Column, Columns
-from offsetwise.fleet import FleetRow, FleetVerdict
+from offsetwise.fleets import FleetRow, FleetVerdict
 from offsetwise.wording import many, number
 
 MIN_ROWS: Final = 13

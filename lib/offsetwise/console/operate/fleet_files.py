@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
-from offsetwise import files, wording
+from offsetwise import wording
 from offsetwise.console.operate import fleet_table
 from offsetwise.console.widgets import downloads, table
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.engines.rows import FailedCheckpoint
-from offsetwise.fleet import FleetRow
+from offsetwise.fleets import FleetRow
 
 
 def csv(rows: Sequence[FleetRow], now_ms: int) -> bytes:
@@ -21,16 +20,7 @@ def csv(rows: Sequence[FleetRow], now_ms: int) -> bytes:
 def json_lines(rows: Sequence[FleetRow]) -> bytes:
     """Write what `offsetwise inspect --json` prints: a checkpoint a line, or the error in its place."""
     # A folder's name need not be UTF-8; what is not stands in it as a lone surrogate, which JSON can only escape.
-    return "".join(_line(row) for row in rows).encode(errors="backslashreplace")
-
-
-def _line(row: FleetRow) -> str:
-    if not isinstance(row.read, FailedCheckpoint):
-        return files.dump(row.read, indent=None)
-    failed = row.read
-    header = {"format": "offsetwise/error", "format_version": files.FORMAT_VERSION}
-    body = header | {"error": failed.error, "problem": failed.problem, "fix": failed.fix, "uri": failed.uri}
-    return json.dumps(body, ensure_ascii=False, sort_keys=True) + "\n"
+    return "".join(row.json_line() for row in rows).encode(errors="backslashreplace")
 
 
 def _columns(now_ms: int) -> Columns[FleetRow]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from offsetwise.console.widgets import escaping
-from offsetwise.fleet import FleetRow
+from offsetwise.fleets import FleetRow
 
 
 def labels_of(rows: Sequence[FleetRow], roots: Sequence[str]) -> dict[str, str]:

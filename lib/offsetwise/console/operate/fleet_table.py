@@ -28,7 +28,7 @@ from offsetwise.errors import (
     OutsideRootsError,
     StorageError,
 )
-from offsetwise.fleet import Fleet, FleetRow, FleetVerdict
+from offsetwise.fleets import Fleet, FleetRow, FleetVerdict
 from offsetwise.model import Checkpoint
 from offsetwise.wording import duration, many, moment, number
 from offsetwise.wording.verdicts import Tone, Verdict

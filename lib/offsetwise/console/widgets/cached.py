@@ -9,7 +9,7 @@ import streamlit as st
 
 from offsetwise.clusters.pairs import TopicPair
 from offsetwise.console.answers import Held
-from offsetwise.fleet import FleetRow
+from offsetwise.fleets import FleetRow
 from offsetwise.lag.view import LagView, PartitionView
 from offsetwise.model import LagPartition, PartitionComparison, PartitionState
 from offsetwise.plan.request import DraftRequest

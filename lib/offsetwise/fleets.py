@@ -5,11 +5,13 @@ Pure: made from what was read.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from offsetwise import files
 from offsetwise.engines.rows import FailedCheckpoint
 from offsetwise.findings import severity_of
 from offsetwise.findings.reading import checkpoint_damaged
@@ -110,6 +112,17 @@ class FleetRow:
         known = self.checkpoint.details.state_bytes
         return None if not known and checkpoint_damaged.code in self.codes else known
 
+    def json_line(self) -> str:
+        """Return the line that `offsetwise fleet --json` prints, newline included.
+
+        It is an `offsetwise/checkpoint`, or the `offsetwise/error` of one that could not be read.
+        """
+        if isinstance(self.read, Checkpoint):
+            return files.dump(self.read, indent=None, severities=True)
+        header = {"format": "offsetwise/error", "format_version": files.FORMAT_VERSION}
+        body = header | {name: getattr(self.read, name) for name in ("error", "problem", "fix", "uri")}
+        return json.dumps(body, ensure_ascii=False, sort_keys=True) + "\n"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RootTrouble:
@@ -130,6 +143,13 @@ class Fleet:
     troubles: tuple[RootTrouble, ...] = ()
     folders: int = 0
     """How many folders were looked into to find them."""
+
+    def summary(self) -> FleetSummary:
+        """Return what they come to together."""
+        count = FleetCount()
+        for row in self.rows:
+            count.add(row)
+        return count.summary()
 
 
 def assemble(
@@ -218,7 +238,3 @@ class FleetCount:
                 SameQuery(job_id=job_id, uris=tuple(uris)) for job_id, uris in self._uris.items() if len(uris) > 1
             ),
         )
-
-
-def _planned_at(checkpoint: Checkpoint, batch: int | None) -> int | None:
-    return next((one.timestamp_ms for one in checkpoint.details.batches if one.id == batch), None)
