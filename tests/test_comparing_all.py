@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import pyarrow.parquet as pq
 import pytest
 import yaml
 
@@ -71,6 +72,54 @@ def reused(folder: Path) -> list[bool]:
 
 def names(job: dict[str, Any]) -> str:
     return f"group {job['group']}" if job["checkpoint"] is None else f"checkpoint {job['checkpoint']}"
+
+
+class TestParquet:
+    def test_has_a_row_for_each_partition_of_each_job(self, folder: Path) -> None:
+        ran = compare(folder, "--all", "--json", "--parquet", folder / "all.parquet")
+
+        rows = pq.read_table(folder / "all.parquet").to_pylist()
+        expected = [
+            (
+                *(line["job"], row["source"], row["topic"], row["partition"], row["new_topic"], row["exactness"]),
+                *(row["old_offset"], row["new_offset"], row["lag_old"], row["raw"]["verdict"], row["findings"]),
+            )
+            for line in map(json.loads, ran.out.splitlines())
+            for row in line["partitions"]
+        ]
+        assert [
+            (
+                *(row["job"], row["source"], row["topic"], row["partition"], row["new_topic"], row["exactness"]),
+                *(row["old_position"], row["new_position"], str(row["lag_old"]), row["raw_verdict"], row["findings"]),
+            )
+            for row in rows
+        ] == expected
+        assert [(str(row["old_offset"]), str(row["new_offset"])) for row in rows] == [
+            (row["old_position"], row["new_position"]) for row in rows
+        ]
+        one = compare(folder, "--group", "orders-etl", "--parquet", folder / "one.parquet")
+        assert one.code == 0
+        assert pq.read_table(folder / "one.parquet").to_pylist() == rows[-2:]
+
+    def test_of_streams_whose_positions_are_no_integers_has_their_texts(self, tmp_path: Path) -> None:
+        shutil.copytree(SAMPLE.with_name("sample_kinesis"), tmp_path / "kinesis")
+
+        ran = compare(tmp_path / "kinesis", "--all", "--json", "--parquet", tmp_path / "k.parquet")
+
+        rows = pq.read_table(tmp_path / "k.parquet").to_pylist()
+        given = [row["old_offset"] for line in map(json.loads, ran.out.splitlines()) for row in line["partitions"]]
+        assert [row["old_position"] for row in rows] == given
+        assert [row["old_offset"] for row in rows] == [None] * len(rows)
+        assert any(given)
+
+    def test_that_exists_is_refused_before_anything_is_read(self, folder: Path) -> None:
+        (folder / "there").touch()
+        shutil.rmtree(folder / "checkpoints")
+
+        error = compare(folder, "--all", "--json", "--parquet", folder / "there").refused()
+
+        assert error["error"] == "FileError"
+        assert (folder / "there").read_bytes() == b""
 
 
 class TestRows:

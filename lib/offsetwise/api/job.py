@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from offsetwise import workflow
+from offsetwise import new_files, workflow
 from offsetwise.errors import ConfigError, OffsetwiseError, UsageError
 from offsetwise.model import (
     Checkpoint,
@@ -201,3 +202,11 @@ class Compared:
     """Whether the comparison was made by an earlier call, and still holds."""
     file: Path | None
     """Of the comparison; None without a folder."""
+
+
+def write_positions(path: Path, compared: Iterable[Compared]) -> None:
+    """Write the positions of the jobs that were compared as a new Parquet file, in the order of the jobs' names."""
+    from offsetwise.workflow.compared_parquet import parquet_of  # noqa: PLC0415 - Arrow takes a quarter of a second
+
+    pairs = [(str(each.job), each.comparison) for each in compared if each.comparison is not None]
+    new_files.write_new(path, parquet_of(sorted(pairs, key=itemgetter(0))))

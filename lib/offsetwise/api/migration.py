@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
-from offsetwise import config, workflow
-from offsetwise.api.job import Compared, Job, with_settings
+from offsetwise import config, new_files, workflow
+from offsetwise.api.job import Compared, Job, with_settings, write_positions
 from offsetwise.config import load_migration
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import (
@@ -140,6 +140,7 @@ class Migration:
         jobs: Iterable[Job] | None = None,
         *,
         out: str | Path | None = None,
+        parquet: str | Path | None = None,
         max_age_s: float = 3_600.0,
         snapshots: tuple[Snapshot, Snapshot] | None = None,
         records: bool = True,
@@ -152,7 +153,8 @@ class Migration:
             jobs: Jobs of this migration; None for all that its file names.
             out: A folder that gets a file for each comparison as soon as it is made, and `summary.json` in the end.
                 What is there and still holds is not made again.
-            max_age_s: How old that may be.
+            parquet: A file to write in the end, with a row for each partition of each job. It must not exist.
+            max_age_s: How old a comparison in the folder may be.
             snapshots: The old and the new cluster as read before; no cluster is contacted then, and no record read.
             records: Whether to read records, with Spark. Without, no answer is better than CLAIMED.
             heard: Called with each job as soon as it is ready.
@@ -164,9 +166,11 @@ class Migration:
         Raises:
             ClusterError: A cluster cannot be read at all.
             ConfigError: No job, or properties that Spark cannot read with.
-            FileError: The folder cannot be used. What was written before stays.
+            FileError: The folder or file cannot be used. What was written before stays.
             SparkError: Spark cannot read the records.
         """
+        if parquet is not None:
+            new_files.require_new(Path(parquet))
         wanted = None if jobs is None else [WantedJob.of(job.named()) for job in jobs]
         done = []
         for comparison in workflow.compare_all(
@@ -187,6 +191,8 @@ class Migration:
             )
             heard(compared)
             done.append(compared)
+        if parquet is not None:
+            write_positions(Path(parquet), done)
         return tuple(done)
 
     def draft_all(

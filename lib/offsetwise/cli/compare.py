@@ -220,6 +220,7 @@ def compare(
     positions: PositionsFile = None,
     shape: ShapeName = None,
     out: ResultFolder = None,
+    parquet: ParquetFile = None,
     max_age: MaxAge = "1h",
     snapshots: SnapshotFiles = None,
     content: ByRecords = True,
@@ -232,15 +233,15 @@ def compare(
     """
     from offsetwise import Migration, load_snapshots
 
-    of = Migration.load(migration)
-    loaded = load_snapshots(*snapshots) if snapshots else None
+    of, loaded = Migration.load(migration), load_snapshots(*snapshots) if snapshots else None
     jobs = [of.checkpoint(name) for name in checkpoint or ()] + [of.group(name) for name in group or ()]
-    _require_one_way(jobs, positions, shape, every=every, wave=wave, out=out)
+    written = "--out" if out is not None else "--parquet" if parquet is not None else None
+    _require_one_way(jobs, positions, shape, every=every, wave=wave, written=written)
     max_age_s = seconds(max_age, option="--max-age")
     with _job_of_file(of, positions, shape) as filed:
         jobs += (*filed, *(() if wave is None else of.wave(wave)))
-        if every or wave is not None or out is not None or len(jobs) > 1:
-            compare_jobs = partial(of.compare_all, jobs or None, out=out, max_age_s=max_age_s)
+        if every or wave is not None or written is not None or len(jobs) > 1:
+            compare_jobs = partial(of.compare_all, jobs or None, out=out, parquet=parquet, max_age_s=max_age_s)
             compared = _print_many(partial(compare_jobs, snapshots=loaded, records=content), as_json=as_json)
             unread = any(job.error is not None for job in compared)
             summaries = [job.comparison.summary for job in compared if job.comparison is not None]
@@ -265,20 +266,20 @@ def _require_one_way(
     *,
     every: bool,
     wave: str | None,
-    out: Path | None,
+    written: str | None,
 ) -> None:
-    """Go on only where the jobs are named in one way."""
+    """Go on only where the jobs are named in one way; `written` is an option that is about many jobs."""
     require_one_choice("compare", every=every, wave=wave, named=bool(jobs))
     if positions is None and shape is not None:
         result = "no --positions"
-    elif positions is not None and (jobs or every or wave is not None or out is not None):
-        result = "--out" if out is not None else "other jobs beside it"
+    elif positions is not None and (jobs or every or wave is not None or written is not None):
+        result = written or "other jobs beside it"
     else:
         return
     raise UsageError(
         f"compare: expected --positions FILE alone, with or without --shape NAME, found {result}. Nothing was read.",
-        fix="Give --positions FILE and no other job and no --out; several files are named under `positions` in the "
-        "migration file.",
+        fix="Give --positions FILE and no other job, no --out and no --parquet; several files are named under "
+        "`positions` in the migration file.",
     )
 
 
