@@ -85,6 +85,7 @@ def test_a_job_runs_until_the_migration_file_names_its_savepoint(folder: Path) -
     looks, notes = watch(folder, lambda: None, lambda: job_at(folder, f"./checkpoints/{SAVEPOINT}"))
 
     assert [look.jobs[0].state for look in looks] == [JobState.RUNNING, JobState.RUNNING, JobState.STOPPED]
+    assert "with a savepoint when its wave begins, and enter the savepoint's path" in str(looks[0].jobs[0].next)
     assert notes == []
 
 

@@ -62,6 +62,8 @@ class Activity:
     moved_ms: int | None
     shown_by: str
     """One sentence."""
+    stop: str
+    """What stops it so that it can be moved, as the start of a sentence."""
 
 
 def unread_of(scene: Scene | OffsetwiseError) -> UnreadJob | None:
@@ -90,16 +92,18 @@ def activity_of(scene: Scene) -> Activity:
     if checkpoint is None:
         state = None if group is None else group.state
         active = None if state is None else has_members(state)
-        return Activity(active=active, moved_ms=None, shown_by=f"Its group is {state or 'of an unknown state'}.")
-    written_ms = checkpoint.details.written_ms
+        shown_by = f"Its group is {state or 'of an unknown state'}."
+        return Activity(active=active, moved_ms=None, shown_by=shown_by, stop="Stop its members when its wave begins")
+    stop, written_ms = checkpoint.details.stop, checkpoint.details.written_ms
     if written_ms is None:
-        return Activity(active=None, moved_ms=None, shown_by="Its files do not say when they were written.")
+        return Activity(active=None, moved_ms=None, shown_by="Its files do not say when they were written.", stop=stop)
     age_ms = now_ms - written_ms
     ended = checkpoint.details.kind == "savepoint"
     return Activity(
         active=not ended and age_ms < RUNNING_AGE_MS,
         moved_ms=written_ms,
         shown_by=f"{checkpoint.details.last_written} at {clock(written_ms)}, {duration(age_ms)} before it was read.",
+        stop=stop,
     )
 
 

@@ -210,6 +210,7 @@ class _Reading:
                 active=activity.active,
                 moved_ms=activity.moved_ms,
                 activity=activity.shown_by,
+                stop=activity.stop,
                 old_lag=job_evidence.old_lag_of(read),
                 cutover=job_evidence.cutover_of(read, self.request.cutover or self.folder.cutover),
             )

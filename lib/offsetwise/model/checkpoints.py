@@ -234,6 +234,11 @@ class Details:
         return f"The {self.kind} was written"
 
     @property
+    def stop(self) -> str:
+        """What stops the job so that it can be moved, as the start of a sentence."""
+        return "Stop the job when its wave begins"
+
+    @property
     def state_bytes(self) -> int:
         """The size of the job's state."""
         return 0

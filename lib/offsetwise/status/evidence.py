@@ -89,6 +89,8 @@ class JobEvidence:
     """When its positions moved last, epoch ms; None where that is not known."""
     activity: str = ""
     """What shows whether it runs, as a sentence."""
+    stop: str = "Stop the job when its wave begins"
+    """What stops it so that it can be moved, as the start of a sentence."""
     old_lag: int | None = None
     """Records of the old cluster that it has left to read; None where not all are known."""
     cutover: CutoverEvidence | None = None

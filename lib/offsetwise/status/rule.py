@@ -220,7 +220,7 @@ def _running(evidence: JobEvidence, rules: Rules) -> _Verdict | None:
     return _Verdict(
         state=JobState.RUNNING,
         evidence=evidence.activity,
-        next=f"Stop the job when its wave begins, then: offsetwise cutover -m {quote(rules.migration)} --watch",
+        next=f"{evidence.stop}, then: offsetwise cutover -m {quote(rules.migration)} --watch",
     )
 
 

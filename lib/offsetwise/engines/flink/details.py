@@ -91,6 +91,13 @@ class FlinkDetails(Details):
         """When `_metadata` was written, as the file system says."""
         return self.saved.written_ms
 
+    @property
+    def stop(self) -> str:
+        """What stops the job; a plan needs the savepoint that it is stopped with."""
+        return (
+            "Stop the job with a savepoint when its wave begins, and enter the savepoint's path in the migration file"
+        )
+
     def recorded(self, at_ms: int) -> Self:
         """Return these with the time of a recording: its files are dated by whoever copied them."""
         others = tuple(replace(checkpoint, written_ms=None) for checkpoint in self.saved.retained)
