@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
+import offsetwise as ow
 from offsetwise.comparison import (
     Scene,
     assemble,
@@ -306,3 +310,38 @@ class TestTheSums:
 
         assert summarise(made.partitions, [*edited, *edited]).blocked == 2
         assert summarise(made.partitions, [unedited]).blocked == 0
+
+
+@with_cases(
+    ("old", "new", "told"),
+    [
+        (3, 3, "both leaders are at epoch 3."),
+        (3, 5, "the old leader is at epoch 3, the new one at 5."),
+        (5, 3, "so the copy does not carry the epochs of the old log."),
+        (None, 3, "with its log has."),
+    ],
+    ids=["the same epoch", "a later one", "an earlier one", "not known"],
+)
+def test_a_topic_that_was_copied_with_its_id_is_told_with_its_leader_epochs(
+    old: int | None, new: int | None, told: str, tmp_path: Path
+) -> None:
+    shutil.copytree(Path(ow.__file__).parent / "sample", tmp_path / "sample")
+    for side, epoch, topic_id in (("old", old, "one"), ("new", new, "one"), ("other", 0, "another")):
+        path = tmp_path / "sample" / ("new.json" if side == "other" else f"{side}.json")
+        body = json.loads(path.read_text(encoding="utf-8"))
+        for topic in body["topics"]:
+            topic["id"] = topic_id if topic["name"] == "orders" else f"{side}-{topic['name']}"
+            for partition in topic["partitions"]:
+                partition["leader_epoch"] = epoch
+        (tmp_path / "sample" / f"{side}.json").write_text(json.dumps(body), encoding="utf-8")
+
+    file = tmp_path / "sample" / "migration.yaml"
+    file.write_text(file.read_text(encoding="utf-8").replace("link: mirrormaker", "link: preserving"), encoding="utf-8")
+
+    def statements(new: str) -> list[list[str]]:
+        snapshots = ow.load_snapshots(*(tmp_path / "sample" / f"{side}.json" for side in ("old", new)))
+        job = ow.Migration.load(file).group("orders-etl")
+        return [list(row.evidence.statements) for row in job.compare(snapshots=snapshots).partitions]
+
+    assert [sentences[0].endswith(told) for sentences in statements("new")] == [True, True]
+    assert not any(" same id " in sentence for sentences in statements("other") for sentence in sentences)

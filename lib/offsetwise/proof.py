@@ -272,9 +272,25 @@ def _unread(scene: Scene, position: Query, translation: Translation) -> Translat
     )
 
 
-def _has_one_id(scene: Scene, query: Query) -> bool:
+def _one_id(scene: Scene, query: Query) -> str:
+    """State that a topic has one id on both clusters, with the leader epochs of the partition; else nothing.
+
+    A mirror that copies topic ids copies leader epochs too (KIP-1279): the copy's is never the lower one.
+    """
     old, new = scene.topics[Cluster.OLD].get(query.topic), scene.topics[Cluster.NEW].get(query.new_topic)
-    return old is not None and new is not None and old.id is not None and old.id == new.id
+    if old is None or new is None or old.id is None or old.id != new.id:
+        return ""
+    epochs = [
+        next((state.leader_epoch for state in topic.partitions if state.partition == query.partition), None)
+        for topic in (old, new)
+    ]
+    same = "The topic has the same id on both clusters, as one that was copied with its log has"
+    if epochs[0] is None or epochs[1] is None:
+        return f"{same}."
+    if epochs[0] == epochs[1]:
+        return f"{same}; both leaders are at epoch {epochs[0]:,}."
+    carried = "" if epochs[1] > epochs[0] else ", so the copy does not carry the epochs of the old log"
+    return f"{same}; the old leader is at epoch {epochs[0]:,}, the new one at {epochs[1]:,}{carried}."
 
 
 def _is_preserved(match: Match) -> bool:
@@ -294,7 +310,7 @@ def _matched(scene: Scene, query: Query, at: AnyPosition, read: Proof) -> Match:
         query=query,
         candidates=candidates,
         mirror_maker=mirror_maker,
-        same_id=_has_one_id(scene, query),
+        one_id=_one_id(scene, query),
         salt=read.salt,
     )
     if position is None:

@@ -76,6 +76,7 @@ def test_a_link_that_keeps_ids_and_offsets_is_held_to_the_end_of_the_logs(own_la
     (row,) = compared.partitions
     assert (row.new_offset, str(row.exactness)) == (40, "PRESERVED")
     assert row.evidence.statements[0].startswith("The topic has the same id on both clusters")
+    assert "at epoch" in row.evidence.statements[0]
     assert (check.outcome, required.outcome) == (Outcome.UNKNOWN, Outcome.PASSED)
     assert alike.state is CutoverState.COPIED
     assert longer.state is CutoverState.FROZEN

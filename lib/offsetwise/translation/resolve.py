@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final
 
 from offsetwise.model import (
     Ahead,
@@ -40,8 +39,8 @@ class Match:
     """The link keeps offsets: stated, and the probes agree (or no record was read)."""
     probed: str = ""
     """What the probes said, as a sentence."""
-    same_id: bool = False
-    """The topic has one id on both clusters."""
+    one_id: str = ""
+    """That the topic has one id on both clusters, as a sentence; empty where it has not, or none is known."""
     candidates: tuple[Candidate, ...] = ()
     mirror_maker: int | None = None
     ways: frozenset[ReadingWay] = frozenset()
@@ -97,7 +96,6 @@ def resolve(match: Match) -> PartitionComparison:
 
 
 _NOTHING = LogRange(log_start=None, lso=None, hw=None)
-_ONE_ID: Final = "The topic has the same id on both clusters, as one that was copied with its log has."
 
 
 def _start(position: Query, old: LogRange, new: LogRange) -> PartitionComparison:
@@ -334,7 +332,7 @@ def _raw(row: PartitionComparison, offset: AnyPosition, cut: Cut | None, *, time
 
 
 def _of_topic_and_reading(match: Match) -> tuple[str, ...]:
-    return tuple(filter(None, (_ONE_ID if match.same_id else "", read_by(match.ways))))
+    return tuple(filter(None, (match.one_id, read_by(match.ways))))
 
 
 def _inside(offset: AnyPosition, log: LogRange) -> bool | None:
