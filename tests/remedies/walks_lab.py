@@ -205,8 +205,10 @@ def migration_that_was_interrupted(scene: Scene) -> Steps:
 
 
 @walk(MIGRATION + "jobs_of_wave", "Name one of")
-def wave_of_another_name(scene: Scene) -> Steps:  # noqa: ARG001 - as every walk
-    return Steps(lambda: migration.jobs_of_wave("first"), lambda: None, lambda: migration.jobs_of_wave("pilot"))
+def wave_of_another_name(scene: Scene) -> Steps:
+    lab = Lab.at(scene.folder)
+    jobs_of = migration.jobs_of_wave
+    return Steps(lambda: jobs_of(lab, "first"), lambda: None, lambda: jobs_of(lab, "pilot"))
 
 
 @walk(MIGRATION + "run_on_new", "Draft, sign and apply", proof=True)
