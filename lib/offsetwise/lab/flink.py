@@ -52,7 +52,13 @@ class FlinkFolder:
         names = sorted(jar.name for jar in lib.glob("*.jar"))
         lacking = [what for name, what in _NEEDED.items() if not any(map(name.fullmatch, names))]
         if lacking:
-            result = f"{len(names):,} jars" if names else "no jar" if lib.is_dir() else "no such folder"
+            result = (
+                f"{len(names):,} jar{'s' * (len(names) > 1)}"
+                if names
+                else "no jar"
+                if lib.is_dir()
+                else "no such folder"
+            )
             raise LabError(
                 f"The Flink in {path}: expected in {lib} {', and '.join(lacking)}; found {result}. Nothing was "
                 "started.",
