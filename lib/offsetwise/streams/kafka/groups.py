@@ -143,7 +143,7 @@ def _states(client: Client, asked: Future[Any]) -> tuple[dict[str, Listed], list
             listed = _list(client).result(timeout=client.deadline.grace_s())
     except (KafkaException, TimeoutError) as error:
         return {}, [_unlisted(client, reason(error))]
-    states = {
+    states: dict[str, Listed] = {
         group.group_id: (
             _STATES.get(group.state.name),
             group.type.name.capitalize() if group.type else None,
