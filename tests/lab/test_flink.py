@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from offsetwise.errors import LabError
+from offsetwise.lab import Lab, flink_jobs
 from offsetwise.lab.flink import FlinkFolder
+from offsetwise.lab.plan_of_jobs import jobs
 from tests.commands import call
 
 DIST = "flink-dist-2.2.0.jar"
@@ -65,3 +68,17 @@ def test_a_migration_with_such_a_folder_starts_no_broker(tmp_path: Path) -> None
     assert ran.code == 1
     assert "Nothing was started." in ran.err
     assert not (tmp_path / "lab").exists()
+
+
+def test_a_lab_runs_its_jobs_with_the_folder_that_was_named_last(tmp_path: Path) -> None:
+    lab, job = Lab(tmp_path), next(job for job in jobs(flink=True) if job.flink)
+    first, second = (folder_with(tmp_path / name, DIST, WITH_CLIENTS) for name in ("first", "second"))
+    flink_jobs.keep(lab, FlinkFolder.at(first))
+    shutil.rmtree(first)
+
+    with pytest.raises(LabError, match="found no such folder"):
+        flink_jobs.moved_runs(lab, [job], tmp_path)
+    flink_jobs.keep_again(lab, FlinkFolder.at(second))
+
+    assert flink_jobs.is_kept(lab)
+    assert flink_jobs.kept(lab) == FlinkFolder(second)

@@ -32,6 +32,7 @@ _NEEDED: Final = {
     _CONNECTOR: "its Kafka connector (flink-sql-connector-kafka-….jar)",
     _CLIENTS: "Kafka's client (in flink-sql-connector-kafka-….jar, or kafka-clients-….jar)",
 }
+_COMMAND: Final = "`offsetwise lab migration --flink FOLDER`, with --dir and the lab's folder"
 _OPENED: Final = ("util", "lang", "lang.reflect", "net", "nio", "text", "time", "util.concurrent")
 
 
@@ -63,14 +64,14 @@ class FlinkFolder:
                 f"The Flink in {path}: expected in {lib} {', and '.join(lacking)}; found {result}. Nothing was "
                 "started.",
                 fix="Unpack Flink 1.20 or later, put the flink-sql-connector-kafka jar of that version into its lib, "
-                "and name the folder: --flink FOLDER.",
+                f"and name the folder: {_COMMAND}.",
             )
         versions = [(int(found[1]), int(found[2])) for found in map(_DIST.fullmatch, names) if found]
         if min(versions) < LEAST_VERSION:
             raise LabError(
                 f"The Flink in {path}: expected version 1.20 or later, found {min(versions)[0]}.{min(versions)[1]}. "
                 "Nothing was started.",
-                fix="Unpack a later Flink with its Kafka connector, and name that folder: --flink FOLDER.",
+                fix=f"Unpack a later Flink with its Kafka connector, and name that folder: {_COMMAND}.",
             )
         return cls(path.resolve())
 
@@ -167,12 +168,13 @@ def running_job(
     (folder / "job.sql").write_text(sql, encoding="utf-8")
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w", encoding="utf-8") as output:
-        process = subprocess.Popen(_command(folder, classpath), stdout=output, stderr=output)  # noqa: S603 - our own arguments
-        try:
-            yield _started(f"http://127.0.0.1:{port}", process, log)
-        finally:
-            process.kill()
-            process.wait()
+        command = _command(folder, classpath)
+        # It ends when its stdin does, so that none is left behind where this process is killed.
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=output, stderr=output) as process:  # noqa: S603 - our own arguments
+            try:
+                yield _started(f"http://127.0.0.1:{port}", process, log)
+            finally:
+                process.kill()
 
 
 def _command(folder: Path, classpath: str) -> list[str]:

@@ -17,7 +17,7 @@ from offsetwise.lab.flink import FlinkFolder, running_job
 from offsetwise.lab.job_sinks import FlinkSink
 from offsetwise.lab.plan_of_jobs import MOVED, ROOT, LabJob
 
-AT_ONCE: Final = 2
+AT_ONCE: Final = 3
 OUTPUT: Final = "output"
 """The folder of what all jobs of the migration write."""
 _KEPT: Final = "flink.json"
@@ -159,33 +159,50 @@ def run_on_old(lab: Lab, jobs: Sequence[LabJob]) -> None:
         LabError: One ended, or did not read everything in time.
     """
     if jobs:
-        flink = _kept(lab)
+        flink = kept(lab)
         _run_all([_run(lab, job, flink, savepoints=lab.directory / ROOT / job.name) for job in jobs])
 
 
-def run_on_new(lab: Lab, jobs: Sequence[LabJob], applied: Path) -> None:
-    """Run moved jobs on the new cluster from what `apply` wrote; from their own savepoint if they have run there.
+def moved_runs(lab: Lab, jobs: Sequence[LabJob], applied: Path) -> dict[Path, FlinkRun]:
+    """Return how moved jobs are run, each with the folder that its savepoint becomes; none that has read everything.
 
-    The savepoint that a job is stopped with replaces its earlier one in `MOVED`: canonical savepoints can be moved. A
-    job that has read everything is not started again.
+    A job starts from what `apply` wrote; from its own savepoint if it has run on the new cluster before.
+
+    Raises:
+        LabError: Their Flink is gone. Nothing is started here.
+    """
+    if not jobs:
+        return {}
+    flink, runs = kept(lab), {}
+    for job in jobs:
+        own, counted = lab.directory / MOVED / job.file_name, {*sink_of(lab, job).serials()}
+        if own.is_dir() and consumers.last_serials(lab.new_bootstrap, job.copies) <= counted:
+            continue
+        restored = own if own.is_dir() else applied / job.file_name
+        runs[own] = _run(lab, job, flink, savepoints=_folder(lab, job) / "savepoints", restored=restored)
+    return runs
+
+
+def run_on_new(runs: Mapping[Path, FlinkRun]) -> None:
+    """Run moved jobs on the new cluster. The savepoint that each is stopped with replaces its earlier one.
+
+    Flink's canonical savepoints can be moved, so that a migration file can name the folder beforehand.
 
     Raises:
         LabError: One ended, or did not read everything in time.
     """
-    runs = {}
-    for job in jobs:
-        own, sink = lab.directory / MOVED / job.file_name, sink_of(lab, job)
-        if own.is_dir() and consumers.last_serials(lab.new_bootstrap, job.copies) <= {*sink.serials()}:
-            continue
-        restored = own if own.is_dir() else applied / job.file_name
-        runs[own] = _run(lab, job, _kept(lab), savepoints=_folder(lab, job) / "savepoints", restored=restored)
     for own, savepoint in zip(runs, _run_all([*runs.values()]), strict=True):
         shutil.rmtree(own, ignore_errors=True)
         own.parent.mkdir(exist_ok=True)
         savepoint.rename(own)
 
 
-def _kept(lab: Lab) -> FlinkFolder:
+def kept(lab: Lab) -> FlinkFolder:
+    """Return the Flink that runs jobs of a lab.
+
+    Raises:
+        LabError: It is gone.
+    """
     body = json.loads((lab.directory / _KEPT).read_text(encoding="utf-8"))
     return FlinkFolder.at(Path(body["folder"]))
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
@@ -179,28 +181,38 @@ def run_on_old(lab: Lab, jobs: Sequence[LabJob]) -> None:
     """Run jobs on the old cluster until they stop as planned."""
     chosen = [job for job in jobs if is_query(job)]
     folder = lab.directory / of.ROOT
-    queries.run_all(
-        [
-            queries.LabQuery(
-                job=job,
-                bootstrap=lab.old_bootstrap,
-                topics=job.topics,
-                checkpoint=folder / job.name,
-                sink=_sink_of(lab, job),
-                fails_in=1 if job.stop is Stop.PENDING else None,
-            )
-            for job in chosen
-        ]
-    )
-    consumers.run_all(
-        consumers.ConsumerReading(
-            group=job.name, bootstrap=lab.old_bootstrap, topics=job.topics, sink=_sink_of(lab, job), most=job.most
+    of_flink = [job for job in jobs if job.flink]
+    with _beside(lambda: flink_jobs.run_on_old(lab, of_flink)):
+        queries.run_all(
+            [
+                queries.LabQuery(
+                    job=job,
+                    bootstrap=lab.old_bootstrap,
+                    topics=job.topics,
+                    checkpoint=folder / job.name,
+                    sink=_sink_of(lab, job),
+                    fails_in=1 if job.stop is Stop.PENDING else None,
+                )
+                for job in chosen
+            ]
         )
-        for job in jobs
-        if job.kind is JobKind.GROUP
-    )
-    flink_jobs.run_on_old(lab, [job for job in jobs if job.flink])
+        consumers.run_all(
+            consumers.ConsumerReading(
+                group=job.name, bootstrap=lab.old_bootstrap, topics=job.topics, sink=_sink_of(lab, job), most=job.most
+            )
+            for job in jobs
+            if job.kind is JobKind.GROUP
+        )
     _commit(chosen, lab.old_bootstrap, folder)
+
+
+@contextmanager
+def _beside(run: Callable[[], object]) -> Iterator[None]:
+    """Run something in a thread while the block runs, and wait for it."""
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(run)
+        yield
+        running.result()
 
 
 def is_query(job: LabJob) -> bool:
@@ -212,7 +224,7 @@ def run_on_new(lab: Lab, jobs: Sequence[LabJob]) -> tuple[LabJob, ...]:
     """Run those of some jobs that have been moved on the new cluster, to the ends of their logs; return them.
 
     Raises:
-        LabError: None of them has been moved.
+        LabError: None of them has been moved, or the Flink of one is gone; or one could not be run.
     """
     folder = lab.directory / APPLIED
     moved = tuple(job for job in jobs if is_moved(lab, job))
@@ -223,26 +235,27 @@ def run_on_new(lab: Lab, jobs: Sequence[LabJob]) -> tuple[LabJob, ...]:
             fix=f"Draft, sign and apply the plans of the wave, with --output {folder}; then give the command again.",
         )
     chosen = [job for job in moved if is_query(job)]
-    queries.run_all(
-        [
-            queries.LabQuery(
-                job=job,
-                bootstrap=lab.new_bootstrap,
-                topics=job.copies,
-                checkpoint=folder / job.file_name,
-                sink=_sink_of(lab, job),
-            )
-            for job in chosen
-        ]
-    )
-    consumers.run_all(
-        consumers.ConsumerReading(
-            group=job.name, bootstrap=lab.new_bootstrap, topics=job.copies, sink=_sink_of(lab, job), reset="error"
+    of_flink = flink_jobs.moved_runs(lab, [job for job in moved if job.flink], folder)
+    with _beside(lambda: flink_jobs.run_on_new(of_flink)):
+        queries.run_all(
+            [
+                queries.LabQuery(
+                    job=job,
+                    bootstrap=lab.new_bootstrap,
+                    topics=job.copies,
+                    checkpoint=folder / job.file_name,
+                    sink=_sink_of(lab, job),
+                )
+                for job in chosen
+            ]
         )
-        for job in moved
-        if job.kind is JobKind.GROUP
-    )
-    flink_jobs.run_on_new(lab, [job for job in moved if job.flink], folder)
+        consumers.run_all(
+            consumers.ConsumerReading(
+                group=job.name, bootstrap=lab.new_bootstrap, topics=job.copies, sink=_sink_of(lab, job), reset="error"
+            )
+            for job in moved
+            if job.kind is JobKind.GROUP
+        )
     _commit(chosen, lab.new_bootstrap, folder, moved=True)
     return moved
 
