@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from offsetwise.errors import LabError
-from offsetwise.lab import Lab, flink_jobs
+from offsetwise.lab import Lab
 from offsetwise.lab.flink import FlinkFolder
+from offsetwise.lab.flink import jobs as flink_jobs
 from offsetwise.lab.plan_of_jobs import jobs
 from tests.commands import call
 

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from offsetwise.config import load_migration
-from offsetwise.lab import flink_jobs, making, migration
+from offsetwise.lab import making, migration
 from offsetwise.lab import plan_of_jobs as of
 from offsetwise.lab.cluster import Lab
 from offsetwise.lab.flink import FlinkFolder
+from offsetwise.lab.flink import jobs as flink_jobs
 from offsetwise.lab.job_sinks import FlinkSink, JobSink
 from offsetwise.lab.plan_of_jobs import TOPICS, JobKind, Stop, jobs
 from offsetwise.model import Subject

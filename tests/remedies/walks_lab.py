@@ -14,7 +14,8 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
 from confluent_kafka.cimpl import NewTopic
 
-from offsetwise.lab import Lab, cluster, consumers, flink, flink_jobs, making, migration, plan_of_jobs, progress, sample
+from offsetwise.lab import Lab, cluster, consumers, flink, making, migration, plan_of_jobs, progress, sample
+from offsetwise.lab.flink import jobs as flink_jobs
 from offsetwise.lab.mirrors import Policy
 from tests.commands import call
 from tests.integration.flink_distribution import DISTRIBUTIONS
@@ -25,8 +26,8 @@ from tests.remedies.walks_commands import run
 CLUSTER = "lab/cluster.py::Lab."
 MIGRATION = "lab/migration.py::"
 SAMPLE = "lab/sample.py::"
-FLINK = "lab/flink.py::"
-JOBS_OF_FLINK = "lab/flink_jobs.py::"
+FLINK = "lab/flink/running.py::"
+JOBS_OF_FLINK = "lab/flink/jobs.py::"
 TOPIC = "walked"
 
 

@@ -15,10 +15,11 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.cimpl import NewTopic
 
 from offsetwise.errors import LabError
-from offsetwise.lab import consumers, flink_jobs, making, queries
+from offsetwise.lab import consumers, making, queries
 from offsetwise.lab import plan_of_jobs as of
 from offsetwise.lab.cluster import Lab
 from offsetwise.lab.flink import FlinkFolder
+from offsetwise.lab.flink import jobs as flink_jobs
 from offsetwise.lab.job_sinks import FlinkSink, JobSink
 from offsetwise.lab.making import TIMEOUT_S
 from offsetwise.lab.mirrors import Policy
@@ -58,6 +59,14 @@ def make_migration(lab: Lab, *, flink: FlinkFolder | None = None, said: Callable
 
     create_topics(lab)
     flink_jobs.keep(lab, flink)
+    _make(lab, step)
+    (path.parent / APPLIED).mkdir(exist_ok=True)
+    making.write_migration(path, migration_of(lab))
+    return path
+
+
+def _make(lab: Lab, step: Callable[[str], None]) -> None:
+    """Write the records, run the jobs on the old cluster, and mirror everything."""
     produce(lab, 0, of.FIRST)
     delete_first_records(lab)
     pollute(lab, 0)
@@ -75,9 +84,6 @@ def make_migration(lab: Lab, *, flink: FlinkFolder | None = None, said: Callable
     wait_until_mirrored(lab)
     pollute(lab, of.SECOND)
     step("mirrored everything")
-    (path.parent / APPLIED).mkdir(exist_ok=True)
-    making.write_migration(path, migration_of(lab))
-    return path
 
 
 def is_made(path: Path) -> bool:

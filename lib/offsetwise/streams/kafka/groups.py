@@ -91,8 +91,7 @@ def read_groups(
         if name in states and kind == "Unknown" and name in refused:
             kind = SHARE  # it is listed, and no consumer group: librdkafka lacks the name of this type
         offsets = shared[name].state.start_offsets if name in shared else _offsets_of(entries, metadata.get(name, {}))
-        group = _group(name, state, kind, offsets, None if error is None else error.why)
-        groups.append(replace(group, subscribed=subscribed))
+        groups.append(_group(name, (state, kind, subscribed), offsets, None if error is None else error.why))
         if error:
             problems += [(name, problem) for problem in _unreadable(client, name, error)]
     return with_applications(client, groups, topics), problems
@@ -102,13 +101,11 @@ def _unreadable(client: Client, name: str, error: Failure) -> Iterator[Problem]:
     return group_unreadable(name, client.config.name, error.why, denied=error.denied)
 
 
-def _group(
-    name: str, state: str | None, kind: str | None, offsets: tuple[GroupOffset, ...], error: str | None
-) -> GroupState:
+def _group(name: str, listed: Listed, offsets: tuple[GroupOffset, ...], error: str | None) -> GroupState:
     """Return a group with its committed offsets, or with the start offsets that a share group has in their place."""
-    if kind == SHARE:
-        return GroupState(name=name, state=state, type=kind, start_offsets=offsets, error=error)
-    return GroupState(name=name, state=state, type=kind, offsets=offsets, error=error)
+    state, kind, subscribed = listed
+    group = GroupState(name=name, state=state, type=kind, error=error, subscribed=subscribed)
+    return replace(group, start_offsets=offsets) if kind == SHARE else replace(group, offsets=offsets)
 
 
 def _others(client: Client, names: Collection[str] | None) -> Mapping[str, OtherGroup]:

@@ -13,7 +13,7 @@ from typing import Final
 from offsetwise.errors import LabError
 from offsetwise.lab import consumers
 from offsetwise.lab.cluster import Lab
-from offsetwise.lab.flink import FlinkFolder, running_job
+from offsetwise.lab.flink.running import FlinkFolder, running_job
 from offsetwise.lab.job_sinks import FlinkSink
 from offsetwise.lab.plan_of_jobs import MOVED, ROOT, LabJob
 
@@ -34,8 +34,8 @@ _FIRST: Final = {"scan.startup.mode": "earliest-offset"}
 _RESTORED: Final = {"scan.startup.mode": "group-offsets", "properties.auto.offset.reset": "none"}
 """What stops a restored job whose position is not in the log."""
 _SQL: Final = """
-CREATE TABLE records (`key` STRING, serial STRING, arrived AS PROCTIME()) WITH ({source});
-CREATE TABLE counted ({columns}) WITH ({sink});
+CREATE TABLE records (`key` STRING, serial STRING, arrived AS PROCTIME()) WITH ('connector' = 'kafka', {source});
+CREATE TABLE counted ({columns}) WITH ('connector' = 'filesystem', {sink});
 INSERT INTO counted SELECT {query} FROM records;
 """
 _COLUMNS: Final = {False: "serial STRING", True: "serial STRING, `key` STRING, nth BIGINT"}
@@ -87,7 +87,6 @@ class FlinkRun:
 
     def _sql(self) -> str:
         source = {
-            "connector": "kafka",
             "topic": ";".join(self.topics),
             "properties.bootstrap.servers": self.bootstrap,
             "properties.group.id": self.job.name,
@@ -100,7 +99,6 @@ class FlinkRun:
             "value.fields-include": "EXCEPT_KEY",
         } | (_FIRST if self.restored is None else _RESTORED)
         sink = {
-            "connector": "filesystem",
             "path": self.sink.folder.as_uri(),
             "format": "json",
             # A file that is larger than that is closed; what is closed appears with the next checkpoint.
