@@ -26,7 +26,7 @@ import yaml
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
-from flink_job import AUDIT, COUNTS, TIMEOUT_S, TRANSACTION_TIMEOUT_MS, flink_job
+from flink_job import AUDIT, COUNTS, TRANSACTION_TIMEOUT_MS, checkpoints_of, flink_job
 from record_lag import record_lag, say
 from record_sample import ADDRESSES, record
 
@@ -34,6 +34,7 @@ from offsetwise import files, workflow
 from offsetwise.config import load_migration
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.lab import Lab
+from offsetwise.lab.flink import TIMEOUT_S
 from offsetwise.lab.records import SECOND_PARTITION_LESS
 from offsetwise.lab.sample import (
     LOG_END,
@@ -102,14 +103,15 @@ def _made(lab: Lab) -> Path:
     classpath = DISTRIBUTIONS[-1].classpath()
     with flink_job(lab, COUNTS, classpath=classpath) as job:
         say(f"Flink runs {job.id}")
+        retained = checkpoints_of(lab, COUNTS) / job.id
         for before, end in pairwise(STEPS):
             produce(lab, before, end)
-            while _orders(_newest(job.checkpoints / job.id)) != (end, end - SECOND_PARTITION_LESS):
+            while _orders(_newest(retained)) != (end, end - SECOND_PARTITION_LESS):
                 time.sleep(READ_S)
                 job.checkpoint()
             say(f"a checkpoint at {end}")
         # A clean stop removes them; these are what a crash right before it would have left.
-        shutil.copytree(job.checkpoints / job.id, kept / job.id)
+        shutil.copytree(retained, kept / job.id)
         savepoint = job.stop(kept)
         say(f"stopped with {savepoint.name}")
     with flink_job(lab, AUDIT, classpath=classpath) as audit:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import offsetwise as ow
 from offsetwise.api.readers import LiveReaders
 from offsetwise.apply import back
 from offsetwise.apply.run import apply, dry_run
 from offsetwise.apply.verification import verify
 from offsetwise.apply.writing import StepStanding
+from offsetwise.config import Migration
 from offsetwise.engines.flink.checkpoint import read_checkpoint
 from offsetwise.engines.flink.details import flink_details
 from offsetwise.engines.flink.snappy import STREAM_HEADER, masked_crc32c
@@ -133,6 +136,45 @@ def test_the_starting_offsets_of_a_flink_job_are_written_and_verified(tmp_path: 
     Path(receipt.steps[0].place).write_text(text.replace("offset:", "offset:1"))
     verified = verify(receipt, LiveReaders(migration=staged.migration), verified_at="now")
     assert {each.turnout for each in verified.positions} == {Turnout.DIFFERENT}
+
+
+@with_cases(
+    ("made", "turnout", "told"),
+    [
+        ("nothing", Turnout.CONFIRMED, "as planned"),
+        ("an empty folder", Turnout.CONFIRMED, "as planned"),
+        ("a file", Turnout.UNKNOWN, "moved"),
+        ("the savepoint of before", Turnout.UNKNOWN, "it tells nothing about the new job"),
+    ],
+)
+def test_the_checkpoint_that_the_migration_file_names_is_looked_at_as_soon_as_it_is_there(
+    made: str, turnout: Turnout, told: str, tmp_path: Path
+) -> None:
+    staged = stage(tmp_path, SAVEPOINT, sample="flink-1.20")
+    apply(staged.order(), staged.receipt, staged.tools())
+    own = tmp_path / "moved"
+    if made == "an empty folder":
+        own.mkdir()
+    elif made == "a file":
+        own.write_text("no checkpoint", encoding="utf-8")
+    elif made == "the savepoint of before":
+        shutil.copytree(staged.source, own)
+    migration = ow.Migration(
+        Migration.model_validate(
+            {
+                **staged.migration.model_dump(include={"name", "source", "target"}),
+                "checkpoint_roots": [str(tmp_path)],
+                "write_roots": [str(tmp_path)],
+                "checkpoints": [{"name": "a", "uri": str(staged.source), "job": {"new_checkpoint": str(own)}}],
+            }
+        )
+    )
+
+    verified = ow.Receipt(staged.receipt, migration).verify()
+
+    assert {each.turnout for each in verified.positions} == {turnout}
+    assert told in verified.positions[0].told
+    assert not verified.started
 
 
 def test_a_metadata_larger_than_other_files_may_be_is_read_again_and_verified(tmp_path: Path) -> None:

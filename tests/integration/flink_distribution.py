@@ -64,6 +64,19 @@ class Distribution:
         beside = "" if self.beside is None else f":{locked_jars(self.beside, java=find_java) / '*'}"
         return f"{lib / '*'}:{self._jars() / '*'}{beside}"
 
+    def linked(self, folder: Path) -> Path:
+        """Make a folder whose `lib` has links to all its jars, as those who unpack a Flink have one; return it.
+
+        Raises:
+            AssertionError: It was not fetched; the message says how to.
+        """
+        lib = folder / "lib"
+        lib.mkdir(parents=True)
+        for jars in self.classpath().split(":"):
+            for jar in Path(jars).parent.glob("*.jar"):
+                (lib / jar.name).symlink_to(jar)
+        return folder
+
     def fetch(self) -> None:
         """Install it, if it is not there. The folder appears by a rename, so one that exists is complete.
 

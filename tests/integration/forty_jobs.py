@@ -17,16 +17,19 @@ import yaml
 
 from offsetwise.lab import Lab, migration
 from offsetwise.lab import plan_of_jobs as of
-from offsetwise.lab.plan_of_jobs import TOPICS, LabJob
+from offsetwise.lab.plan_of_jobs import TOPICS, JobKind, LabJob
 from tests.commands import Ran, call
 from tests.docs_pages import blocks, section
 
-JOBS: Final = {job.subject: job for job in of.jobs()}
+JOBS: Final = {job.subject: job for job in of.jobs(flink=True)}
 NATIVES: Final = {
     record.serial for topic in TOPICS.values() if topic.polluted for record in of.natives_of(topic, of.SECOND)
 }
 """What others wrote to the copies behind everything that the jobs had read: a job that reads the copy reads it too."""
-TARGETS: Final = ("--target", "spark-checkpoint", "--target", "consumer-group", "--author", "ada")
+TARGETS: Final = (
+    *("--target", "spark-checkpoint", "--target", "consumer-group", "--target", "flink-savepoint"),
+    *("--author", "ada"),
+)
 _LINES: Final = "".join(blocks(section("docs/many-jobs.md", "Forty jobs to try it on"), "sh")).replace("\\\n", " ")
 _COMMANDS: Final = re.findall(r"^offsetwise ((?:lab )?[a-z]+) (.*)$", _LINES, flags=re.MULTILINE)
 SHOWN: Final = {command: shlex.split(words) for command, words in _COMMANDS}
@@ -66,14 +69,16 @@ class Forty:
         return found
 
     def fill_in(self) -> None:
-        """Add to the file what only people know: the lab's own file has it."""
+        """Add to the file what only people know: the lab's own file has it. A savepoint gets the name of its job."""
         found = yaml.safe_load(self.file.read_text(encoding="utf-8"))
         known = migration.migration_of(self.lab)
-        jobs = {kind: {job["name"]: job for job in known[kind]} for kind in ("checkpoints", "groups")}
+        checkpoints = {job["uri"]: job for job in known["checkpoints"]}
+        groups = {job["name"]: job for job in known["groups"]}
         for checkpoint in found["checkpoints"]:
-            checkpoint |= {key: jobs["checkpoints"][checkpoint["name"]][key] for key in ("job", "belongs_to")}
-        found["groups"] = [jobs["groups"][name] for name in found["groups"]]
-        found |= {key: known[key] for key in ("isolation_level", "writers", "write_roots", "waves", "spark")}
+            checkpoint |= {key: checkpoints[checkpoint["uri"]][key] for key in ("name", "job", "belongs_to")}
+        found["groups"] = [groups[name] for name in found["groups"]]
+        of_people = ("checkpoint_roots", "isolation_level", "writers", "write_roots", "waves", "spark")
+        found |= {key: known[key] for key in of_people}
         self.file.write_text(yaml.safe_dump(found, sort_keys=False), encoding="utf-8")
 
     def age(self) -> None:
@@ -161,6 +166,13 @@ class Forty:
             had.subtract(due)
             wrong[job.subject] = Counter({serial: count for serial, count in had.items() if count})
         return {job: counts for job, counts in wrong.items() if counts}
+
+
+def target_of(job: LabJob) -> str:
+    """Return the target that moves a job that is drafted alone."""
+    if job.kind is JobKind.GROUP:
+        return f"consumer-group:{job.name}"
+    return "flink-savepoint" if job.flink else "spark-checkpoint"
 
 
 def of_wave(*waves: str) -> list[LabJob]:

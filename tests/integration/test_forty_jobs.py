@@ -19,15 +19,20 @@ from offsetwise.lab import plan_of_jobs as of
 from offsetwise.lab.job_sinks import JobSink
 from offsetwise.lab.plan_of_jobs import JobKind, LabJob
 from tests.commands import call
-from tests.integration.forty_jobs import JOBS, TARGETS, Forty, of_wave
+from tests.integration.flink_distribution import DISTRIBUTIONS
+from tests.integration.forty_jobs import JOBS, TARGETS, Forty, of_wave, target_of
 from tests.integration.groups import committed
 from tests.integration.test_comparing_all_live import stable
 
 pytestmark = pytest.mark.timeout(1800)  # 40 jobs with their clusters, on a machine that may be busy
 POLLUTED: Final = ("checkpoint prices-count", "group prices-etl")
 DRAFTED: Final = ("drafted_at", "compared_at")
-ALONE: Final = ("checkpoint orders-count", "checkpoint orders-retry-count", "group clicks-and-views-sync")
-"""Jobs that are compared alone too: one of each kind, one with a pending batch, one with renamed topics."""
+ALONE: Final = (
+    *("checkpoint orders-count", "checkpoint orders-retry-count", "checkpoint clicks-count"),
+    "group clicks-and-views-sync",
+)
+"""Jobs that are compared alone too: one of each kind and engine, one with a pending batch, one with renamed topics."""
+OF_FLINK: Final = {job for job, planned in JOBS.items() if planned.flink}
 
 
 @pytest.fixture(scope="module")
@@ -39,11 +44,12 @@ def own_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 @pytest.fixture(scope="module")
-def forty(own_lab: Lab) -> Forty:
-    """The migration, as `offsetwise lab migration` makes it."""
+def forty(own_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Forty:
+    """The migration, as `offsetwise lab migration` makes it with a Flink."""
     forty = Forty(lab=own_lab)
-    for command in ("lab migration", "keygen"):
-        ran = forty.of_page(command)
+    flink = DISTRIBUTIONS[-1].linked(tmp_path_factory.mktemp("flink"))
+    for command, more in {"lab migration": ("--flink", str(flink)), "keygen": ()}.items():
+        ran = forty.of_page(command, of.PILOT, *more)
         assert ran.code == 0, ran.err
     forty.out.mkdir()
     return forty
@@ -53,11 +59,15 @@ def test_forty_jobs_move_in_three_waves_and_count_every_record_exactly_once(
     forty: Forty, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = forty.init()
-    assert {each["name"] for each in found["checkpoints"]} == {job.name for job in of_kind(JobKind.CHECKPOINT)}
+    places = {Path(each["uri"]).relative_to(forty.lab.directory / of.ROOT).parts[0] for each in found["checkpoints"]}
+    assert places == {job.name for job in of_kind(JobKind.CHECKPOINT)}
+    flinks = {each["name"].partition("-savepoint-")[0] for each in found["checkpoints"] if each["engine"] == "flink"}
+    assert {f"checkpoint {name}" for name in flinks} == OF_FLINK
     assert {each["name"] for each in found["groups"]} == {job.name for job in of_kind(JobKind.GROUP)}
     assert found["link"]["link"] == "mirrormaker"
     forty.fill_in()
-    running = {job: "RUNNING" for job, planned in JOBS.items() if planned.kind is JobKind.CHECKPOINT}
+    queries_of_spark = {job.subject for job in of_kind(JobKind.CHECKPOINT)} - OF_FLINK
+    running = dict.fromkeys(queries_of_spark, "RUNNING")
     assert forty.states() == dict.fromkeys(JOBS, "STOPPED") | running
     # Two minutes without a batch are the rule; nobody here writes to a checkpoint of the old cluster any more.
     monkeypatch.setattr("offsetwise.api.job_evidence.RUNNING_AGE_MS", 1_000)
@@ -116,7 +126,7 @@ def move(forty: Forty, wave: str, refused: tuple[str, ...] = ()) -> None:
     assert {each["job"] for each in drafted["plans"]} == {job.subject for job in moving}
     assert states_of(forty, moving) == {"PLANNED"}
     if wave == of.PILOT:
-        for job in (moving[0], moving[-1]):
+        for job in (moving[0], JOBS["checkpoint clicks-count"], moving[-1]):
             assert drafted_alone(forty, job) == stable_plan(forty.out / wave / f"{job.file_name}.plan.json")
     for command, state in (("sign", "APPROVED"), ("apply", "APPLIED")):
         ran = forty.of_page(command, wave)
@@ -133,8 +143,8 @@ def move(forty: Forty, wave: str, refused: tuple[str, ...] = ()) -> None:
 def drafted_alone(forty: Forty, job: LabJob) -> dict[str, Any]:
     """Draft a job that its wave has drafted; return its plan."""
     out = forty.lab.directory / f"{job.file_name}-alone.json"
-    target = "spark-checkpoint" if job.kind is JobKind.CHECKPOINT else f"consumer-group:{job.name}"
-    ran = forty.run("draft", f"--{job.kind}", job.name, "--target", target, "--author", "ada", "--out", out)
+    given = ("--target", target_of(job), "--author", "ada", "--out", out)
+    ran = forty.run("draft", f"--{job.kind}", job.name, *given)
     assert ran.code == 0, ran.err
     return stable_plan(out)
 
@@ -169,9 +179,15 @@ def decide_about_polluted(forty: Forty) -> None:
         plan = forty.out / f"{JOBS[job].file_name}.plan.json"
         kind, _, name = job.partition(" ")
         body = json.loads((forty.out / f"{JOBS[job].file_name}.json").read_text(encoding="utf-8"))
-        target = "spark-checkpoint" if kind == "checkpoint" else f"consumer-group:{name}"
         decided = [f"--override=prices:{row['partition']}={counted_cut(row)}" for row in body["partitions"]]
-        given = ("--target", target, "--author", "ada", "--reason", "others wrote these, the job need not read them")
+        given = (
+            "--target",
+            target_of(JOBS[job]),
+            "--author",
+            "ada",
+            "--reason",
+            "others wrote these, the job need not read them",
+        )
         ran = forty.run("draft", f"--{kind}", name, *given, *decided, "--out", plan)
         assert ran.code == 0, ran.err
         approval = forty.sign_alone(plan)
@@ -192,9 +208,9 @@ def counted_cut(row: dict[str, Any]) -> int:
 def test_what_cannot_move_is_named_and_stops_no_other(forty: Forty, tmp_path: Path) -> None:
     """A checkpoint that is torn, one of the new cluster, and two jobs of one group, beside two that can move."""
     root = tmp_path / of.ROOT
-    for name in ("clicks-count", "payments-audit"):
+    for name in ("views-count", "payments-audit"):
         shutil.copytree(forty.lab.directory / of.ROOT / name, root / name)
-    torn = shutil.copytree(root / "clicks-count", root / "torn")
+    torn = shutil.copytree(root / "views-count", root / "torn")
     newest = max((torn / "offsets").iterdir(), key=lambda path: int(path.name) if path.name.isdigit() else -1)
     newest.write_bytes(newest.read_bytes()[:30])
     moved_before = queries.LabQuery(
@@ -206,7 +222,7 @@ def test_what_cannot_move_is_named_and_stops_no_other(forty: Forty, tmp_path: Pa
     )
     queries.run_all([moved_before])
     body = migration.migration_of(forty.lab)
-    names = ("clicks-count", "payments-audit", "torn", "moved-before")
+    names = ("views-count", "payments-audit", "torn", "moved-before")
     shared = {"name": "payments-audit", "job": {"commits_to": of.SHARED_GROUP}}
     body |= {
         "checkpoints": [

@@ -14,9 +14,11 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
 from confluent_kafka.cimpl import NewTopic
 
-from offsetwise.lab import Lab, cluster, consumers, making, migration, plan_of_jobs, progress, sample
+from offsetwise.lab import Lab, cluster, consumers, flink, making, migration, plan_of_jobs, progress, sample
+from offsetwise.lab.flink import jobs as flink_jobs
 from offsetwise.lab.mirrors import Policy
 from tests.commands import call
+from tests.integration.flink_distribution import DISTRIBUTIONS
 from tests.integration.groups import Job
 from tests.remedies.walk import Remembered, Scene, Steps, walk
 from tests.remedies.walks_commands import run
@@ -24,6 +26,8 @@ from tests.remedies.walks_commands import run
 CLUSTER = "lab/cluster.py::Lab."
 MIGRATION = "lab/migration.py::"
 SAMPLE = "lab/sample.py::"
+FLINK = "lab/flink/running.py::"
+JOBS_OF_FLINK = "lab/flink/jobs.py::"
 TOPIC = "walked"
 
 
@@ -205,8 +209,10 @@ def migration_that_was_interrupted(scene: Scene) -> Steps:
 
 
 @walk(MIGRATION + "jobs_of_wave", "Name one of")
-def wave_of_another_name(scene: Scene) -> Steps:  # noqa: ARG001 - as every walk
-    return Steps(lambda: migration.jobs_of_wave("first"), lambda: None, lambda: migration.jobs_of_wave("pilot"))
+def wave_of_another_name(scene: Scene) -> Steps:
+    lab = Lab.at(scene.folder)
+    jobs_of = migration.jobs_of_wave
+    return Steps(lambda: jobs_of(lab, "first"), lambda: None, lambda: jobs_of(lab, "pilot"))
 
 
 @walk(MIGRATION + "run_on_new", "Draft, sign and apply", proof=True)
@@ -226,3 +232,61 @@ def job_that_has_not_moved(scene: Scene) -> Steps:
         assert moving.apply("--execute").code == 0
 
     return Steps(lambda: migration.run_on_new(lab, [job]), move)
+
+
+@walk(FLINK + "FlinkFolder.at", "Unpack Flink 1.20 or later")
+def folder_without_flink(scene: Scene) -> Steps:
+    folder = scene.folder / "flink"
+
+    def unpack() -> None:
+        for jar in ("flink-dist-2.2.0.jar", "flink-sql-connector-kafka-5.0.0-2.2.jar"):
+            scene.write(f"flink/lib/{jar}", b"")
+
+    return Steps(lambda: flink.FlinkFolder.at(folder), unpack)
+
+
+@walk(FLINK + "FlinkFolder.at", "Unpack a later Flink")
+def flink_that_is_too_old(scene: Scene) -> Steps:
+    for version in ("1.19.1", "2.2.0"):
+        scene.write(f"{version}/lib/flink-dist-{version}.jar", b"")
+        scene.write(f"{version}/lib/flink-sql-connector-kafka-5.0.0-2.2.jar", b"")
+    at = flink.FlinkFolder.at
+    return Steps(lambda: at(scene.folder / "1.19.1"), lambda: None, lambda: at(scene.folder / "2.2.0"))
+
+
+@walk(JOBS_OF_FLINK + "keep_again", "Name another folder")
+def migration_without_flink(scene: Scene) -> Steps:
+    chosen = flink.FlinkFolder(scene.folder)
+    made = Lab(scene.folder)
+    return Steps(lambda: flink_jobs.keep_again(made, chosen), lambda: None, lambda: flink_jobs.keep_again(made, None))
+
+
+ROWS = """
+CREATE TABLE made (serial BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '1');
+CREATE TABLE gone (serial BIGINT) WITH ('connector' = '{connector}');
+INSERT INTO gone SELECT serial FROM made;
+"""
+
+
+@walk(FLINK + "_unfinished", "Correct what the message or the log names", proof=True)
+def job_of_a_connector_that_there_is_not(scene: Scene) -> Steps:
+    stated = {"connector": "no-such-connector"}
+    folder = scene.folder / "job"
+
+    def run_job() -> None:
+        with flink.running_job(
+            folder,
+            classpath=DISTRIBUTIONS[-1].classpath(),
+            settings={"parallelism.default": 1},
+            sql=ROWS.format(**stated),
+            log=scene.folder / "job.log",
+        ) as job:
+            job.stop(folder)
+
+    started = Remembered(run_job)
+
+    def correct() -> None:
+        assert "no-such-connector" in (scene.folder / "job.log").read_text()
+        stated["connector"] = "blackhole"
+
+    return Steps(started, correct)

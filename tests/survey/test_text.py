@@ -99,6 +99,48 @@ def test_a_group_at_exactly_the_positions_of_a_checkpoint_is_no_job_of_its_own(t
     assert "# left out: spark-kafka-source-1: Spark reads with it; the job's positions are in its checkpoint" in text
 
 
+@pytest.mark.parametrize(
+    ("subscribed", "left", "commits_to"),
+    [
+        ((None,), (), "etl-0"),
+        ((False,), (), "etl-0"),
+        ((True,), ("etl-0",), None),
+        ((True, False), ("etl-0",), "etl-1"),
+        ((None, None), ("etl-0", "etl-1"), None),
+        ((False, False), ("etl-0", "etl-1"), None),
+        ((True, True), ("etl-0", "etl-1"), None),
+    ],
+    ids=[
+        "one, of which it is not known",
+        "one that only commits",
+        "one of consumers",
+        "one of consumers beside one that only commits",
+        "two, of which it is not known",
+        "two that only commit",
+        "two of consumers",
+    ],
+)
+def test_consumers_that_stopped_where_the_job_did_are_jobs_of_their_own(
+    subscribed: tuple[bool | None, ...], left: tuple[str, ...], commits_to: str | None, tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(LIB / "sample_flink", tmp_path / "flink"))
+    survey = survey_of("sample_flink", folder / "checkpoints")
+    old = snapshots("sample_flink")[Cluster.OLD]
+    assert old is not None
+    at = {TopicPartition("orders", 0): offset_of(1050)}
+    offsets = (GroupOffset(topic="orders", partition=0, offset=1050),)
+    groups = [
+        GroupState(name=f"etl-{number}", offsets=offsets, subscribed=each) for number, each in enumerate(subscribed)
+    ]
+    known = [SurveyedGroup(name=group.name, topics=("orders",), partitions=1, state=None) for group in groups]
+
+    told, (checkpoint,) = jobs.told_groups(known, [(survey.checkpoints[0], at)], replace(old, groups=(*groups,)))
+
+    assert tuple(group.name for group in told if group.left_out is None) == left
+    assert checkpoint.commits_to == commits_to
+    assert checkpoint.may_commit_to == (() if commits_to else left)
+
+
 def test_a_group_that_has_read_everything_proves_nothing(tmp_path: Path) -> None:
     folder = Path(shutil.copytree(LIB / "sample_flink", tmp_path / "flink"))
     survey = survey_of("sample_flink", folder / "checkpoints")

@@ -275,7 +275,7 @@ def applied_of(
         )
     path, receipt = written
     undone = undone or sum(step.state is StepState.UNDONE for step in receipt.steps)
-    verification = None if undone else _verified(receipt, readers, new_checkpoint)
+    verification = None if undone else _verified(receipt, readers, readers.begun_checkpoint(new_checkpoint))
     return AppliedEvidence(
         receipt=path,
         ended_ms=epoch_ms(receipt.ended_at),

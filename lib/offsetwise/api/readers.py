@@ -9,10 +9,12 @@ from offsetwise.apply.readers import RecordPlace
 from offsetwise.config import ClusterConfig, Migration, java_properties
 from offsetwise.engines.checkpoint import newest_checkpoint, read_checkpoint, read_with_times
 from offsetwise.engines.engine import CheckpointReading
+from offsetwise.errors import MissingError, NotAFolderError, StorageError
 from offsetwise.model import Checkpoint, Cluster, Cutover, IsolationLevel, Plan, PlannedTransaction, Snapshot
 from offsetwise.ports.stretches import ReadStretch, Stretch
 from offsetwise.progress import Progress, unheard
 from offsetwise.storage.folders import open_tree
+from offsetwise.storage.location import is_live
 from offsetwise.streams.reader import read_again, read_cluster, transactions_reader
 from offsetwise.transactions.ended import Ends
 from offsetwise.transactions.report import SinkTransactions
@@ -44,6 +46,23 @@ class LiveReaders:
         Of the folder of a job that retains checkpoints it is the newest of them.
         """
         return read_with_times(newest_checkpoint(uri, roots=self._roots), roots=self._roots)
+
+    def begun_checkpoint(self, stated: str | None) -> str | None:
+        """Return the checkpoint that a job makes once it is moved; None where the job has made none yet.
+
+        Args:
+            stated: Where the migration file says that it will be, which is an empty folder, or none, until then.
+        """
+        if stated is None or is_live(stated):
+            return stated
+        try:
+            return stated if open_tree(stated, roots=self._roots).entries("") else None
+        except NotAFolderError:
+            return stated  # positions that another tool keeps in a file
+        except MissingError:
+            return None
+        except StorageError:
+            return stated  # reading it says why it cannot be read
 
     def files(self, folder: str, paths: tuple[str, ...]) -> Mapping[str, bytes]:
         """Read files of a folder."""

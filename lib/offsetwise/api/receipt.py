@@ -53,7 +53,8 @@ class Receipt:
         """Look whether every target stands as planned, and where the job began.
 
         Args:
-            checkpoint: A checkpoint that the new job made, for a `startingOffsets` file or a savepoint.
+            checkpoint: A checkpoint that the new job made, for a `startingOffsets` file or a savepoint; None for the
+                one that the migration file names as `new_checkpoint`, as soon as it is there.
             job: The address of the running job, which is asked what it began from: of Flink `http://HOST:PORT/jobs/ID`
                 or the job's page, of Kafka Connect `http://HOST:PORT/connectors/NAME`, of Spark the application's page
                 or its event log. The migration file says how to sign on there.
@@ -67,6 +68,8 @@ class Receipt:
         now, read = time_of(datetime.now(UTC)), self.document
         if readers is None:
             readers = live.LiveReaders(migration=live.settings_of(read.plan, self.migration, read.steps[0].place))
+        if checkpoint is None:
+            checkpoint = readers.begun_checkpoint(_stated(read.plan, readers.migration))
         return verified(read, readers, verified_at=now, checkpoint=checkpoint, job=job)
 
     @overload
@@ -130,3 +133,10 @@ class Receipt:
         begun = (record.done or record.intended for record in read_journal(str(self.path)).steps.values())
         place = next((step.place for step in begun if step is not None), None)
         return live.settings_of(read_plan(self.plan, subject="the plan"), None, place)
+
+
+def _stated(plan: model.Plan, migration: config.Migration) -> str | None:
+    """Return the checkpoint that the job of a plan makes once it is moved, as a migration file names it."""
+    read = plan.requirements.checkpoint
+    named = () if read is None else (each for each in migration.checkpoints if each.uri == read.uri)
+    return next((each.job.new_checkpoint for each in named), None)

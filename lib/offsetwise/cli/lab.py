@@ -14,6 +14,10 @@ from offsetwise.cli.options import AsJson
 app = typer.Typer(help="Two real Kafka clusters and MirrorMaker 2, to try things on.", no_args_is_help=True)
 Folder = Annotated[Path, typer.Option("--dir", help="The lab's folder.", file_okay=False)]
 WaveToRun = Annotated[str, typer.Option("--wave", metavar="NAME", help="pilot, core or rest.")]
+Flink = Annotated[
+    Path | None,
+    typer.Option("--flink", help="A Flink whose `lib` has its Kafka connector, to run some jobs.", file_okay=False),
+]
 DEFAULT_FOLDER = Path(".lab")
 
 
@@ -40,12 +44,14 @@ def sample(directory: Folder = DEFAULT_FOLDER, *, as_json: AsJson = False) -> No
 
 
 @app.command()
-def migration(directory: Folder = DEFAULT_FOLDER, *, as_json: AsJson = False) -> None:
+def migration(directory: Folder = DEFAULT_FOLDER, *, flink: Flink = None, as_json: AsJson = False) -> None:
     """Make a migration of 40 jobs in three waves: Spark queries and consumer groups, stopped; starts what is needed."""
     from offsetwise.lab.cluster import Lab
+    from offsetwise.lab.flink import FlinkFolder
     from offsetwise.lab.migration import make_migration
 
-    path = make_migration(Lab.up(directory), said=lambda step: typer.echo(step, err=True))
+    chosen = None if flink is None else FlinkFolder.at(flink)
+    path = make_migration(Lab.up(directory), flink=chosen, said=lambda step: typer.echo(step, err=True))
     typer.echo(json.dumps({"migration": str(path)}) if as_json else str(path))
 
 
@@ -55,8 +61,9 @@ def run(wave: WaveToRun, directory: Folder = DEFAULT_FOLDER, *, as_json: AsJson 
     from offsetwise.lab.cluster import Lab
     from offsetwise.lab.migration import jobs_of_wave, run_on_new
 
-    jobs = jobs_of_wave(wave)
-    moved = run_on_new(Lab.at(directory), jobs)
+    lab = Lab.at(directory)
+    jobs = jobs_of_wave(lab, wave)
+    moved = run_on_new(lab, jobs)
     left = [job.subject for job in jobs if job not in moved]
     if as_json:
         typer.echo(json.dumps({"jobs": [job.subject for job in moved], "not_moved": left}))

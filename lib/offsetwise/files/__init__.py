@@ -77,7 +77,7 @@ _LEFT_OUT_OF_LOOKS: Final = ("search", "silent", "unlisted")
 _LEFT_OUT_WHEN_NULL: Final = ("endpoint", "job", "leases", "made_from", "pooled_prefixes", "quota", *_LEFT_OUT_OF_LOOKS)
 _LEFT_OUT_OF_ROWS: Final = ("aggregate", "behind_new", "behind_old", "behind_parts", "parts")
 """Of the partitions of a comparison or a sample, and of their evidence, where they are null or empty."""
-_LEFT_OUT_OF_GROUPS: Final = ("application", "start_offsets")  # of a consumer group
+_LEFT_OUT_OF_GROUPS: Final = ("application", "start_offsets", "subscribed")  # of a consumer group
 _LEFT_OUT_WITHOUT_SHARDS: Final = ("ranges", "shards")
 """Of topics and sources whose stream has no shards, or does not say more of them."""
 _LEFT_OUT_WHEN_EMPTY: Final = ("identities", "marks", "savepoint", "transactions", *_KEYS_OF_1_1)

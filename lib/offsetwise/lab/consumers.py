@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Final
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
 from offsetwise.lab import progress
 from offsetwise.lab.job_sinks import JobSink
@@ -92,6 +92,32 @@ def has_committed(bootstrap: str, group: str, topics: Sequence[str]) -> bool:
             return False
         partitions = [TopicPartition(topic, each) for topic in topics for each in known[topic].partitions]
         return all(each.offset >= 0 for each in consumer.committed(partitions, timeout=progress.TIMEOUT_S))
+
+
+def last_serials(bootstrap: str, topics: Sequence[str]) -> set[str]:
+    """Return the serial of the last record of every partition of some topics that has a committed one.
+
+    Raises:
+        LabError: The broker did not answer in time.
+        KafkaException: It answered with an error.
+    """
+    known = progress.partitions_of(topics, bootstrap=bootstrap)
+    left: set[tuple[str | None, int | None]] = {*known}
+    serials = {}
+    with closing(Consumer(_settings(bootstrap, "lab-last-serials", "earliest"))) as consumer:
+        consumer.assign([TopicPartition(*each, OFFSET_BEGINNING) for each in known])
+        while left:
+            message = consumer.poll(progress.TIMEOUT_S)
+            if message is None:
+                raise progress.silent(", ".join(topics), bootstrap)
+            error, partition = message.error(), (message.topic(), message.partition())
+            if error is None:
+                serials[partition] = json.loads(message.value() or b"{}")["serial"]
+            elif error.code() == KafkaError._PARTITION_EOF:
+                left.discard(partition)
+            else:
+                raise KafkaException(error)
+    return set(serials.values())
 
 
 def _settings(bootstrap: str, group: str, reset: str) -> dict[str, str | int | bool]:

@@ -1,4 +1,4 @@
-"""What the lab's jobs write: a file for each batch of a query, and for each run of a consumer."""
+"""What the lab's jobs write: a file for each batch of a query, and for each run of a consumer; Flink's own files."""
 
 from __future__ import annotations
 
@@ -39,3 +39,24 @@ class JobSink:
             else:
                 serials += output
         return (*serials, *(serial for counted in by_key.values() for serial in counted))
+
+
+@dataclass(frozen=True, slots=True)
+class FlinkSink:
+    """The folder that a job of Flink writes to: files of lines of JSON, which appear when a checkpoint is complete.
+
+    Each line has the `serial` of a record; of a job with state also the `key`, and as `nth` how many records of that
+    key the job has counted, this one among them.
+    """
+
+    folder: Path
+
+    def serials(self) -> tuple[str, ...]:
+        """Return the serial of every record that the job has counted, as often as it has.
+
+        Of two records that a job counts as the same one of a key, as it does that has lost its state, one is missing.
+        """
+        files = sorted(path for path in self.folder.glob("*") if path.is_file() and not path.name.startswith("."))
+        lines = [json.loads(line) for path in files for line in path.read_text(encoding="utf-8").splitlines()]
+        counted = {(line["key"], line["nth"]): line["serial"] for line in lines if "nth" in line}
+        return (*(line["serial"] for line in lines if "nth" not in line), *counted.values())

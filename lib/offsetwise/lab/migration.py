@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +18,9 @@ from offsetwise.errors import LabError
 from offsetwise.lab import consumers, making, queries
 from offsetwise.lab import plan_of_jobs as of
 from offsetwise.lab.cluster import Lab
-from offsetwise.lab.job_sinks import JobSink
+from offsetwise.lab.flink import FlinkFolder
+from offsetwise.lab.flink import jobs as flink_jobs
+from offsetwise.lab.job_sinks import FlinkSink, JobSink
 from offsetwise.lab.making import TIMEOUT_S
 from offsetwise.lab.mirrors import Policy
 from offsetwise.lab.plan_of_jobs import TOPICS, JobKind, LabJob, LabTopic, Stop
@@ -31,18 +35,21 @@ _COMMITTED: Final = {"old.consumer.isolation.level": "read_committed"}
 """The mirrors leave out what was aborted, which the jobs do not read either."""
 
 
-def make_migration(lab: Lab, *, said: Callable[[str], None] = lambda _: None) -> Path:
+def make_migration(lab: Lab, *, flink: FlinkFolder | None = None, said: Callable[[str], None] = lambda _: None) -> Path:
     """Make the migration of 40 jobs, or find it made already; return its `migration.yaml`.
 
     Args:
         lab: A running lab without topics.
+        flink: Runs some of the jobs; None leaves them to Spark.
         said: Told what was done, with its duration, after each step.
 
     Raises:
-        LabError: The brokers do not run, an earlier run was interrupted, or a step fails.
+        LabError: The brokers do not run, an earlier run was interrupted, a step fails, or there is a migration without
+            Flink.
     """
     path = lab.directory / "migration.yaml"
     if is_made(path):
+        flink_jobs.keep_again(lab, flink)
         start_mirrors(lab, only_ended=True)
         return path
     began = time.monotonic()
@@ -51,12 +58,21 @@ def make_migration(lab: Lab, *, said: Callable[[str], None] = lambda _: None) ->
         said(f"{what} ({time.monotonic() - began:.1f} s since the start)")
 
     create_topics(lab)
+    flink_jobs.keep(lab, flink)
+    _make(lab, step)
+    (path.parent / APPLIED).mkdir(exist_ok=True)
+    making.write_migration(path, migration_of(lab))
+    return path
+
+
+def _make(lab: Lab, step: Callable[[str], None]) -> None:
+    """Write the records, run the jobs on the old cluster, and mirror everything."""
     produce(lab, 0, of.FIRST)
     delete_first_records(lab)
     pollute(lab, 0)
     start_mirrors(lab)
     step("produced the first records, deleted some of them, started two mirrors")
-    jobs = of.jobs()
+    jobs = jobs_of(lab)
     run_on_old(lab, [job for job in jobs if job.stop is Stop.BEHIND])
     step("stopped the jobs that are far behind")
     wait_until_mirrored(lab)
@@ -68,9 +84,6 @@ def make_migration(lab: Lab, *, said: Callable[[str], None] = lambda _: None) ->
     wait_until_mirrored(lab)
     pollute(lab, of.SECOND)
     step("mirrored everything")
-    (path.parent / APPLIED).mkdir(exist_ok=True)
-    making.write_migration(path, migration_of(lab))
-    return path
 
 
 def is_made(path: Path) -> bool:
@@ -156,43 +169,68 @@ def wait_until_mirrored(lab: Lab) -> None:
         lab.wait_until_mirrored(topics, mirror=policy)
 
 
-def sink_of(lab: Lab, job: LabJob) -> JobSink:
+def jobs_of(lab: Lab) -> tuple[LabJob, ...]:
+    """Return the jobs of the migration of a lab, of which some are Flink's if it was made with one."""
+    return of.jobs(flink=flink_jobs.is_kept(lab))
+
+
+def sink_of(lab: Lab, job: LabJob) -> JobSink | FlinkSink:
     """Return what a job writes to, before and after it moves."""
-    return JobSink(lab.directory / "output" / job.file_name)
+    return flink_jobs.sink_of(lab, job) if job.flink else _sink_of(lab, job)
+
+
+def _sink_of(lab: Lab, job: LabJob) -> JobSink:
+    return JobSink(lab.directory / flink_jobs.OUTPUT / job.file_name)
 
 
 def run_on_old(lab: Lab, jobs: Sequence[LabJob]) -> None:
     """Run jobs on the old cluster until they stop as planned."""
-    chosen = [job for job in jobs if job.kind is JobKind.CHECKPOINT]
+    chosen = [job for job in jobs if is_query(job)]
     folder = lab.directory / of.ROOT
-    queries.run_all(
-        [
-            queries.LabQuery(
-                job=job,
-                bootstrap=lab.old_bootstrap,
-                topics=job.topics,
-                checkpoint=folder / job.name,
-                sink=sink_of(lab, job),
-                fails_in=1 if job.stop is Stop.PENDING else None,
-            )
-            for job in chosen
-        ]
-    )
-    consumers.run_all(
-        consumers.ConsumerReading(
-            group=job.name, bootstrap=lab.old_bootstrap, topics=job.topics, sink=sink_of(lab, job), most=job.most
+    of_flink = [job for job in jobs if job.flink]
+    with _beside(lambda: flink_jobs.run_on_old(lab, of_flink)):
+        queries.run_all(
+            [
+                queries.LabQuery(
+                    job=job,
+                    bootstrap=lab.old_bootstrap,
+                    topics=job.topics,
+                    checkpoint=folder / job.name,
+                    sink=_sink_of(lab, job),
+                    fails_in=1 if job.stop is Stop.PENDING else None,
+                )
+                for job in chosen
+            ]
         )
-        for job in jobs
-        if job.kind is JobKind.GROUP
-    )
+        consumers.run_all(
+            consumers.ConsumerReading(
+                group=job.name, bootstrap=lab.old_bootstrap, topics=job.topics, sink=_sink_of(lab, job), most=job.most
+            )
+            for job in jobs
+            if job.kind is JobKind.GROUP
+        )
     _commit(chosen, lab.old_bootstrap, folder)
+
+
+@contextmanager
+def _beside(run: Callable[[], object]) -> Iterator[None]:
+    """Run something in a thread while the block runs, and wait for it."""
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(run)
+        yield
+        running.result()
+
+
+def is_query(job: LabJob) -> bool:
+    """Return whether a job is one of Spark."""
+    return job.kind is JobKind.CHECKPOINT and not job.flink
 
 
 def run_on_new(lab: Lab, jobs: Sequence[LabJob]) -> tuple[LabJob, ...]:
     """Run those of some jobs that have been moved on the new cluster, to the ends of their logs; return them.
 
     Raises:
-        LabError: None of them has been moved.
+        LabError: None of them has been moved, or the Flink of one is gone; or one could not be run.
     """
     folder = lab.directory / APPLIED
     moved = tuple(job for job in jobs if is_moved(lab, job))
@@ -202,26 +240,28 @@ def run_on_new(lab: Lab, jobs: Sequence[LabJob]) -> tuple[LabJob, ...]:
             f"a copy of a checkpoint in {folder} nor commits of a group on the new cluster. No job was started.",
             fix=f"Draft, sign and apply the plans of the wave, with --output {folder}; then give the command again.",
         )
-    chosen = [job for job in moved if job.kind is JobKind.CHECKPOINT]
-    queries.run_all(
-        [
-            queries.LabQuery(
-                job=job,
-                bootstrap=lab.new_bootstrap,
-                topics=job.copies,
-                checkpoint=folder / job.file_name,
-                sink=sink_of(lab, job),
-            )
-            for job in chosen
-        ]
-    )
-    consumers.run_all(
-        consumers.ConsumerReading(
-            group=job.name, bootstrap=lab.new_bootstrap, topics=job.copies, sink=sink_of(lab, job), reset="error"
+    chosen = [job for job in moved if is_query(job)]
+    of_flink = flink_jobs.moved_runs(lab, [job for job in moved if job.flink], folder)
+    with _beside(lambda: flink_jobs.run_on_new(of_flink)):
+        queries.run_all(
+            [
+                queries.LabQuery(
+                    job=job,
+                    bootstrap=lab.new_bootstrap,
+                    topics=job.copies,
+                    checkpoint=folder / job.file_name,
+                    sink=_sink_of(lab, job),
+                )
+                for job in chosen
+            ]
         )
-        for job in moved
-        if job.kind is JobKind.GROUP
-    )
+        consumers.run_all(
+            consumers.ConsumerReading(
+                group=job.name, bootstrap=lab.new_bootstrap, topics=job.copies, sink=_sink_of(lab, job), reset="error"
+            )
+            for job in moved
+            if job.kind is JobKind.GROUP
+        )
     _commit(chosen, lab.new_bootstrap, folder, moved=True)
     return moved
 
@@ -241,13 +281,13 @@ def _commit(jobs: Iterable[LabJob], bootstrap: str, folder: Path, *, moved: bool
             consumers.commit(bootstrap, job.commits_to, queries.committed_positions(checkpoint))
 
 
-def jobs_of_wave(wave: str) -> tuple[LabJob, ...]:
-    """Return the jobs of a wave.
+def jobs_of_wave(lab: Lab, wave: str) -> tuple[LabJob, ...]:
+    """Return the jobs of a wave of a lab's migration.
 
     Raises:
         LabError: There is no such wave.
     """
-    waves = {name: tuple(jobs) for name, jobs in groupby(of.jobs(), key=lambda job: job.wave)}
+    waves = {name: tuple(jobs) for name, jobs in groupby(jobs_of(lab), key=lambda job: job.wave)}
     if wave not in waves:
         raise LabError(
             f"The lab's migration: expected one of its waves, found {wave!r}. No job was started.",
@@ -258,6 +298,7 @@ def jobs_of_wave(wave: str) -> tuple[LabJob, ...]:
 
 def migration_of(lab: Lab) -> dict[str, Any]:
     """Return the migration file: what `init` finds, and what only people know."""
+    jobs = jobs_of(lab)
     return {
         "name": of.MIGRATION,
         "source": {"name": "old", "alias": "old", "properties": {"bootstrap.servers": lab.old_bootstrap}},
@@ -265,18 +306,24 @@ def migration_of(lab: Lab) -> dict[str, Any]:
         "link": "mirrormaker",
         "isolation_level": "read_committed",
         "topics": {"policy": "identity", "map": dict(_renamed(TOPICS.values()))},
-        "checkpoint_roots": [f"./{of.ROOT}"],
+        "checkpoint_roots": [f"./{of.ROOT}", *([f"./{of.MOVED}"] if flink_jobs.is_kept(lab) else [])],
         "checkpoints": [
-            {"name": job.name, "uri": f"./{of.ROOT}/{job.name}", "job": of.traits_of(job), "belongs_to": "old"}
-            for job in of.jobs()
+            {"name": job.name, "uri": _stopped_at(lab, job), "job": of.traits_of(job), "belongs_to": "old"}
+            for job in jobs
             if job.kind is JobKind.CHECKPOINT
         ],
-        "groups": [{"name": job.name, "job": of.traits_of(job)} for job in of.jobs() if job.kind is JobKind.GROUP],
+        "groups": [{"name": job.name, "job": of.traits_of(job)} for job in jobs if job.kind is JobKind.GROUP],
         "waves": of.waves_of_file(),
         "writers": "mixed",
         "write_roots": [f"./{APPLIED}"],
         "spark": {"master": queries.SETTINGS.master},
     }
+
+
+def _stopped_at(lab: Lab, job: LabJob) -> str:
+    """Return the checkpoint of a job on the old cluster, in the lab's folder; of Flink the savepoint in its folder."""
+    folder = f"./{of.ROOT}/{job.name}"
+    return f"{folder}/{flink_jobs.savepoint_in(lab.directory / folder).name}" if job.flink else folder
 
 
 def _renamed(topics: Iterable[LabTopic]) -> Iterator[tuple[str, str]]:

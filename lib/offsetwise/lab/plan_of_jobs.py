@@ -25,6 +25,8 @@ START_MS: Final = 1_740_988_800_000
 TICK_MS: Final = 1_500
 KEYS: Final = 7
 ROOT: Final = "checkpoints"
+MOVED: Final = "moved"
+"""The folder of the savepoints that jobs of Flink make on the new cluster."""
 SHARED_GROUP: Final = "audit-trail"
 
 
@@ -73,7 +75,7 @@ class JobKind(StrEnum):
     """What a job is, as the migration file's patterns name it."""
 
     CHECKPOINT = "checkpoint"
-    """A query of Spark, whose positions are in its checkpoint."""
+    """A query of Spark, or a job of Flink, whose positions are in its checkpoint or savepoint."""
     GROUP = "group"
     """A plain consumer, whose positions its group has committed."""
 
@@ -97,6 +99,8 @@ class LabJob:
     name: str
     topics: tuple[str, ...]
     wave: str
+    flink: bool = False
+    """Whether Flink runs it, and not Spark."""
     stateful: bool = False
     """Whether it counts by key, with state; others write each record as it is."""
     stop: Stop = Stop.DONE
@@ -144,6 +148,8 @@ _CONSUMERS: Final = {
     CORE: ("orders-mail", "orders-alerts", "payments-mail", "stock-etl", "views-etl", "shipments-etl", "prices-etl"),
     REST: ("stock-alerts", "views-alerts", "shipments-backfill", "orders+stock-sync", "clicks+views-sync"),
 }
+_OF_FLINK: Final = ("clicks-count", "orders-search", "orders+payments-totals")
+"""The queries that Flink runs instead of Spark, where there is a Flink: one of each wave."""
 _PENDING: Final = "retry"
 _BEHIND: Final = "backfill"
 _SLOW: Final = ("mail", "sync")
@@ -151,18 +157,19 @@ _FEW: Final = 100
 """Records that a slow consumer has read."""
 
 
-def jobs() -> tuple[LabJob, ...]:
-    """Return all jobs, wave by wave, of a wave the queries first."""
-    return tuple(job for wave in WAVES for job in _of_wave(wave))
+def jobs(*, flink: bool = False) -> tuple[LabJob, ...]:
+    """Return all jobs, wave by wave, of a wave the queries first; some of these are Flink's where there is a Flink."""
+    return tuple(job for wave in WAVES for job in _of_wave(wave, flink=flink))
 
 
-def _of_wave(wave: str) -> Iterator[LabJob]:
+def _of_wave(wave: str, *, flink: bool) -> Iterator[LabJob]:
     for name in _QUERIES[wave]:
         yield LabJob(
             kind=JobKind.CHECKPOINT,
             name=name.replace("+", "-and-"),
             topics=_topics(name),
             wave=wave,
+            flink=flink and name in _OF_FLINK,
             stateful=name.endswith(_STATEFUL),
             stop=_stop(name),
             commits_to=SHARED_GROUP if name == "payments-audit" else None,
@@ -260,5 +267,9 @@ def traits_of(job: LabJob) -> dict[str, Any]:
     """Return what only the people of a job can state about it, as the migration file's `job`."""
     if job.kind is JobKind.GROUP:
         return {"sink": "file", "tolerates_replay": False}
+    if job.flink:
+        own = f"./{MOVED}/{job.file_name}"
+        stated = {"stateful": job.stateful, "sink": "file", "tolerates_replay": False, "sql": True}
+        return stated | {"subscription_changeable": True, "new_checkpoint": own}
     shared = {"commits_to": job.commits_to} if job.commits_to else {}
     return {"stateful": job.stateful, "sink": "foreachBatch", "tolerates_replay": False, **shared}

@@ -117,6 +117,9 @@ class GroupState:
     """Of a share group, where it begins in each partition: what is below is finished. Not written if empty."""
     application: Application | None = None
     """Of an application of Kafka Streams. Not written if null."""
+    subscribed: bool | None = None
+    """Whether consumers have subscribed with it, which Kafka keeps as its protocol type. A job that keeps its positions
+    elsewhere, such as one of Flink, only commits. Not written if null."""
 
     @property
     def commits(self) -> dict[TopicPartition, int]:

@@ -106,8 +106,10 @@ def told_groups(
 ) -> tuple[tuple[SurveyedGroup, ...], tuple[SurveyedCheckpoint, ...]]:
     """Return which groups the job of a checkpoint commits to.
 
-    It is known of a group whose offsets are exactly the checkpoint's positions, unless all stand at the ends of their
-    logs, as those of everybody do who has read everything. Other offsets in the same partitions are a hint.
+    It is known of the one group whose offsets are exactly the checkpoint's positions, unless all stand at the ends of
+    their logs, as those of everybody do who has read everything. Consumers that stopped at the same time as the job
+    stand where it does too: a group that consumers have subscribed with is theirs, and of several groups at these
+    positions none is known to be the job's. Other offsets in the same partitions are a hint.
     """
     jobs = {group.name for group in groups if group.left_out is None}
     committed: dict[frozenset[TopicPartition], list[tuple[str, Positions]]] = defaultdict(list)
@@ -115,14 +117,16 @@ def told_groups(
         if group.name in jobs:
             at = group.commits
             committed[frozenset(at)].append((group.name, at))
+    consumers = {group.name for group in (old.groups if old is not None else ()) if group.subscribed}
     ends = {at: state.hw for at, state in (old.partitions() if old is not None else {}).items()}
     owners: dict[str, str] = {}
     checkpoints = []
     for checkpoint, positions in found:
         same = committed.get(frozenset(positions), []) if positions and checkpoint.left_out is None else []
-        owned = [name for name, at in same if at == positions and any(at[each] != ends.get(each) for each in at)]
-        owners |= dict.fromkeys(owned, checkpoint.name)
+        exact = [name for name, at in same if at == positions and any(at[each] != ends.get(each) for each in at)]
+        owned = [name for name in exact if name not in consumers]
         sure = owned[0] if len(owned) == 1 else None
+        owners |= {} if sure is None else {sure: checkpoint.name}
         hints = () if sure else tuple(name for name, _ in same)
         checkpoints.append(replace(checkpoint, commits_to=sure, may_commit_to=hints))
     return tuple(

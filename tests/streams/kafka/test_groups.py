@@ -152,7 +152,8 @@ class Shared(Fresh):
 
     def list_consumer_groups(self, **_: Any) -> Future[Any]:
         state, kind = SimpleNamespace(name="STABLE"), SimpleNamespace(name="UNKNOWN")
-        return answered(SimpleNamespace(valid=[SimpleNamespace(group_id="sg", state=state, type=kind)], errors=[]))
+        listed = SimpleNamespace(group_id="sg", state=state, type=kind, is_simple_consumer_group=False)
+        return answered(SimpleNamespace(valid=[listed], errors=[]))
 
     def describe_consumer_groups(self, names: list[str], **_: Any) -> dict[str, Future[Any]]:
         error = KafkaException(KafkaError(self.code))
@@ -169,7 +170,7 @@ class Shared(Fresh):
 def test_a_share_group_is_told_from_a_consumer_group() -> None:
     (group,), _ = read_groups(client(Shared(KafkaError.GROUP_ID_NOT_FOUND, refusals=9), timeout_s=60), ("sg",))
 
-    assert (group.type, group.state, group.offsets) == ("Share", "Stable", ())
+    assert (group.type, group.state, group.offsets, group.subscribed) == ("Share", "Stable", (), True)
 
 
 def test_a_group_of_an_unknown_type_with_offsets_keeps_them() -> None:

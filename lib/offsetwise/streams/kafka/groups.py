@@ -51,6 +51,9 @@ _STATES: Final = {
     "RECONCILING": "Reconciling",
 }
 
+Listed = tuple[str | None, str | None, bool | None]
+"""State and type of a group, and whether consumers have subscribed with it; None for what is not known."""
+
 
 def read_groups(
     client: Client, names: tuple[str, ...] | None, topics: Collection[str] = ()
@@ -71,7 +74,7 @@ def read_groups(
     states, unlisted = _states(client, listed)
     problems: list[tuple[str | None, Problem]] = [(None, problem) for problem in unlisted]
     others = _others(client, None if names is None else set(names) - states.keys())
-    states |= {name: (other.state.state, other.state.type) for name, other in others.items()}
+    states |= {name: (other.state.state, other.state.type, None) for name, other in others.items()}
     shared = {name: other for name, other in others.items() if other.state.is_share_group}
     if names is None:
         asked = _offsets(client, sorted(states.keys() - shared.keys()))
@@ -84,11 +87,11 @@ def read_groups(
     groups = []
     for name, (entries, error) in sorted(answers.items()):
         # A group that is not listed does not exist, unless some were not listed or the user may not see it.
-        state, kind = states.get(name, (None if unlisted or error else "Dead", None))
+        state, kind, subscribed = states.get(name, (None if unlisted or error else "Dead", None, None))
         if name in states and kind == "Unknown" and name in refused:
             kind = SHARE  # it is listed, and no consumer group: librdkafka lacks the name of this type
         offsets = shared[name].state.start_offsets if name in shared else _offsets_of(entries, metadata.get(name, {}))
-        groups.append(_group(name, state, kind, offsets, None if error is None else error.why))
+        groups.append(_group(name, (state, kind, subscribed), offsets, None if error is None else error.why))
         if error:
             problems += [(name, problem) for problem in _unreadable(client, name, error)]
     return with_applications(client, groups, topics), problems
@@ -98,13 +101,11 @@ def _unreadable(client: Client, name: str, error: Failure) -> Iterator[Problem]:
     return group_unreadable(name, client.config.name, error.why, denied=error.denied)
 
 
-def _group(
-    name: str, state: str | None, kind: str | None, offsets: tuple[GroupOffset, ...], error: str | None
-) -> GroupState:
+def _group(name: str, listed: Listed, offsets: tuple[GroupOffset, ...], error: str | None) -> GroupState:
     """Return a group with its committed offsets, or with the start offsets that a share group has in their place."""
-    if kind == SHARE:
-        return GroupState(name=name, state=state, type=kind, start_offsets=offsets, error=error)
-    return GroupState(name=name, state=state, type=kind, offsets=offsets, error=error)
+    state, kind, subscribed = listed
+    group = GroupState(name=name, state=state, type=kind, error=error, subscribed=subscribed)
+    return replace(group, start_offsets=offsets) if kind == SHARE else replace(group, offsets=offsets)
 
 
 def _others(client: Client, names: Collection[str] | None) -> Mapping[str, OtherGroup]:
@@ -126,8 +127,8 @@ def _list(client: Client) -> Future[Any]:
     return listed
 
 
-def _states(client: Client, asked: Future[Any]) -> tuple[dict[str, tuple[str | None, str | None]], list[Problem]]:
-    """Return state and type of every group listed, by name, and what is wrong.
+def _states(client: Client, asked: Future[Any]) -> tuple[dict[str, Listed], list[Problem]]:
+    """Return state and type of every group listed, and whether consumers subscribed with it; and what is wrong.
 
     A broker lists none while it loads one partition of `__consumer_offsets`, as it does for a moment after a cluster's
     first group: it is asked again, in the time there is.
@@ -139,8 +140,12 @@ def _states(client: Client, asked: Future[Any]) -> tuple[dict[str, tuple[str | N
             listed = _list(client).result(timeout=client.deadline.grace_s())
     except (KafkaException, TimeoutError) as error:
         return {}, [_unlisted(client, reason(error))]
-    states = {
-        group.group_id: (_STATES.get(group.state.name), group.type.name.capitalize() if group.type else None)
+    states: dict[str, Listed] = {
+        group.group_id: (
+            _STATES.get(group.state.name),
+            group.type.name.capitalize() if group.type else None,
+            not group.is_simple_consumer_group,
+        )
         for group in listed.valid
     }
     problems = [_unlisted(client, reason(KafkaException(error))) for error in listed.errors[:1]]

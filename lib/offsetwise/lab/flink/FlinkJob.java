@@ -13,7 +13,8 @@ class FlinkJob {
     for (var statement : Files.readString(Path.of(folder[0], "job.sql")).split(";\\s*\\n")) {
       var running = environment.executeSql(statement);
       if (running.getJobClient().isPresent()) {
-        Thread.currentThread().join(); // until it is killed: its savepoint is asked for, and how it ended
+        System.in.read(); // until whoever started it has ended: its savepoint is asked for, and how it ended
+        System.exit(0);
       }
     }
   }

@@ -1,0 +1,5 @@
+"""A Flink that somebody has unpacked, and its jobs in the lab."""
+
+from offsetwise.lab.flink.running import TIMEOUT_S, FlinkFolder, FlinkJob, running_job
+
+__all__ = ["TIMEOUT_S", "FlinkFolder", "FlinkJob", "running_job"]
