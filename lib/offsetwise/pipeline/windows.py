@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from offsetwise.garbage import collected_seldom
 from offsetwise.streams.kafka.ranges import Range, RangeReader
 from offsetwise.translation.identify import Records
 from offsetwise.translation.identity import content_hash, header_hash, masked_hash, origin, record_size, schema_id
 from offsetwise.translation.search import Span
-from offsetwise.translation.worker import LogSide, Paired, RecordQuestion, Task, answer, written
+from offsetwise.translation.worker import LogSide, Paired, RecordQuestion, Task, answer, fields_of, written
 
 WINDOW_SCHEMA: Final = "task long, answer string, failed string, told string"
 OFFSETS_AT_ONCE: Final = 200_000
@@ -45,7 +46,7 @@ class LocatedTask:
 
 def row(tasks: Iterable[LocatedTask]) -> str:
     """Write the tasks of one partition as a cell of the table that goes to the workers."""
-    return json.dumps([asdict(task) for task in tasks])
+    return json.dumps([*tasks], default=fields_of)
 
 
 def asked(found: dict[str, Any]) -> LocatedTask:
@@ -76,7 +77,8 @@ def answer_windows(clients: Mapping[LogSide, Mapping[str, Any]], salt: bytes, ba
         cells = (cell for batch in batches for cell in batch.column(0).to_pylist())
         for some in _parts(asked(load) for cell in cells for load in json.loads(cell)):
             try:
-                rows = [*_answered(readers, some)]
+                with collected_seldom():
+                    rows = [*_answered(readers, some)]
             except UnicodeDecodeError:  # librdkafka's Python gives no header whose name is not UTF-8
                 rows = [(task.number, None, None, None) for task in some]
             columns = zip(*rows, strict=True)

@@ -10,7 +10,7 @@ import json
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from itertools import accumulate
@@ -151,7 +151,12 @@ def answer_group(tasks: Mapping[int, tuple[str, Task]], group: Any) -> Any:
 
 def written(given: Answer, token: str) -> str:
     """Write an answer with the token of its question, so that it is taken for no other question's."""
-    return json.dumps(asdict(given) | {"token": token})
+    return json.dumps(fields_of(given) | {"token": token}, default=fields_of)
+
+
+def fields_of(value: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass with slots, for `json`; `asdict` would copy every value below them."""
+    return {name: getattr(value, name) for name in value.__slots__}
 
 
 class Paired:

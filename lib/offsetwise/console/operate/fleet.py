@@ -24,7 +24,7 @@ from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.console.widgets.evidence import linked
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.console.widgets.shards import SHARDS, Shards
-from offsetwise.console.widgets.table import Selection
+from offsetwise.console.widgets.table import Columns, Selection
 from offsetwise.engines.registry import engine_of
 from offsetwise.engines.rows import FailedCheckpoint
 from offsetwise.findings import severity_of, worded
@@ -125,7 +125,7 @@ def _metrics(held: Held[Fleet]) -> None:
             ),
             counted(
                 "Warned",
-                sum(row.warned for row in held.value.rows),
+                known.warned,
                 "Those that can be restarted and have a problem that warns: the column problems names it.",
                 Tone.CAREFUL,
             ),
@@ -144,7 +144,7 @@ def _map(held: Held[Fleet], colours: Palette) -> None:
         figure, takeaway = age_map(held, colours)
         st.plotly_chart(figure, config=blocks.CHART_OPTIONS, alt=takeaway, key="ages", theme=None)
         with st.expander("Data"):
-            table.show(fleet_chart.age_columns(held.value.rows, fleet_table.now_ms(held)), fleet_chart.SINCE)
+            table.show(age_columns(held), fleet_chart.SINCE)
 
 
 @st.fragment
@@ -316,6 +316,12 @@ def _positions(checkpoint: Checkpoint) -> None:
         if len(positions) > MAX_POSITIONS:
             st.markdown(f":gray[The first {number(MAX_POSITIONS)}. The downloads hold all.]")
         table.show(resumes(checkpoint), positions[:MAX_POSITIONS], missing="–")
+
+
+@cached(8)
+def age_columns(held: Held[Fleet]) -> Columns[str]:
+    """Return the columns behind the map of the fleet."""
+    return fleet_chart.age_columns(held.value.rows, now_ms(held))
 
 
 @cached(8)

@@ -68,7 +68,8 @@ class Filters:
 
     def apply(self, rows: Sequence[FleetRow], now_ms: int) -> tuple[FleetRow, ...]:
         """Return the rows that pass, in the chosen order. Ages are counted up to `now_ms`."""
-        fleet_rows = [row for row in rows if self._keeps(row, now_ms)]
+        sought = self.text.strip().casefold()
+        fleet_rows = [row for row in rows if self._keeps(row, now_ms) and (not sought or sought in _text(row))]
         fleet_rows.sort(key=lambda row: row.uri)
         if self.order == Order.LARGEST:
             fleet_rows.sort(key=lambda row: -1 if row.state_bytes is None else row.state_bytes, reverse=True)
@@ -79,16 +80,16 @@ class Filters:
         return tuple(fleet_rows)
 
     def _keeps(self, row: FleetRow, now_ms: int) -> bool:
-        sought = self.text.strip().casefold()
         return (
             (not self.verdicts or row.verdict in self.verdicts)
             and (not self.problems or not _marks(row).isdisjoint(self.problems))
             and (not self.topics or any(escaping.plain(topic) in self.topics for topic, _ in row.topics))
             and self._old_enough(row, now_ms)
-            and (not sought or any(sought in text.casefold() for text in _texts(row)))
         )
 
     def _old_enough(self, row: FleetRow, now_ms: int) -> bool:
+        if self.older == ANY_AGE:
+            return True
         since = age_ms(row.planned_at_ms, now_ms)
         if self.older == NOT_KNOWN:
             return since is None
@@ -107,6 +108,8 @@ class Facts:
     longest: str
     """The longest time without a batch."""
     counts: Mapping[FleetVerdict, int]
+    warned: int
+    """Those that can be restarted and have a problem that warns."""
     copies: int
     codes: tuple[str, ...]
     """What the problem filter offers, as it stands on screen."""
@@ -152,9 +155,10 @@ def _marks(row: FleetRow) -> set[str]:
     return {*codes, SAME_QUERY} if row.same_query > 1 else codes
 
 
-def _texts(row: FleetRow) -> tuple[str, ...]:
+def _text(row: FleetRow) -> str:
+    """Return what a text is looked for in, a line each."""
     job_id = row.checkpoint.job_id if row.checkpoint else None
-    return (row.uri, *row.names, job_id or "")
+    return "\n".join((row.uri, *row.names, job_id or "")).casefold()
 
 
 def filters(codes: Sequence[str], topics: Sequence[str]) -> Filters:
@@ -188,6 +192,7 @@ def facts(held: Held[Fleet]) -> Facts:
         answer=answer(rows),
         longest=longest(rows, now_ms(held)),
         counts=Counter(row.verdict for row in rows),
+        warned=sum(row.warned for row in rows),
         copies=copies,
         codes=(
             *sorted({escaping.plain(code) for row in rows for code in problems(row)}),
