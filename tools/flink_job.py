@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from offsetwise.lab.cluster import Lab
-from offsetwise.lab.flink import FlinkJob, running_job
+from offsetwise.lab.flink import RunningJob, running_job
 
 PARALLELISM: Final = 2
 TRANSACTION_TIMEOUT_MS: Final = 900_000
@@ -77,7 +77,7 @@ def checkpoints_of(lab: Lab, job: Job) -> Path:
 
 
 @contextmanager
-def flink_job(lab: Lab, job: Job, *, classpath: str) -> Iterator[FlinkJob]:
+def flink_job(lab: Lab, job: Job, *, classpath: str) -> Iterator[RunningJob]:
     """Run a job on the old cluster of a lab; it is killed in the end.
 
     Args:

@@ -37,7 +37,7 @@ from cutovers import (
 )
 
 from offsetwise.lab import Lab, Policy
-from offsetwise.lab.flink import FlinkJob, running_job
+from offsetwise.lab.flink.running import RunningJob, running_job
 from tests.integration.flink_distribution import DISTRIBUTIONS
 
 WAVES: Final = [
@@ -76,7 +76,9 @@ class Job:
     query: str
 
     @contextmanager
-    def running(self, bootstrap: str, folder: Path, log: Path, *, savepoint: Path | None = None) -> Iterator[FlinkJob]:
+    def running(
+        self, bootstrap: str, folder: Path, log: Path, *, savepoint: Path | None = None
+    ) -> Iterator[RunningJob]:
         """Run it inside the block, from a savepoint or from the log starts."""
         settings: dict[str, object] = {
             "parallelism.default": 2,
@@ -169,7 +171,7 @@ class Scene:
     writers: Writers
     file: MigrationFile
     watch: Watch
-    jobs: Mapping[str, FlinkJob]
+    jobs: Mapping[str, RunningJob]
     moved: ExitStack
     """The moved jobs, which run until the end."""
 

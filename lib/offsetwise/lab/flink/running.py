@@ -82,7 +82,7 @@ class FlinkFolder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FlinkJob:
+class RunningJob:
     """A running job."""
 
     id: str
@@ -146,7 +146,7 @@ class FlinkJob:
 @contextmanager
 def running_job(
     folder: Path, *, classpath: str, settings: Mapping[str, object], sql: str, log: Path
-) -> Iterator[FlinkJob]:
+) -> Iterator[RunningJob]:
     """Run a SQL job in a JVM that is a small cluster of its own; it is killed at the end of the block.
 
     Args:
@@ -186,13 +186,13 @@ def _command(folder: Path, classpath: str) -> list[str]:
     ]
 
 
-def _started(rest: str, process: subprocess.Popen[bytes], log: Path) -> FlinkJob:
+def _started(rest: str, process: subprocess.Popen[bytes], log: Path) -> RunningJob:
     """Return the job once all its tasks run."""
     end = time.monotonic() + TIMEOUT_S
     while process.poll() is None and time.monotonic() < end:
         with suppress(URLError):  # it does not listen yet, or is about to
             for each in _ask(f"{rest}/jobs")["jobs"]:
-                job = FlinkJob(id=each["id"], rest=rest, log=log)
+                job = RunningJob(id=each["id"], rest=rest, log=log)
                 found = _ask(f"{rest}/jobs/{job.id}")
                 if found["state"] == "FAILED":
                     raise job.failed("all its tasks to run")
