@@ -21,6 +21,7 @@ from offsetwise.model import (
     Verification,
     VerifiedPosition,
 )
+from offsetwise.plan.target import target_types
 from offsetwise.status.evidence import (
     AppliedEvidence,
     ComparisonEvidence,
@@ -29,6 +30,7 @@ from offsetwise.status.evidence import (
     PlanEvidence,
 )
 from offsetwise.status.rule import Rules, status_of
+from tests.with_cases import with_cases
 
 NOW: Final = 1_800_000_000_000
 HOUR: Final = 3_600_000
@@ -74,6 +76,7 @@ APPLIED: Final = AppliedEvidence(
     undone=0,
     steps=1,
     verification=verified(Turnout.CONFIRMED, started=False),
+    shows_start=True,
     lag_before=100,
     lag=100,
 )
@@ -203,6 +206,7 @@ EVIDENCE = st.builds(
             ended_ms=st.one_of(st.none(), st.just(NOW)),
             undone=st.integers(0, 1),
             verification=st.one_of(st.none(), st.builds(verified, st.sampled_from(Turnout), started=maybe)),
+            shows_start=st.booleans(),
             lag_before=st.one_of(st.none(), st.integers(0, 200)),
             lag=st.one_of(st.none(), st.integers(0, 200)),
         ),
@@ -257,3 +261,27 @@ def test_the_old_lag_is_told_until_the_plan_is_applied_and_again_once_that_is_ta
 def test_a_job_that_runs_has_not_stopped() -> None:
     assert status_of(JobEvidence(job=JOB, **STOPPED), RULES).stopped_ms == STOPPED["moved_ms"]
     assert status_of(JobEvidence(job=JOB, **RUNS, moved_ms=NOW), RULES).stopped_ms is None
+
+
+@with_cases(
+    ("shows_start", "lag", "told"),
+    [
+        (True, 0, "The job began exactly at the planned positions, and has 0 records left"),
+        (True, 900, "The job began exactly at the planned positions; it has 900 records left"),
+        (
+            False,
+            0,
+            "The job has moved on from the planned positions, none of which it stands before, and has 0 records",
+        ),
+        (False, 900, "none of which it stands before; it has 900 records left"),
+    ],
+)
+def test_where_a_job_began_is_said_only_where_that_is_seen(shows_start: bool, lag: int, told: str) -> None:
+    evidence = JobEvidence(job=JOB, applied=replace(BEGUN, shows_start=shows_start, lag=lag))
+    assert told in status_of(evidence, RULES).evidence
+
+
+def test_a_spark_query_shows_where_it_began_and_groups_and_savepoints_do_not() -> None:
+    shown = {each.name for each in target_types() if each.shows_start}
+    assert {"spark-checkpoint", "spark-checkpoint-in-place", "seeded-checkpoint"} <= shown
+    assert not shown & {"consumer-group", "flink-savepoint", "kcl-leases", "connector"}

@@ -33,6 +33,7 @@ from offsetwise.model import (
     Snapshot,
     StepState,
     Subject,
+    Target,
     TopicPartition,
     UnreadJob,
     Verification,
@@ -41,7 +42,7 @@ from offsetwise.model import (
 )
 from offsetwise.model.clusters import has_members
 from offsetwise.plan.drift import drift as drift_of
-from offsetwise.plan.target import Where, target_type
+from offsetwise.plan.target import TargetRole, Where, target_type
 from offsetwise.position import offset_or_none
 from offsetwise.status.evidence import (
     AppliedEvidence,
@@ -282,9 +283,15 @@ def applied_of(
         undone=undone,
         steps=len(receipt.steps),
         verification=verification,
+        shows_start=_show_start(step.target for step in receipt.steps),
         lag_before=_lag_before(receipt.plan),
         lag=None if verification is None or new is None else _lag_now(verification, new),
     )
+
+
+def _show_start(targets: Iterable[Target]) -> bool:
+    types = (target_type(target.kind) for target in targets)
+    return all(each.shows_start for each in types if each.role is not TargetRole.TRANSACTIONS)
 
 
 def _verified(receipt: Receipt, readers: LiveReaders, checkpoint: str | None) -> Verification | None:

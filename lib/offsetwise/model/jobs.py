@@ -78,7 +78,7 @@ class JobState(StrEnum):
     APPLIED = "APPLIED"
     """The plan is written, and what it wrote stands as planned."""
     STARTED = "STARTED"
-    """The job began exactly at the planned positions."""
+    """The job began at the planned positions, as far as what it writes shows that."""
     CAUGHT_UP = "CAUGHT_UP"
     """It has no more left to read than when it was moved."""
     BLOCKED = "BLOCKED"

@@ -136,7 +136,8 @@ class Turnout(StrEnum):
     CONFIRMED = "CONFIRMED"
     """What is there is the planned position."""
     MOVED_ON = "MOVED_ON"
-    """The job began at exactly the planned position and has gone on from it."""
+    """The job has gone on from the planned position: the first batch of a Spark query began at exactly it; of others it
+    is known that they stand behind it, within the log."""
     DIFFERENT = "DIFFERENT"
     UNKNOWN = "UNKNOWN"
     """It could not be seen; the sentence says why."""

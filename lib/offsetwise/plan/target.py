@@ -93,6 +93,8 @@ class TargetType(ABC):
     job: ClassVar[str | None] = None
     """The module that asks a running job whether it began from what was written, by `observed`; see
     `apply.verification.job.JobModule`. None where no job says that."""
+    shows_start: ClassVar[bool] = False
+    """Whether a job that has started shows where it began, by its first batch; else only where it stands is seen."""
     notes: ClassVar[frozenset[str]] = frozenset()
     """Names under which its writer notes in the journal what it needs to go on."""
 

@@ -69,6 +69,8 @@ class AppliedEvidence:
     """Records of the old cluster that the job had left to read when it was moved; None where not all are known."""
     lag: int | None
     """Records of the new cluster that it has left to read now; None where not all are known."""
+    shows_start: bool = False
+    """Whether every target shows where a job that has started began, and not only where it stands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -145,7 +145,7 @@ def _moved(evidence: JobEvidence, rules: Rules) -> _Verdict | None:
         return _started(applied, f"it has {left}, of at most {most:,}", rules)
     return _Verdict(
         state=JobState.CAUGHT_UP,
-        evidence=f"The job began exactly at the planned positions, and has {left}, of at most {most:,}.",
+        evidence=f"{_begun(applied)}, and has {left}, of at most {most:,}.",
         next=None,
     )
 
@@ -153,10 +153,16 @@ def _moved(evidence: JobEvidence, rules: Rules) -> _Verdict | None:
 def _started(applied: AppliedEvidence, left: str, rules: Rules) -> _Verdict:
     return _Verdict(
         state=JobState.STARTED,
-        evidence=f"The job began exactly at the planned positions; {left}.",
+        evidence=f"{_begun(applied)}; {left}.",
         next=f"offsetwise status -m {quote(rules.migration)} --watch",
         since_ms=applied.ended_ms,
     )
+
+
+def _begun(applied: AppliedEvidence) -> str:
+    if applied.shows_start:
+        return "The job began exactly at the planned positions"
+    return "The job has moved on from the planned positions, none of which it stands before"
 
 
 def _unseen(applied: AppliedEvidence) -> str:

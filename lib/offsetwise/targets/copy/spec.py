@@ -115,6 +115,7 @@ class SparkCopyTarget(OutputTarget):
     """A copy of a Spark checkpoint, edited. The old folder stays as it is."""
 
     name = _NAME
+    shows_start = True
     label = "Spark checkpoint, edited in a copy"
     role = TargetRole.STATE
     patches = (SPARK_OPERATOR,)

@@ -34,6 +34,7 @@ class SparkInPlaceTarget(TargetType):
     """The Spark checkpoint itself, its originals kept beside."""
 
     name = _NAME
+    shows_start = True
     label = "Spark checkpoint, edited in place"
     where = Where.CHECKPOINT
     role = TargetRole.STATE

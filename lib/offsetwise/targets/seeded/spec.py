@@ -56,6 +56,7 @@ class SeededCheckpointTarget(OutputTarget):
     """A fresh Spark checkpoint that holds initial offsets only."""
 
     name = _NAME
+    shows_start = True
     label = "fresh checkpoint, seeded"
     role = TargetRole.START
     patches = (SPARK_OPERATOR,)

@@ -19,6 +19,7 @@ class StartingOffsetsTarget(OutputTarget):
     """A file that says where a job without positions of its own begins: Spark's `startingOffsets`, or Flink's words."""
 
     name = "starting-offsets"
+    shows_start = True
     label = "startingOffsets file"
     role = TargetRole.START
 
