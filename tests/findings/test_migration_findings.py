@@ -167,7 +167,7 @@ FIRES: dict[str, tuple[MigrationCase, str, str]] = {
     "source of several clusters": (
         migration(checkpoint=checkpoint(sources=(CheckpointSource(index=0, id="a", kind="dynamic-kafka"),))),
         "SOURCE_NOT_COMPARED",
-        "A savepoint with it is not edited",
+        "A savepoint with it is not edited as it is",
     ),
     "source of another stream": (
         migration(checkpoint=checkpoint(sources=(CheckpointSource(index=0, id="a", kind="kinesis"),))),

@@ -7,20 +7,35 @@ import re
 import shlex
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from offsetwise.engines.checkpoint import read_batch_files, read_checkpoint
 from offsetwise.engines.spark import checkpoint as spark
 from offsetwise.findings import judge_migration
 from offsetwise.findings.reading import blocking_problems
-from offsetwise.model import Problem
+from offsetwise.findings.several_clusters import on_cluster
+from offsetwise.model import Problem, Target
 from tests.commands import call
-from tests.engines.flink.files import Op, kafka_source, metadata, reader_element, state, subtask
+from tests.engines.flink.files import (
+    Op,
+    coordinator,
+    integer,
+    kafka_source,
+    kafka_split,
+    metadata,
+    reader_element,
+    state,
+    subtask,
+    utf,
+    versioned,
+)
 from tests.engines.spark.folders import SAMPLES, checkpoint, orders, write
 from tests.engines.test_kinesis import AWSLABS, COMMITTER, DATA, PENDING, TABLE
 from tests.engines.test_lease_tables import FIRST, leases
 from tests.findings import test_migration_findings as of_migrations
 from tests.plan.scene import ETL, comparison, drafted
+from tests.plan.test_flink_ways import savepoint
 from tests.remedies.walk import Scene, Steps, walk
 from tests.remedies.walks_kinesis import CHILDREN, PARENT, dumped, split
 from tests.repair.flow import aged, applied
@@ -359,12 +374,57 @@ def partition_kept_twice(scene: Scene) -> Steps:
     return Steps(blocked(folder), lambda: None, blocked(earlier))
 
 
-@walk("findings/migration.py::source_not_compared", "Write the positions of the other sources elsewhere")
+@walk("findings/migration.py::source_not_compared", "write the positions of the other sources elsewhere")
 def source_of_several_clusters(_: Scene) -> Steps:
     case, _code, _words = of_migrations.FIRES["source of several clusters"]
     stated_of_it = judge_migration(case)
     return Steps(
         lambda: stated_of_it, lambda: None, lambda: drafted(comparison(*case.rows, findings=stated_of_it), ETL) and None
+    )
+
+
+DYNAMIC = SAMPLES.parent / "dynamic-kafka" / "flink-2.2.0"
+SEVERAL = "findings/several_clusters.py::_problems"
+
+
+def on_west(folder: Path) -> Call:
+    """Return the read of a savepoint whose DynamicKafkaSource calls the old cluster `west`."""
+    return lambda: on_cluster(read_checkpoint(str(folder)), "west").problems
+
+
+def dynamic(scene: Scene, element: bytes) -> Path:
+    others = [("orders", 0, 5, 0), ("orders", 1, 5, 0)]
+    body = b"".join(utf(topic) + integer(at) + integer(status) for topic, at, _, status in others)
+    listed = integer(len(others)) + body + b"\x01"
+    streams = integer(1) + utf("s") + integer(1) + utf("west") + integer(1) + utf("orders") + utf("old:9092")
+    known = streams + integer(2) + integer(1) + utf("west") + integer(len(listed)) + listed
+    kept = [versioned(utf("west") + integer(0) + kafka_split("orders", 0, 5), 1), element]
+    source = Op(subtasks=[subtask(0, state("SourceReaderState", kept))], coordinator=coordinator(known, 1))
+    return write({"_metadata": metadata(source)}, scene.folder / "savepoint-1")
+
+
+@walk(SEVERAL, ANOTHER)
+def split_of_one_of_several_clusters_that_no_reader_keeps(scene: Scene) -> Steps:
+    unread = dynamic(scene, versioned(utf("east") + integer(0) + kafka_split("orders", 1, 5), 1))
+    return Steps(on_west(unread), lambda: None, on_west(DYNAMIC))
+
+
+@walk(SEVERAL, "Let the bounded job finish on the old cluster")
+def job_with_an_end_on_one_of_several_clusters(scene: Scene) -> Steps:
+    folder = dynamic(scene, versioned(utf("west") + integer(0) + kafka_split("orders", 1, 5, 9), 1))
+    return Steps(on_west(folder), lambda: write({"_metadata": metadata(Op(finished=True))}, folder))
+
+
+@walk("plan/strategies.py::_against_one_of_several", "Write to a copy of its savepoint alone")
+def group_for_one_of_several_clusters(_: Scene) -> Steps:
+    made = savepoint()
+    assert made.checkpoint is not None
+    sources = tuple(replace(source, cluster="west") for source in made.checkpoint.sources)
+    compared = replace(made, checkpoint=replace(made.checkpoint, sources=sources))
+    return Steps(
+        lambda: drafted(compared, ETL) and None,
+        lambda: None,
+        lambda: drafted(compared, Target(kind="flink-savepoint")) and None,
     )
 
 

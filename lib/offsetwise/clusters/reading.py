@@ -15,6 +15,7 @@ from offsetwise.comparison.subjects import ReadSubject
 from offsetwise.config import Migration
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.errors import OffsetwiseError
+from offsetwise.findings.several_clusters import on_cluster
 from offsetwise.model import (
     AnyPosition,
     Cluster,
@@ -184,7 +185,10 @@ def _checkpoints(migration: Migration) -> tuple[dict[str, tuple[SourcePosition, 
     results, unread = {}, []
     for checkpoint in migration.checkpoints:
         try:
-            read = read_checkpoint(checkpoint.uri, roots=migration.checkpoint_roots, batches=1)
+            read = on_cluster(
+                read_checkpoint(checkpoint.uri, roots=migration.checkpoint_roots, batches=1),
+                checkpoint.job.dynamic_cluster,
+            )
             whose = Subject(kind=SubjectKind.CHECKPOINT, name=checkpoint.name)
             subject = ReadSubject.of(whose, migration, read=read, traits=checkpoint.job)
             results[checkpoint.name] = tuple(at for source in read.sources for at in subject.positions(source))

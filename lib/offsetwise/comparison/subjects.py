@@ -8,6 +8,7 @@ from typing import Final
 
 from offsetwise.config import JobTraits, Migration
 from offsetwise.errors import CheckpointError
+from offsetwise.findings.several_clusters import on_cluster
 from offsetwise.model import (
     BelongsTo,
     Checkpoint,
@@ -61,11 +62,12 @@ class ReadSubject(Subject):
         stated: BelongsTo | None = None,
     ) -> ReadSubject:
         """Put together who is moved by a migration."""
+        traits = traits or migration.group_job(subject.group)
         return cls(
             kind=subject.kind,
             name=subject.name,
-            read=read,
-            traits=traits or migration.group_job(subject.group),
+            read=None if read is None else on_cluster(read, traits.dynamic_cluster),
+            traits=traits,
             rewound_to=rewound_to,
             beside=beside,
             sink=sink,

@@ -176,6 +176,16 @@ class JobTraits(Section):
     """Flink: that cluster, to ask it here: `old`, `new`, or a name of `sinks`."""
     new_sink_cluster: Label | None = None
     """Flink: the one that the sink writes to once the job has moved; the same where nothing is stated."""
+    dynamic_cluster: Label | None = None
+    """Flink: the id by which a DynamicKafkaSource calls the old cluster, and will call the new one."""
+    dynamic_servers: Label | None = None
+    """Flink: `bootstrap.servers` of the new cluster, as the metadata service of that source will name them."""
+
+    @model_validator(mode="after")
+    def _whole_cluster(self) -> Self:
+        if (self.dynamic_cluster is None) != (self.dynamic_servers is None):
+            raise ValueError("dynamic_cluster and dynamic_servers are stated together, or neither of them")
+        return self
 
     @property
     def states_reset(self) -> bool:

@@ -78,8 +78,8 @@ _LEFT_OUT_WHEN_NULL: Final = ("endpoint", "job", "leases", "made_from", "pooled_
 _LEFT_OUT_OF_ROWS: Final = ("aggregate", "behind_new", "behind_old", "behind_parts", "parts")
 """Of the partitions of a comparison or a sample, and of their evidence, where they are null or empty."""
 _LEFT_OUT_OF_GROUPS: Final = ("application", "start_offsets", "subscribed")  # of a consumer group
-_LEFT_OUT_WITHOUT_SHARDS: Final = ("ranges", "shards")
-"""Of topics and sources whose stream has no shards, or does not say more of them."""
+_LEFT_OUT_WITHOUT_SHARDS: Final = ("cluster", "ranges", "shards")
+"""Of topics and sources whose stream has no shards, or does not say more of them; of sources of one cluster."""
 _LEFT_OUT_WHEN_EMPTY: Final = ("identities", "marks", "savepoint", "transactions", *_KEYS_OF_1_1)
 """Of a plan: without them it keeps the bytes, and so the digest, of earlier releases. Of a verification likewise."""
 
@@ -123,6 +123,8 @@ def _encodable(text: str) -> str:
 
 def _leave_out_empty(body: dict[str, Any]) -> None:
     _leave_out(body, _LEFT_OUT_WHEN_EMPTY)
+    job = body.get("job")
+    _leave_out(job if isinstance(job, dict) else {}, ("dynamic_cluster", "dynamic_servers"))
     requirements = body.get("requirements", {})
     for row in (*body.get("positions", ()), *requirements.get("tables", ()), *_proofs(body)):
         _leave_out(row, ("absent", "aggregate", "parts"))

@@ -21,10 +21,11 @@ RUNNING_AGE_MS = 120_000
 OLD_AGE_MS = 24 * 3_600_000
 
 MOVE_THE_OTHERS = (
-    "Write the positions of the other sources elsewhere: --target consumer-group:GROUP. The source of several clusters "
-    "begins as its own initializer says."
+    "State `dynamic_cluster` and `dynamic_servers` of the job where one of the source's clusters is the old one. "
+    "Otherwise write the positions of the other sources elsewhere: --target consumer-group:GROUP. The source of "
+    "several clusters then begins as its own initializer says."
 )
-"""Where a savepoint is not edited, because one of its sources reads several clusters."""
+"""Where a savepoint is not edited, because one of its sources reads several clusters and none is stated."""
 
 
 @finding(
@@ -128,7 +129,7 @@ def source_not_compared(case: MigrationCase) -> Iterator[Said]:
         if source.kind not in case.kinds:
             message = f"Source {source.index} is of kind {source.kind}: its position is neither compared nor moved."
             if is_of_several_clusters(source.kind):
-                yield f"{message} A savepoint with it is not edited.", MOVE_THE_OTHERS
+                yield f"{message} A savepoint with it is not edited as it is.", MOVE_THE_OTHERS
             else:
                 yield f"{message} A copy keeps it as it is, and a fresh checkpoint loses it."
 

@@ -9,6 +9,7 @@ Everything called an offset is a position: the **next record to read**.
 
 from offsetwise.model.behind import Behind, Left, PartBehind, QuotaUse
 from offsetwise.model.checkpoints import (
+    BOUNDED,
     NOWHERE,
     Batch,
     BatchSource,
@@ -172,6 +173,7 @@ from offsetwise.model.subjects import Subject, SubjectKind
 from offsetwise.position import TopicPartition
 
 __all__ = [
+    "BOUNDED",
     "CUTOVER_CONDITIONS",
     "MAX_PARALLELISM",
     "MAX_PARTITIONS",

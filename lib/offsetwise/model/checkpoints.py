@@ -27,6 +27,8 @@ class SourcePosition(OfPartition):
 
 NOWHERE: Final = "none"
 """What stands for the start of a partition that is assigned and that no reader keeps: a restore does not read it."""
+BOUNDED: Final = ", bounded"
+"""What follows a start in `CheckpointSource.raw` where the partition is read to an end on its cluster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,13 +68,17 @@ class CheckpointSource:
     `other`: its offsets are not read."""
     positions: tuple[SourcePosition, ...] = ()
     raw: str | None = None
-    """The offset text as found, for sources of other kinds; None for a source without an offset yet."""
+    """The offset text as found, for sources of other kinds; None for a source without an offset yet. Of `cluster`'s
+    source, the positions on its other clusters."""
     marked: tuple[MarkedPosition, ...] = ()
     """Partitions without an offset."""
     shards: tuple[ShardPosition, ...] = ()
     """Of a stream that has shards: every one that is named. In files they stand in `positions`."""
     ranges: tuple[ShardRange, ...] = ()
     """Which hash keys its shards take, as far as the checkpoint keeps that. Not written if empty."""
+    cluster: str | None = None
+    """Of a DynamicKafkaSource, the one of its clusters that its positions are on, as `job.dynamic_cluster` states it.
+    Not written without one."""
 
     @property
     def undecided(self) -> tuple[MarkedPosition, ...]:

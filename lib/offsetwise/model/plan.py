@@ -203,6 +203,10 @@ class StatedJob:
     tolerates_replay: bool | None = None
     sink_rewound: bool | None = None
     """Whether a person states that the sink is rewound with the job."""
+    dynamic_cluster: str | None = None
+    """The cluster of a DynamicKafkaSource whose positions are moved; None where it has none. Not written then."""
+    dynamic_servers: str | None = None
+    """The new cluster's `bootstrap.servers` in the state of that source. Not written without one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

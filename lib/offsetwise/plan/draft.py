@@ -319,6 +319,8 @@ def stated_of(job: JobTraits, request: DraftRequest) -> StatedJob:
         sink=job.sink,
         tolerates_replay=job.tolerates_replay,
         sink_rewound=request.sink_rewound or None,
+        dynamic_cluster=job.dynamic_cluster,
+        dynamic_servers=job.dynamic_servers,
     )
 
 

@@ -157,6 +157,7 @@ def against_target(
     """Report what speaks against writing to one target, the single partitions aside."""
     problems = [
         *_against_stream(target, comparison),
+        *_against_one_of_several(target, comparison),
         *_against_continuing(target, comparison),
         *target_type(target).objections(comparison, job, sink_rewound=sink_rewound),
     ]
@@ -192,6 +193,20 @@ def _against_stream(target: str, comparison: Comparison) -> Iterator[Problem]:
     if other is not None and kind.streams and (stream is None or stream.name not in kind.streams):
         message = f"It holds Kafka offsets, and the job is at positions of another stream, such as {other}."
         yield sources.problem(message, fix="Write a target that takes positions of that stream.")
+
+
+def _against_one_of_several(target: str, comparison: Comparison) -> Iterator[Problem]:
+    """A source that keeps positions on several clusters moves with its state alone, which keeps the others'."""
+    checkpoint, kind = comparison.checkpoint, target_type(target)
+    if checkpoint is None or kind.moves_one_of_several or kind.role is TargetRole.TRANSACTIONS:
+        return
+    for source in checkpoint.sources:
+        if source.cluster is not None:
+            yield sources.problem(
+                f"The DynamicKafkaSource {source.id!r} keeps positions on other clusters than {source.cluster!r} too, "
+                "and would lose them.",
+                fix="Write to a copy of its savepoint alone: --target flink-savepoint.",
+            )
 
 
 def _against_continuing(target: str, comparison: Comparison) -> Iterator[Problem]:

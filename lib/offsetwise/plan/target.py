@@ -80,6 +80,8 @@ class TargetType(ABC):
     """What NAME is in `--target TYPE:NAME`, in a word or two; None where the type alone names the target."""
     streams: ClassVar[frozenset[str]] = frozenset({OFFSETS})
     """The streams whose positions it holds, as registered, or `OFFSETS`; empty: those of every stream."""
+    moves_one_of_several: ClassVar[bool] = False
+    """Whether it can move one cluster of a source that keeps positions on several, and keep those on the others."""
     parameters: ClassVar[type[Settings]] = Settings
     """What `--set` says to it."""
     ways: ClassVar[tuple[Way, ...]] = ()

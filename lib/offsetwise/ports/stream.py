@@ -247,6 +247,11 @@ def is_of_several_clusters(kind: str) -> bool:
     return any(kind in spec.kinds and kind not in spec.compared for spec in specs() if spec.has_integers)
 
 
+def kind_of_one_cluster(kind: str) -> str:
+    """Return the kind of a source of the same stream that keeps offsets on one cluster, where `kind` keeps several."""
+    return next(min(spec.compared) for spec in specs() if kind in spec.kinds and kind not in spec.compared)
+
+
 def has_offsets(kind: str) -> bool:
     """Return whether these positions are integers, which files of offsets and edits of states can hold."""
     return any(kind in spec.compared for spec in specs() if spec.has_integers)

@@ -17,6 +17,7 @@ from offsetwise.config import Migration
 from offsetwise.engines.checkpoint import newest_checkpoint, read_checkpoint
 from offsetwise.errors import OffsetwiseError, SameClusterError
 from offsetwise.findings.reading import blocking_problems, remedies
+from offsetwise.findings.several_clusters import on_cluster
 from offsetwise.lag.sampling import SampleHead, sample_of
 from offsetwise.lag.subject import LagSubject
 from offsetwise.model import (
@@ -88,7 +89,7 @@ def _subject(migration: Migration, subject: LagSubject) -> tuple[ReadSubject, Mi
     try:
         # A running Flink job leaves one checkpoint after the other: its folder is watched, and in it the newest.
         newest = newest_checkpoint(config.uri, roots=migration.checkpoint_roots)
-        read = read_checkpoint(newest, roots=migration.checkpoint_roots)
+        read = on_cluster(read_checkpoint(newest, roots=migration.checkpoint_roots), config.job.dynamic_cluster)
     except OffsetwiseError as error:
         return ReadSubject.of(subject, migration, traits=config.job), _missing(LagPart.POSITIONS, error)
     read_subject, label = ReadSubject.of(subject, migration, read=read, traits=config.job), stream.label

@@ -16,6 +16,7 @@ from offsetwise.engines.checkpoint import newest_checkpoint, read_checkpoint
 from offsetwise.engines.registry import engine_of
 from offsetwise.errors import CheckpointError, ClusterError, ConfigError, OffsetwiseError, SameClusterError
 from offsetwise.findings.reading import blocking_problems, remedies
+from offsetwise.findings.several_clusters import on_cluster
 from offsetwise.garbage import collected_seldom
 from offsetwise.model import BelongsTo, Checkpoint, Cluster, Snapshot, SourcePosition, Subject
 from offsetwise.model.clusters import SHARE
@@ -187,6 +188,7 @@ def _checkpoint(migration: Migration, config: CheckpointConfig, wanted: WantedJo
         roots = migration.checkpoint_roots
         uri = newest_checkpoint(config.uri, roots=roots) if wanted.newest else config.uri
         read = read_checkpoint(uri, roots=roots)
+    read = on_cluster(read, config.job.dynamic_cluster)
     stream = spec_of(migration.source.stream)
     moved = [source for source in read.sources if source.kind in stream.compared]
     if not any(source.positions or source.shards or source.undecided for source in moved):

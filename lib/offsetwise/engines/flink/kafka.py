@@ -47,6 +47,8 @@ class Split(NamedTuple):
     """The cluster, for a DynamicKafkaSource."""
     place: int = 0
     """Where it begins in its file."""
+    retained: bool = False
+    """Whether it is kept for a cluster that a DynamicKafkaSource no longer reads."""
 
     @property
     def topic_partition(self) -> TopicPartition:
@@ -75,11 +77,12 @@ def read_split(cursor: Cursor) -> Split:
     if version not in DYNAMIC_VERSIONS:
         raise cursor.damaged(f"expected a split of version 0 to 2, found version {version:,}")
     cluster = cursor.text("the cluster of a split")
-    if version > 1 and cursor.flag("whether a split is retained"):
+    retained = version > 1 and cursor.flag("whether a split is retained")
+    if retained:
         cursor.int64("until when a split is retained")
     if cursor.int32("the version of a split") != SPLIT_VERSION:
         raise cursor.damaged("expected a Kafka split of version 0, found another version")
-    return _split(cursor, place)._replace(cluster=cluster)
+    return _split(cursor, place)._replace(cluster=cluster, retained=retained)
 
 
 def _versioned(cursor: Cursor, what: str) -> int:
@@ -132,19 +135,40 @@ def read_enumerator(cursor: Cursor) -> Enumerator:
     Raises:
         DamagedError: It is that of another source, or damaged.
     """
+    version, inner = coordinator_body(cursor, lowest=0, highest=LAST_ENUMERATOR_VERSION)
+    return Enumerator(version, read_listed(version, inner))
+
+
+def coordinator_body(cursor: Cursor, *, lowest: int, highest: int) -> tuple[int, Cursor]:
+    """Return the version of an enumerator, and its bytes, from the state of a source's coordinator.
+
+    Raises:
+        DamagedError: It has another version, or other lengths.
+    """
     wrapped = cursor.int32("the version of a source's coordinator")
     if wrapped not in (0, 1):
         raise cursor.damaged(f"expected a source's coordinator of version 0 or 1, found {wrapped:,}")
     version = cursor.int32("the version of an enumerator")
-    if not 0 <= version <= LAST_ENUMERATOR_VERSION:
-        raise cursor.damaged(f"expected an enumerator of version 0 to 3, found {version:,}")
+    if not lowest <= version <= highest:
+        raise cursor.damaged(f"expected an enumerator of version {lowest} to {highest}, found {version:,}")
     size = cursor.count("bytes of an enumerator")
     at = cursor.skip(size, "an enumerator")
     if wrapped == 1:
         cursor.finished("a source's coordinator")
-    inner = Cursor(cursor.data, at, at + size, base=cursor.base)
-    read = (_assignments, _assigned, _with_status, _full_splits)[version]
-    return Enumerator(version, tuple(read(inner)))
+    return version, Cursor(cursor.data, at, at + size, base=cursor.base)
+
+
+def read_listed(version: int, cursor: Cursor) -> tuple[Split, ...]:
+    """Read the splits that an enumerator of a KafkaSource lists, to its end.
+
+    Args:
+        version: Of the enumerator's state, 0 to 3.
+        cursor: Its bytes alone.
+
+    Raises:
+        DamagedError: It is that of another source, or damaged.
+    """
+    return tuple((_assignments, _assigned, _with_status, _full_splits)[version](cursor))
 
 
 def _assignments(cursor: Cursor) -> list[Split]:

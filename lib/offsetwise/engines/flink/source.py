@@ -6,11 +6,12 @@ The readers' offsets count. The coordinator's are older, except for partitions t
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from offsetwise.engines.flink.binary import Cursor, DamagedError
+from offsetwise.engines.flink.dynamic_kafka.enumerator import ClusterEnumerator, read_dynamic_enumerator
 from offsetwise.engines.flink.kafka import (
     MARKERS,
     NO_STOP,
@@ -23,7 +24,7 @@ from offsetwise.engines.flink.kafka import (
 )
 from offsetwise.findings.place import no_position
 from offsetwise.findings.reading import checkpoint_damaged
-from offsetwise.model import NOWHERE, CheckpointSource, MarkedPosition, Problem, SourcePosition, TopicPartition
+from offsetwise.model import BOUNDED, NOWHERE, CheckpointSource, MarkedPosition, Problem, SourcePosition, TopicPartition
 from offsetwise.wording import many
 
 INITIALIZER: Final = MARKERS[NOT_SET]
@@ -60,12 +61,10 @@ class Kept:
 def read_source(kept: Kept) -> tuple[CheckpointSource, list[Problem]]:
     """Return one source with its positions, and what is wrong with them. What cannot be relied on is left out."""
     splits, failed = read_each(kept.elements, read_legacy if kept.legacy else read_split)
+    if any(split.cluster is not None for split in splits):
+        return _dynamic(kept, splits, failed)
     enumerator = None if kept.legacy else _enumerator(kept.coordinator)
     source = CheckpointSource(index=kept.index, id=kept.id, kind="other")
-    if any(split.cluster is not None for split in splits):
-        shown = _by_cluster(splits)
-        problems = _failed(kept, failed) if failed else []
-        return CheckpointSource(index=source.index, id=source.id, kind="dynamic-kafka", raw=shown), problems
     known = enumerator is not None and not isinstance(enumerator, DamagedError) and bool(enumerator.splits)
     if not splits and not known and not kept.legacy:
         return source, []
@@ -230,12 +229,59 @@ def _stops(kept: Kept, stops: Sequence[Split]) -> Problem:
     )
 
 
-def _by_cluster(splits: Sequence[Split]) -> str:
+def _dynamic(
+    kept: Kept, splits: Sequence[Split], failed: Sequence[DamagedError]
+) -> tuple[CheckpointSource, list[Problem]]:
+    """Return a DynamicKafkaSource, with its positions by cluster, and what is wrong with them."""
+    problems = _failed(kept, failed) if failed else []
+    shown = {cluster: list(its) for cluster, its in _by_cluster(splits).items()}
+    for cluster, its in shown.items():
+        held, _ = _once(kept, its, problems)
+        shown[cluster] = [*held.values()]
+    unread: list[tuple[str, Split]] = []
+    for each in _enumerators(kept, problems):
+        listed, _ = _once(kept, each.splits, problems)
+        seen = {split.topic_partition for split in shown.get(each.cluster, ())}
+        problems += _strangers(kept, listed, seen)
+        waiting = [split for key, split in listed.items() if not split.assigned and key not in seen]
+        shown.setdefault(each.cluster, []).extend(waiting)
+        if kept.complete and not failed:
+            unread += [(each.cluster, listed[key]) for key in _without_reader(listed, seen)]
+    raw = _shown(shown, unread)
+    return CheckpointSource(index=kept.index, id=kept.id, kind="dynamic-kafka", raw=raw), problems
+
+
+def _by_cluster(splits: Sequence[Split]) -> dict[str, list[Split]]:
+    results: dict[str, list[Split]] = {}
+    for split in splits:
+        results.setdefault(split.cluster or "", []).append(split)
+    return results
+
+
+def _enumerators(kept: Kept, problems: list[Problem]) -> tuple[ClusterEnumerator, ...]:
+    """Return what a DynamicKafkaSource's coordinator knows of each cluster; nothing where it cannot be read."""
+    if kept.coordinator is None:
+        return ()
+    begun = kept.coordinator.at
+    try:
+        return read_dynamic_enumerator(kept.coordinator).clusters
+    except DamagedError as error:
+        problems.append(damaged(f"The coordinator of {kept.called} cannot be read: {error}."))
+        return ()
+    finally:
+        kept.coordinator.at = begun
+
+
+def _shown(by_cluster: Mapping[str, Sequence[Split]], unread: Sequence[tuple[str, Split]]) -> str:
     """Return a DynamicKafkaSource's positions as text: cluster, topic, partition."""
     results: dict[str, dict[str, dict[str, str]]] = {}
-    for split in splits:
-        start = str(split.start) if split.start >= 0 else MARKERS[split.start]
-        results.setdefault(split.cluster or "", {}).setdefault(split.topic, {})[str(split.partition)] = start
+    for cluster, splits in by_cluster.items():
+        for split in splits:
+            start = str(split.start) if split.start >= 0 else MARKERS[split.start]
+            its = results.setdefault(cluster, {}).setdefault(split.topic, {})
+            its[str(split.partition)] = start if split.stop == NO_STOP else f"{start}{BOUNDED}"
+    for cluster, split in unread:
+        results.setdefault(cluster, {}).setdefault(split.topic, {})[str(split.partition)] = NOWHERE
     return json.dumps(results, sort_keys=True)
 
 

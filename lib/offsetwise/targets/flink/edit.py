@@ -31,21 +31,24 @@ from offsetwise.engines.flink.uid import operator_id
 from offsetwise.errors import ApplyError, OffsetwiseError
 from offsetwise.findings.place import chosen_at_start, no_position
 from offsetwise.findings.reading import checkpoint_damaged
+from offsetwise.findings.several_clusters import on_cluster
 from offsetwise.model import Checkpoint, CheckpointSource, TopicPartition
 from offsetwise.plan.target import refuse_unfit
 from offsetwise.ports.stream import has_offsets
 from offsetwise.position import offset_of
 from offsetwise.storage.memory import HeldFolder
+from offsetwise.targets.flink.dynamic import MovedCluster, dynamic_element, dynamic_pieces
+from offsetwise.targets.flink.dynamic import begins_new_at_earliest as dynamic_begins_new_at_earliest
 from offsetwise.targets.flink.elements import (
     Moves,
     NotEditableError,
     Piece,
-    begins_new_at_earliest,
     edited_element,
     enumerator_pieces,
     kafka_element,
     spliced,
 )
+from offsetwise.targets.flink.elements import begins_new_at_earliest as kafka_begins_new_at_earliest
 from offsetwise.targets.flink.spec import several_clusters
 from offsetwise.targets.moves import Move, by_place
 
@@ -76,6 +79,10 @@ class Rewrite:
     """Returns which partition an element is of, and the element as it will be."""
     coordinator: Callable[[Cursor], list[Piece]] | None
     """Returns what changes in the state of its coordinator; None where nothing does."""
+    needs_coordinator: bool = False
+    """Whether the source cannot be moved without an edit there."""
+    begins_new_at_earliest: Callable[[Cursor | None], bool] = kafka_begins_new_at_earliest
+    """Whether its coordinator begins partitions that it has not seen at their earliest record."""
 
 
 @dataclass(slots=True)
@@ -98,48 +105,57 @@ class Making:
         return {METADATA: held[METADATA], **results}
 
 
-def edit_savepoint(held: Mapping[str, bytes], moves: Mapping[str, tuple[Move, ...]], *, uri: str) -> EditedSavepoint:
+def edit_savepoint(
+    held: Mapping[str, bytes], moves: Mapping[str, tuple[Move, ...]], *, uri: str, moved: MovedCluster | None = None
+) -> EditedSavepoint:
     """Edit a savepoint.
 
     Args:
         held: `_metadata`, and the state files in its folder that sources and sinks keep their state in.
         moves: By the source's id, a uid or an operator's id. Every position of every Kafka source is among them.
         uri: The savepoint, for errors.
+        moved: The cluster of a DynamicKafkaSource that the moves are of; None where no such source is edited.
 
     Raises:
         ApplyError: It may not be edited, or the moves do not fit it.
         OffsetwiseError: It cannot be read.
     """
-    before, metadata, opened = open_savepoint(held, uri)
+    before, metadata, opened = open_savepoint(held, uri, moved)
     making = Making(opened=opened)
     changes: defaultdict[str, list[NumberChange]] = defaultdict(list)
     wanted: dict[str, dict[TopicPartition, int]] = {}
     try:
-        for source in before.sources:
-            if not has_offsets(source.kind):
-                continue
+        for source in (each for each in before.sources if has_offsets(each.kind)):
             given = _moves_of(source, moves, uri)
             entry = entry_of(source, metadata)
-            edit_source(entry, _of_kafka(entry, given), making)
+            rewrite = _rewrite(source, entry, given, moved)
+            edit_source(entry, rewrite, making)
             for change in _changes(source, given, uri):
                 file = making.kept_in.get((entry.id, change.topic, change.partition), METADATA)
                 changes[file].append(change)
             named = _offsets_of(source).keys()
             legacy = READER_STATE not in _names(entry)
+            begins_new_at_earliest = rewrite.begins_new_at_earliest
             if not (given.keys() <= named or legacy or begins_new_at_earliest(making.opened.coordinator(entry))):
                 raise NotEditableError("a new partition, while the source has not finished its first discovery")
             wanted[source.id] = {move.new_topic_partition: move.new for key, move in given.items() if key in named}
     except (NotEditableError, DamagedError) as error:
         raise refused(uri, f"positions that can be edited, found {error}", error) from error
-    unused = [move for move in moves if not any(is_of(source, move) for source in before.sources)]
-    if unused:
-        raise refused(uri, f"a Kafka source {unused[0]!r}, found none")
+    _check_used(before, moves, uri)
     files = making.files(held)
-    _prove(before, HeldFolder(uri=uri, files={**held, **files}), wanted)
+    _prove(before, HeldFolder(uri=uri, files={**held, **files}), wanted, moved)
     return EditedSavepoint(files=files, changes={name: tuple(changes[name]) for name in files})
 
 
-def open_savepoint(held: Mapping[str, bytes], uri: str) -> tuple[Checkpoint, Metadata, Opened]:
+def _check_used(before: Checkpoint, moves: Mapping[str, tuple[Move, ...]], uri: str) -> None:
+    unused = [move for move in moves if not any(is_of(source, move) for source in before.sources)]
+    if unused:
+        raise refused(uri, f"a Kafka source {unused[0]!r}, found none")
+
+
+def open_savepoint(
+    held: Mapping[str, bytes], uri: str, moved: MovedCluster | None = None
+) -> tuple[Checkpoint, Metadata, Opened]:
     """Read a savepoint that is to be edited: its positions, what its file says, and the bytes of its state.
 
     Raises:
@@ -147,7 +163,7 @@ def open_savepoint(held: Mapping[str, bytes], uri: str) -> tuple[Checkpoint, Met
         OffsetwiseError: It cannot be read.
     """
     folder = HeldFolder(uri=uri, files=held)
-    before = read_from(folder)
+    before = on_cluster(read_from(folder), moved and moved.cluster)
     require_editable(before, uri)
     metadata = parse_metadata(held[METADATA])
     return before, metadata, Opened.of(folder, held[METADATA], metadata, None)
@@ -203,7 +219,15 @@ def _names(entry: OperatorEntry) -> set[str]:
     return {state.name for subtask in entry.subtasks if subtask.managed is not None for state in subtask.managed.states}
 
 
-def _of_kafka(entry: OperatorEntry, moves: Moves) -> Rewrite:
+def _rewrite(source: CheckpointSource, entry: OperatorEntry, moves: Moves, moved: MovedCluster | None) -> Rewrite:
+    if source.cluster is not None and moved is not None:
+        return Rewrite(
+            state=READER_STATE,
+            element=partial(dynamic_element, moves=moves, moved=moved),
+            coordinator=partial(dynamic_pieces, moves=moves, moved=moved),
+            needs_coordinator=True,
+            begins_new_at_earliest=partial(dynamic_begins_new_at_earliest, moved=moved),
+        )
     legacy = LEGACY_STATE in _names(entry)
     return Rewrite(
         state=LEGACY_STATE if legacy else READER_STATE,
@@ -225,6 +249,8 @@ def edit_source(entry: OperatorEntry, rewrite: Rewrite, making: Making) -> None:
             for key in _edit_state(blob, handle, rewrite, making):
                 making.kept_in[entry.id, *key] = blob.file
     cursor = making.opened.coordinator(entry)
+    if rewrite.needs_coordinator and cursor is None:
+        raise NotEditableError("a DynamicKafkaSource without its coordinator's state, which keeps its addresses")
     if rewrite.coordinator is None or cursor is None or entry.coordinator is None:
         return
     pieces = rewrite.coordinator(cursor)
@@ -303,10 +329,15 @@ def _changes(source: CheckpointSource, moves: Moves, uri: str) -> Iterator[Numbe
         raise refused(uri, f"a position for {lacking[0]} in the plan, found none")
 
 
-def _prove(before: Checkpoint, folder: HeldFolder, wanted: Mapping[str, Mapping[TopicPartition, int]]) -> None:
+def _prove(
+    before: Checkpoint,
+    folder: HeldFolder,
+    wanted: Mapping[str, Mapping[TopicPartition, int]],
+    moved: MovedCluster | None,
+) -> None:
     """Read the savepoint as it will be, and refuse unless it has exactly the planned positions."""
     try:
-        after = read_from(folder)
+        after = on_cluster(read_from(folder), moved and moved.cluster)
     except OffsetwiseError as error:
         raise refused(folder.uri, f"to read the edited savepoint again, found {error.problem}") from error
     if len(after.sources) != len(before.sources) or _around(after, wanted) != _around(before, wanted):

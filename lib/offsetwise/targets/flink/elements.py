@@ -6,7 +6,7 @@ before, which is strict about every length.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from offsetwise.engines.flink.binary import Cursor, DamagedError
@@ -95,17 +95,26 @@ def kafka_element(plain: bytes, moves: Moves, *, legacy: bool) -> tuple[TopicPar
 def _split(element: bytes, split: Split, moves: Moves) -> bytes:
     if split.cluster is not None:
         raise NotEditableError("a split of a DynamicKafkaSource, which names its cluster")
+    body = edited_split(element[_WRAPPED:], split, moves)
+    return (len(body) + 8).to_bytes(4, "big") + element[4:8] + len(body).to_bytes(4, "big") + body
+
+
+def edited_split(body: bytes, split: Split, moves: Moves) -> bytes:
+    """Return a split as `KafkaPartitionSplitSerializer` writes it, with the planned offset and the new topic's name.
+
+    Raises:
+        NotEditableError: The plan does not move it from where it is.
+    """
     move = _move(split, moves)
     name = len(split.topic)
     topic = move.new_topic.encode("ascii")
-    body = (
+    return (
         len(topic).to_bytes(2, "big")
         + topic
-        + element[_WRAPPED + 2 + name : _WRAPPED + 6 + name]
+        + body[2 + name : 6 + name]
         + move.new.to_bytes(8, "big")
-        + element[_WRAPPED + 14 + name :]
+        + body[14 + name :]
     )
-    return (len(body) + 8).to_bytes(4, "big") + element[4:8] + len(body).to_bytes(4, "big") + body
 
 
 def _legacy(element: bytes, split: Split, moves: Moves) -> bytes:
@@ -159,9 +168,27 @@ def enumerator_pieces(cursor: Cursor, moves: Moves) -> list[Piece]:
     """
     begun = cursor.at
     enumerator = read_enumerator(Cursor(cursor.data, begun, cursor.end))
-    full = enumerator.version in _FULL_SPLITS
+    results = listed_pieces(cursor.data, enumerator.version, enumerator.splits, moves)
+    grown = sum(len(piece.data) - (piece.end - piece.start) for piece in results)
+    if grown:
+        size_at = begun + 8
+        size = int.from_bytes(cursor.data[size_at : size_at + 4], "big") + grown
+        results.append(Piece(size_at, size_at + 4, size.to_bytes(4, "big")))
+    return results
+
+
+def listed_pieces(data: bytes, version: int, splits: Sequence[Split], moves: Moves) -> list[Piece]:
+    """Return what changes in the splits that an enumerator lists; see `enumerator_pieces`.
+
+    Args:
+        data: What they were read from.
+        version: Of the enumerator's state.
+        splits: Their places are those in `data`.
+        moves: Where partitions go.
+    """
+    full = version in _FULL_SPLITS
     results: list[Piece] = []
-    for split in enumerator.splits:
+    for split in splits:
         move = moves.get(split.topic_partition)
         if move is None:
             continue
@@ -174,14 +201,9 @@ def enumerator_pieces(cursor: Cursor, moves: Moves) -> list[Piece]:
             _move(split, moves)
         after_name = split.place + 2 + len(split.topic)
         if move.new_topic != split.topic:
-            results.append(_renamed(cursor.data, split, move.new_topic.encode("ascii"), after_name, full=full))
+            results.append(_renamed(data, split, move.new_topic.encode("ascii"), after_name, full=full))
         if full and (move.new != move.old if split.start >= 0 else not split.assigned):
             results.append(Piece(after_name + 4, after_name + 12, move.new.to_bytes(8, "big")))
-    grown = sum(len(piece.data) - (piece.end - piece.start) for piece in results)
-    if grown:
-        size_at = begun + 8
-        size = int.from_bytes(cursor.data[size_at : size_at + 4], "big") + grown
-        results.append(Piece(size_at, size_at + 4, size.to_bytes(4, "big")))
     return results
 
 

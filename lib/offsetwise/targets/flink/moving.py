@@ -25,7 +25,14 @@ _NAMES_SINCE: Final = 5
 """From this version of `_metadata` on it holds the uids themselves."""
 
 
-def _predict(comparison: Comparison, rows: Rows) -> Prediction:  # noqa: ARG001 - as every engine's
+def _predict(comparison: Comparison, rows: Rows) -> Prediction:
+    sources = () if comparison.checkpoint is None else comparison.checkpoint.sources
+    if any(source.cluster is not None for source in sources):
+        message = (
+            "The coordinator of the DynamicKafkaSource keeps the old cluster's addresses: the job goes on reading the "
+            "old cluster until its metadata service names other topics."
+        )
+        return besides(message, None)
     renamed = first(rows, lambda row: row.new_topic != row.topic)
     outside = first(rows, lambda row: row.raw.verdict is RawVerdict.OUT_OF_RANGE)
     if renamed is not None:

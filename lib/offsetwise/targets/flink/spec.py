@@ -70,7 +70,8 @@ def several_clusters(checkpoint: Checkpoint) -> Iterator[Problem]:
     for source in checkpoint.sources:
         if is_of_several_clusters(source.kind):
             yield sources.problem(
-                f"The DynamicKafkaSource {source.id!r} keeps positions on several clusters, which nothing translates.",
+                f"The DynamicKafkaSource {source.id!r} keeps positions on several clusters, and none of "
+                "them is stated to be the old one, or it does not read the one that is.",
                 fix=MOVE_THE_OTHERS,
             )
 

@@ -14,6 +14,7 @@ from offsetwise.apply.verification.seen import Seen, for_all, number, topics_of
 from offsetwise.engines.flink.checkpoint import read_from
 from offsetwise.engines.flink.details import FlinkDetails
 from offsetwise.engines.flink.uid import operator_id
+from offsetwise.findings.several_clusters import on_cluster
 from offsetwise.model import (
     AnyPosition,
     Checkpoint,
@@ -59,14 +60,15 @@ def verified(
         return for_all(plan, Turnout.DIFFERENT, changed)
     required = plan.requirements.checkpoint
     names = () if required is None else tuple(path for path, _ in required.files)
-    read = read_from(HeldFolder(uri=step.place, files=readers.files(step.place, names)))
+    cluster = plan.job.dynamic_cluster
+    read = on_cluster(read_from(HeldFolder(uri=step.place, files=readers.files(step.place, names))), cluster)
     lacking = unmarked(plan.marks, read)
     if lacking is not None:
         return for_all(plan, Turnout.DIFFERENT, f"{step.place}: {lacking}")
     results = compared(plan, step, read)
     if checkpoint is None or any(each.turnout is Turnout.DIFFERENT for each in results):
         return results
-    own = readers.with_times(checkpoint).checkpoint
+    own = on_cluster(readers.with_times(checkpoint).checkpoint, cluster)
     other = _not_of_this_job(own, read)
     return restored(plan, own, readers) if other is None else for_all(plan, Turnout.UNKNOWN, other)
 

@@ -116,6 +116,7 @@ class SavepointTarget(OutputTarget):
     patches = (FLINK_OPERATOR,)
     job = JOB
     streams = frozenset({OFFSETS, STREAM})
+    moves_one_of_several = True
     parameters = MarkSettings
     ways = (_EDIT, _RENAME, _PRODUCERS_FIRST)
 

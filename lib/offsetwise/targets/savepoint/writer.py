@@ -19,11 +19,13 @@ from offsetwise.apply.writing import Context, Writer
 from offsetwise.config import Migration
 from offsetwise.engines.flink.checkpoint import read_from
 from offsetwise.engines.flink.uid import operator_id
+from offsetwise.findings.several_clusters import on_cluster
 from offsetwise.model import Plan, ReceiptStep, Start
 from offsetwise.plan.target import has_opaque_positions
 from offsetwise.ports.stream import has_offsets
 from offsetwise.storage.folders import open_tree
 from offsetwise.storage.memory import HeldFolder
+from offsetwise.targets.flink.dynamic import MovedCluster
 from offsetwise.targets.flink.edit import edit_savepoint
 from offsetwise.targets.flink.guard import GUARD, GUARD_FILE
 from offsetwise.targets.flink.kinesis.editing import edited_savepoint
@@ -41,7 +43,11 @@ def _moved(plan: Plan, context: Context) -> Edits:
     TYPE.require_fit(plan, "The copy")
     held, uri = reviewed_files(plan, context)
     shards = has_opaque_positions(plan)
-    edited = edited_savepoint(plan, held, uri=uri) if shards else edit_savepoint(held, _moves(plan), uri=uri)
+    edited = (
+        edited_savepoint(plan, held, uri=uri)
+        if shards
+        else edit_savepoint(held, _moves(plan), uri=uri, moved=MovedCluster.of(plan.job))
+    )
     files = {**edited.files, **mark_committed({**held, **edited.files}, plan.marks, uri=uri)}
     return Edits(
         edits=tuple(
@@ -71,7 +77,7 @@ def _not_moved(plan: Plan, step: ReceiptStep, context: Context) -> str | None:
     folder = open_tree(step.place, roots=context.write_roots).for_large_files()
     read = folder.read_many(dict.fromkeys(path for path, _ in requirement(plan).files))
     kept = HeldFolder(uri=step.place, files={path: data for path, data in read.items() if isinstance(data, bytes)})
-    copy = read_from(kept)
+    copy = on_cluster(read_from(kept), plan.job.dynamic_cluster)
     if has_opaque_positions(plan):
         return _ELSEWHERE if misplaced(plan, copy) else unmarked(plan.marks, copy)
     results = {

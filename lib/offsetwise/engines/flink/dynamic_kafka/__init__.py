@@ -1,0 +1,1 @@
+"""What Flink's DynamicKafkaSource keeps of several clusters."""
