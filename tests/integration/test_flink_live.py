@@ -19,6 +19,7 @@ from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.lab import Lab, Policy
 from offsetwise.plan.sinks.gate import PENDING, RESTORE
 from tests.commands import call
+from tests.integration.dynamic_job import DynamicJob
 from tests.integration.flink_cluster import Flink, running, wait_until
 from tests.integration.flink_distribution import DISTRIBUTIONS, Distribution
 from tests.integration.lost_splits import changed, dropping, forgotten, handed_back
@@ -727,3 +728,47 @@ def test_readers_without_a_partition_lose_none(jobs: Jobs, orders: Orders, tmp_p
     jobs.stop(job, sink, len(serials(orders)), tmp_path / "after")
 
     assert Counter(serial for serial, _ in sink.rows()) == Counter(serials(orders)), "every record once"
+
+
+WEST: Final = "west"
+"""What a DynamicKafkaSource calls the old cluster, and then the new one."""
+
+
+@flinks(NEWEST)
+def test_a_source_of_several_clusters_goes_on_from_an_edited_savepoint_with_every_record_once(
+    jobs: Jobs, orders: Orders, tmp_path: Path
+) -> None:
+    lab, version = orders.lab, jobs.flink.distribution.version
+    elsewhere = f"elsewhere-{version}"
+    create(lab.new_bootstrap, elsewhere)
+    others = [f"other-{each}" for each in range(20)]
+    _put(lab.new_bootstrap, elsewhere, others[:10])
+    job = DynamicJob.compiled(jobs.flink, tmp_path, f"dynamic-{version}")
+    east = {"east": (elsewhere, lab.new_bootstrap)}
+    begun = job.start({WEST: (TOPIC, lab.old_bootstrap), **east})
+    job.until(begun, len(serials(orders)) + 10)
+    savepoint = jobs.flink.stop(begun, tmp_path / "savepoints")
+    arrive(orders, FEW)
+    _put(lab.new_bootstrap, elsewhere, others[10:])
+
+    stated = {"dynamic_cluster": WEST, "dynamic_servers": lab.new_bootstrap}
+    move = moved(lab, savepoint, tmp_path / "move", job=stated)
+    assert {row["exactness"] for row in move.compare()["partitions"]} == {"EXACT"}
+    move.draft("flink-savepoint")
+    move.sign()
+    move.apply("--output", str(move.copy), "--execute")
+    assert move.verify() == (0, {"CONFIRMED"}, False)
+
+    again = job.start({WEST: (TOPIC, lab.new_bootstrap), **east}, move.copy)
+    wanted = Counter([*others, *(str(serial) for serial in serials(orders))])
+    job.until(again, wanted.total())
+    own = jobs.flink.stop(again, move.folder / "checkpoints")
+    assert Counter(job.read()) == wanted, "every record once"
+    assert move.verify("--checkpoint", str(own)) == (0, {"MOVED_ON"}, True)
+
+
+def _put(bootstrap: str, topic: str, values: list[str]) -> None:
+    producer = Producer({"bootstrap.servers": bootstrap, "log_level": 2})
+    for value in values:
+        producer.produce(topic, value=value)
+    assert producer.flush(30) == 0
