@@ -12,7 +12,9 @@ from typing import Final
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
+from offsetwise.config import JobTraits
 from offsetwise.engines.flink.checkpoint import read_from
 from offsetwise.errors import ApplyError, OffsetwiseError
 from offsetwise.findings.several_clusters import on_cluster
@@ -286,3 +288,9 @@ def test_an_unedited_restore_is_predicted_to_go_on_reading_the_old_cluster() -> 
     plan = drafted(replace(made, checkpoint=replace(made.checkpoint, sources=sources)), Target(kind="flink-savepoint"))
     assert plan.prediction.effect == "unknown"
     assert "goes on reading the old cluster" in plan.prediction.told
+
+
+@with_cases("stated", [{"dynamic_cluster": "west"}, {"dynamic_servers": SERVERS}])
+def test_a_job_states_both_the_cluster_and_the_new_addresses_or_neither(stated: dict[str, str]) -> None:
+    with pytest.raises(ValidationError, match="stated together"):
+        JobTraits.model_validate(stated)
