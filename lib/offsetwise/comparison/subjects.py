@@ -66,7 +66,7 @@ class ReadSubject(Subject):
         return cls(
             kind=subject.kind,
             name=subject.name,
-            read=None if read is None else on_cluster(read, traits.dynamic_cluster),
+            read=read if read is None or traits.dynamic_cluster is None else on_cluster(read, traits.dynamic_cluster),
             traits=traits,
             rewound_to=rewound_to,
             beside=beside,

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from shlex import quote
 
 from offsetwise.config import JobTraits, Migration
 from offsetwise.findings import describe, worded
 from offsetwise.findings.migration import checkpoint_polluted
 from offsetwise.findings.place import replay_not_tolerated
-from offsetwise.model import Comparison, Problem, Snapshot, Target
+from offsetwise.model import CheckpointSource, Comparison, Problem, Snapshot, Target
 from offsetwise.plan.moving import moving_of, rewinding_of
 from offsetwise.plan.refusals import sources
 from offsetwise.plan.request import traits_of
@@ -155,9 +156,11 @@ def against_target(
     target: str, comparison: Comparison, job: JobTraits, *, rewound: bool, sink_rewound: bool
 ) -> tuple[Problem, ...]:
     """Report what speaks against writing to one target, the single partitions aside."""
+    read = () if comparison.checkpoint is None else comparison.checkpoint.sources
+    of_several = [*filter(attrgetter("cluster"), read)]
     problems = [
         *_against_stream(target, comparison),
-        *_against_one_of_several(target, comparison),
+        *(_against_one_of_several(target, of_several) if of_several else ()),
         *_against_continuing(target, comparison),
         *target_type(target).objections(comparison, job, sink_rewound=sink_rewound),
     ]
@@ -195,18 +198,17 @@ def _against_stream(target: str, comparison: Comparison) -> Iterator[Problem]:
         yield sources.problem(message, fix="Write a target that takes positions of that stream.")
 
 
-def _against_one_of_several(target: str, comparison: Comparison) -> Iterator[Problem]:
+def _against_one_of_several(target: str, of_several: Iterable[CheckpointSource]) -> Iterator[Problem]:
     """A source that keeps positions on several clusters moves with its state alone, which keeps the others'."""
-    checkpoint, kind = comparison.checkpoint, target_type(target)
-    if checkpoint is None or kind.moves_one_of_several or kind.role is TargetRole.TRANSACTIONS:
+    kind = target_type(target)
+    if kind.moves_one_of_several or kind.role is TargetRole.TRANSACTIONS:
         return
-    for source in checkpoint.sources:
-        if source.cluster is not None:
-            yield sources.problem(
-                f"The DynamicKafkaSource {source.id!r} keeps positions on other clusters than {source.cluster!r} too, "
-                "and would lose them.",
-                fix="Write to a copy of its savepoint alone: --target flink-savepoint.",
-            )
+    for source in of_several:
+        yield sources.problem(
+            f"The DynamicKafkaSource {source.id!r} keeps positions on other clusters than {source.cluster!r} too, "
+            "and would lose them.",
+            fix="Write to a copy of its savepoint alone: --target flink-savepoint.",
+        )
 
 
 def _against_continuing(target: str, comparison: Comparison) -> Iterator[Problem]:

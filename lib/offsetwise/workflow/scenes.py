@@ -188,7 +188,8 @@ def _checkpoint(migration: Migration, config: CheckpointConfig, wanted: WantedJo
         roots = migration.checkpoint_roots
         uri = newest_checkpoint(config.uri, roots=roots) if wanted.newest else config.uri
         read = read_checkpoint(uri, roots=roots)
-    read = on_cluster(read, config.job.dynamic_cluster)
+    if config.job.dynamic_cluster is not None:
+        read = on_cluster(read, config.job.dynamic_cluster)
     stream = spec_of(migration.source.stream)
     moved = [source for source in read.sources if source.kind in stream.compared]
     if not any(source.positions or source.shards or source.undecided for source in moved):
