@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from offsetwise.apply.readers import RecordPlace
 from offsetwise.config import ClusterConfig, Migration, java_properties
-from offsetwise.engines.checkpoint import newest_checkpoint, read_checkpoint, read_with_times
+from offsetwise.engines.checkpoint import read_checkpoint, read_with_times
 from offsetwise.engines.engine import CheckpointReading
 from offsetwise.errors import MissingError, NotAFolderError, StorageError
 from offsetwise.model import Checkpoint, Cluster, Cutover, IsolationLevel, Plan, PlannedTransaction, Snapshot
@@ -45,7 +45,7 @@ class LiveReaders:
 
         Of the folder of a job that retains checkpoints it is the newest of them.
         """
-        return read_with_times(newest_checkpoint(uri, roots=self._roots), roots=self._roots)
+        return read_with_times(uri, roots=self._roots, newest=True)
 
     def begun_checkpoint(self, stated: str | None) -> str | None:
         """Return the checkpoint that a job makes once it is moved; None where the job has made none yet.

@@ -28,6 +28,8 @@ from offsetwise.storage.folders import MAX_FILE_BYTES, Entry, FolderReader, Tree
 from offsetwise.storage.single_file import read_file, without_part
 
 SHOWN: Final = 5
+_TRIES: Final = 5
+"""To read the newest checkpoint of a job that replaces it meanwhile."""
 MOST_BYTES: Final = MAX_FILE_BYTES
 """Of a file that holds positions."""
 
@@ -71,9 +73,32 @@ def read_checkpoint(
     return read if folder is None else replace(read, endpoint=folder.endpoint)
 
 
-def read_with_times(uri: str, *, roots: Sequence[str] | None = None, batches: int = 100) -> CheckpointReading:
-    """Read a checkpoint as it stands now, with what a person needs to follow it; see `read_checkpoint`."""
-    checkpoint = read_checkpoint(uri, roots=roots, batches=batches)
+def read_newest(uri: str, *, roots: Sequence[str] | None = None, batches: int = 100) -> Checkpoint:
+    """Read a checkpoint as it stands now, of the folder of a job that retains some the newest; see `read_checkpoint`.
+
+    A running job may remove one while it is looked for and read: then it is looked for again.
+    """
+    error: OffsetwiseError
+    try:
+        return read_checkpoint(uri, roots=roots, batches=batches)
+    except NotACheckpointError as not_itself:
+        error = not_itself
+    for _ in range(_TRIES):
+        newest = newest_checkpoint(uri, roots=roots)
+        if newest == uri:
+            continue
+        try:
+            return read_checkpoint(newest, roots=roots, batches=batches)
+        except (MissingError, NotACheckpointError) as gone:
+            error = gone
+    raise error
+
+
+def read_with_times(
+    uri: str, *, roots: Sequence[str] | None = None, batches: int = 100, newest: bool = False
+) -> CheckpointReading:
+    """Read a checkpoint with what a person needs to follow it; see `read_checkpoint`, with `newest` `read_newest`."""
+    checkpoint = (read_newest if newest else read_checkpoint)(uri, roots=roots, batches=batches)
     more = engine_of(checkpoint.engine).reading
     if more is None:
         return CheckpointReading(checkpoint=checkpoint, read_at_ms=int(time.time() * 1000))

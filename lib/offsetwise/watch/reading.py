@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from offsetwise.comparison import Scene, positions_of, standings_of
 from offsetwise.comparison.subjects import ReadSubject
 from offsetwise.config import Migration
-from offsetwise.engines.checkpoint import newest_checkpoint, read_checkpoint
+from offsetwise.engines.checkpoint import read_newest
 from offsetwise.errors import OffsetwiseError, SameClusterError
 from offsetwise.findings.reading import blocking_problems, remedies
 from offsetwise.findings.several_clusters import on_cluster
@@ -88,8 +88,7 @@ def _subject(migration: Migration, subject: LagSubject) -> tuple[ReadSubject, Mi
     config, stream = migration.checkpoint(subject.checkpoint), spec_of(migration.source.stream)
     try:
         # A running Flink job leaves one checkpoint after the other: its folder is watched, and in it the newest.
-        newest = newest_checkpoint(config.uri, roots=migration.checkpoint_roots)
-        read = on_cluster(read_checkpoint(newest, roots=migration.checkpoint_roots), config.job.dynamic_cluster)
+        read = on_cluster(read_newest(config.uri, roots=migration.checkpoint_roots), config.job.dynamic_cluster)
     except OffsetwiseError as error:
         return ReadSubject.of(subject, migration, traits=config.job), _missing(LagPart.POSITIONS, error)
     read_subject, label = ReadSubject.of(subject, migration, read=read, traits=config.job), stream.label

@@ -11,7 +11,7 @@ from typing import Final, NoReturn
 from offsetwise.comparison import Scene, assemble, positions_of
 from offsetwise.comparison.subjects import ReadSubject
 from offsetwise.config import Migration, spark_properties
-from offsetwise.engines.checkpoint import newest_checkpoint, read_checkpoint
+from offsetwise.engines.checkpoint import read_newest
 from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachableError, ConfigError, UsageError
 from offsetwise.findings.place import not_yet_mirrored
 from offsetwise.findings.reading import partition_unreadable
@@ -307,8 +307,7 @@ def _topics_of(migration: Migration, plan: Plan | None) -> tuple[str, ...]:
     else:
         topics = set[str]()
         for config in migration.checkpoints:
-            roots = migration.checkpoint_roots
-            read = read_checkpoint(newest_checkpoint(config.uri, roots=roots), roots=roots)
+            read = read_newest(config.uri, roots=migration.checkpoint_roots)
             subject = Subject(kind=SubjectKind.CHECKPOINT, name=config.name)
             topics |= {*ReadSubject.of(subject, migration, read=read, traits=config.job).topics()}
         if migration.group_names:

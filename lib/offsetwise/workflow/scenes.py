@@ -12,7 +12,7 @@ from typing import Final
 from offsetwise.comparison import Scene, positions_of, standings_of
 from offsetwise.comparison.subjects import ReadSubject
 from offsetwise.config import CheckpointConfig, Migration
-from offsetwise.engines.checkpoint import newest_checkpoint, read_checkpoint
+from offsetwise.engines.checkpoint import read_checkpoint, read_newest
 from offsetwise.engines.registry import engine_of
 from offsetwise.errors import CheckpointError, ClusterError, ConfigError, OffsetwiseError, SameClusterError
 from offsetwise.findings.reading import blocking_problems, remedies
@@ -185,9 +185,7 @@ def _beside(migration: Migration, config: CheckpointConfig) -> tuple[SourcePosit
 def _checkpoint(migration: Migration, config: CheckpointConfig, wanted: WantedJob) -> Checkpoint:
     read, rewind_to = wanted.repaired, wanted.rewind_to
     if read is None:
-        roots = migration.checkpoint_roots
-        uri = newest_checkpoint(config.uri, roots=roots) if wanted.newest else config.uri
-        read = read_checkpoint(uri, roots=roots)
+        read = (read_newest if wanted.newest else read_checkpoint)(config.uri, roots=migration.checkpoint_roots)
     if config.job.dynamic_cluster is not None:
         read = on_cluster(read, config.job.dynamic_cluster)
     stream = spec_of(migration.source.stream)

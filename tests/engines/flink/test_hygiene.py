@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from offsetwise.engines.checkpoint import newest_checkpoint, read_checkpoint
+import pytest
+
+from offsetwise.engines.checkpoint import newest_checkpoint, read_checkpoint, read_newest
 from offsetwise.engines.flink.details import Saved
 from offsetwise.engines.flink.hygiene import hygiene
 from offsetwise.engines.registry import engines
+from offsetwise.errors import MissingError, NotACheckpointError
 from offsetwise.model import RetainedCheckpoint
-from tests.engines.flink.files import CHECKPOINT, codes, kafka_source, metadata
+from tests.engines.flink.files import CHECKPOINT, codes, kafka_source, metadata, positions
 from tests.engines.spark.folders import FLINK_NAMES, SAMPLES, write
 from tests.with_cases import with_cases
 
@@ -106,3 +113,63 @@ def test_the_newest_checkpoint_of_a_jobs_folder_is_found_and_another_path_stays(
     services = (f"{scheme}://service/name" for engine in engines() for scheme in engine.schemes)
     for path in (newest, str(tmp_path), str(SAMPLES / "flink-1.20"), *services):
         assert newest_checkpoint(path) == path
+
+
+class Accesses:
+    """Calls a function right before the process opens or lists something in a folder for the so-many-th time."""
+
+    def __init__(self) -> None:
+        self._folder, self._left, self._call = "", 0, lambda: None
+        sys.addaudithook(self._heard)
+
+    @contextmanager
+    def before(self, folder: Path, number: int, call: Callable[[], object]) -> Iterator[None]:
+        self._folder, self._left, self._call = str(folder), number, call
+        try:
+            yield
+        finally:
+            self._folder = ""
+
+    def _heard(self, event: str, _: tuple[object, ...]) -> None:
+        if self._folder and event in {"open", "os.scandir", "os.listdir"}:
+            self._left -= 1
+            if self._left == 0:
+                self._folder = ""
+                self._call()
+
+
+@pytest.fixture(scope="module")
+def accesses() -> Accesses:
+    return Accesses()
+
+
+def test_the_newest_checkpoint_is_read_whenever_the_job_replaces_it(tmp_path: Path, accesses: Accesses) -> None:
+    """A job that retains one completes the next one before it removes the last, at any moment of a reading."""
+    replaced = []
+    for number in range(1, 1_000):
+        job = tmp_path / f"{number}" / JOB
+
+        def complete(at: int, job: Path = job) -> None:
+            write({f"chk-{at}/_metadata": metadata(kafka_source({0: at}), checkpoint_id=at, tail=CHECKPOINT)}, job)
+
+        def go_on(job: Path = job, complete: Callable[[int], None] = complete) -> None:
+            complete(2)
+            shutil.rmtree(job / "chk-1")
+
+        complete(1)
+        with accesses.before(job, number, go_on):
+            read = read_newest(str(job))
+        replaced.append((job / "chk-2").exists())
+        assert positions(read) in ({("orders", 0): 1}, {("orders", 0): 2})
+        if not replaced[-1]:
+            break
+    assert replaced[:5] == [True] * 5
+    assert not replaced[-1], "every access was tried"
+
+
+def test_another_path_than_a_jobs_folder_is_read_as_ever(tmp_path: Path) -> None:
+    assert read_newest(str(SAMPLES / "flink-1.20")) == read_checkpoint(str(SAMPLES / "flink-1.20"))
+    with pytest.raises(NotACheckpointError, match="an empty folder"):
+        read_newest(str(tmp_path))
+    with pytest.raises(MissingError):
+        read_newest(str(tmp_path / "none"))
