@@ -119,7 +119,8 @@ class Accesses:
     """Calls a function right before the process opens or lists something in a folder for the so-many-th time."""
 
     def __init__(self) -> None:
-        self._folder, self._left, self._call = "", 0, lambda: None
+        self._folder, self._left = "", 0
+        self._call: Callable[[], object] = dict
         sys.addaudithook(self._heard)
 
     @contextmanager
