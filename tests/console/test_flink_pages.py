@@ -158,7 +158,7 @@ def test_a_damaged_savepoint_is_told_in_words(open_page: OpenPage, tmp_path: Pat
         "explore/clusters": "differ",
         "operate/fleet": "continues with clicks",
         "operate/audit": "Who did or tried what",
-        "operate/cutover": "No cutover was recorded with this sample.",
+        "operate/cutover": "This cutover was recorded from two real clusters",
         "plan/review": "walk the whole path now with the bundled samples",
         "plan/export": "Plans and approvals as files",
         "help/help": "The bundled **sample migrations**",

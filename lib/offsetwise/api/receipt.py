@@ -66,10 +66,11 @@ class Receipt:
             SecretError: What signs on at the job's address leads nowhere.
         """
         now, read = time_of(datetime.now(UTC)), self.document
-        if readers is None:
-            readers = live.LiveReaders(migration=live.settings_of(read.plan, self.migration, read.steps[0].place))
-        if checkpoint is None:
-            checkpoint = readers.begun_checkpoint(_stated(read.plan, readers.migration))
+        settings = live.settings_of(read.plan, self.migration, read.steps[0].place)
+        readers = readers or live.LiveReaders(migration=settings)
+        stated = _stated(read.plan, settings)
+        if checkpoint is None and stated is not None:
+            checkpoint = readers.begun_checkpoint(stated)
         return verified(read, readers, verified_at=now, checkpoint=checkpoint, job=job)
 
     @overload
