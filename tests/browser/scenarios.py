@@ -24,7 +24,8 @@ from tests.console.test_checkpoint_page import two_partitions, write
 from tests.cutovers import DRAINING, GROWING, OPEN_TRANSACTION, STILL, seen
 
 SLOW_S = 6
-WATCHED_JOBS = 200
+WATCHED_JOBS = {"cutover": 200, "cutover-two": 2, "cutover-many": 10_000}
+LOOKS = 10
 STALLED_S = 20
 PARTITIONS = 10_000
 PER_TOPIC = 20
@@ -42,11 +43,11 @@ DENIED = ClusterAuthError(
 
 
 class _Watched(ValueReader):
-    """200 jobs in every state, once somebody watches them; some seconds into a second watch, all have caught up."""
+    """Jobs in every state, once somebody watches them; some seconds into a second watch, all have caught up."""
 
-    def __init__(self) -> None:
+    def __init__(self, jobs: int) -> None:
         super().__init__(live=builders.comparison(migration="orders-to-new"))
-        self._shown = status_looks.many(WATCHED_JOBS)
+        self._shown = status_looks.many(jobs, LOOKS)
         self._watches = 0
 
     def watch_status(self, migration: str, still_for_s: float) -> None:
@@ -123,8 +124,8 @@ def reader(scenario: str) -> Reader:
             beyond = 9_007_199_254_740_993
             ends = (beyond - 50, beyond + 50)
             return _over(builders.comparison((builders.partition(old=beyond, new=950, old_log=ends), rows[1])))
-        case "cutover":
-            return _Watched()
+        case "cutover" | "cutover-two" | "cutover-many":
+            return _Watched(WATCHED_JOBS[scenario])
         case "jobs":
             made = ManyReader(JOBS)
             made.fleet_given = fleets.a_thousand(PARTITIONS)

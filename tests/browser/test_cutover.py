@@ -49,6 +49,30 @@ def test_two_hundred_jobs_are_whole_and_accessible_on_a_wall_and_on_a_phone(
     page.screenshot(path=SCREENSHOTS / f"cutover-{theme}-{WIDTH}.png")
 
 
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize(
+    ("scenario", "answer", "lanes"),
+    [
+        ("cutover-two", "2 of 2 jobs cannot go on", 2),
+        ("cutover-many", "2,000 of 10,000 jobs cannot go on", 50),
+    ],
+)
+def test_two_jobs_and_ten_thousand_are_as_clear_as_two_hundred(
+    windows: Windows, serve: Serve, theme: str, scenario: str, answer: str, lanes: int
+) -> None:
+    page = opened(windows[theme], f"{serve(scenario)}/{PAGE}")
+    page.set_viewport_size(DESKTOP)
+    if page.get_by_role("button", name="Stop watching").count() == 0:  # another theme's test may have begun it
+        press(page, "Watch")
+    expect(page.get_by_text(answer)).to_be_visible(timeout=PATIENCE_MS)
+    items = page.get_by_role("list", name="Jobs", exact=True).get_by_role("listitem")
+    expect(items).to_have_count(lanes)
+    expect(items.first).to_contain_text("! different")
+    accessible(page)
+    fits(page)
+    keep(page, f"{scenario}-{theme}")
+
+
 def test_the_page_follows_the_jobs_without_a_click_and_ends_when_all_have_caught_up(
     windows: Windows, serve: Serve
 ) -> None:
