@@ -23,6 +23,7 @@ from offsetwise.targets.flink.elements import (
     Piece,
     edited_split,
     listed_pieces,
+    resized,
     spliced,
 )
 
@@ -89,13 +90,13 @@ def dynamic_pieces(cursor: Cursor, moves: Moves, moved: MovedCluster) -> list[Pi
     if its is None or not streams:
         raise NotEditableError(f"a coordinator that does not read the cluster {moved.cluster!r}")
     pieces = listed_pieces(cursor.data, state.version, its.splits, moves)
-    pieces += _resized(cursor.data, its.size_at, pieces)
+    pieces += resized(cursor.data, its.size_at, pieces)
     names = {key.topic: move.new_topic for key, move in moves.items()}
     for stream in streams:
         pieces.append(_text(stream.servers, moved.servers))
         pieces += [_text(topic, names[topic.value]) for topic in stream.topics if topic.value in names]
     pieces = [piece for piece in pieces if cursor.data[piece.start : piece.end] != piece.data]
-    result = [*pieces, *_resized(cursor.data, state.size_at, pieces)]
+    result = [*pieces, *resized(cursor.data, state.size_at, pieces)]
     _prove(cursor, result, moves, moved)
     return result
 
@@ -110,14 +111,6 @@ def begins_new_at_earliest(cursor: Cursor | None, moved: MovedCluster) -> bool:
 
 def _of_cluster(state: DynamicEnumerator, moved: MovedCluster) -> ClusterEnumerator | None:
     return next((each for each in state.clusters if each.cluster == moved.cluster), None)
-
-
-def _resized(data: bytes, at: int, pieces: list[Piece]) -> list[Piece]:
-    """Return the new length in front of bytes in which pieces change."""
-    grown = sum(len(piece.data) - (piece.end - piece.start) for piece in pieces)
-    if not grown:
-        return []
-    return [Piece(at, at + 4, (int.from_bytes(data[at : at + 4], "big") + grown).to_bytes(4, "big"))]
 
 
 def _text(text: Text, value: str) -> Piece:

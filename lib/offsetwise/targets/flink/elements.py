@@ -169,12 +169,15 @@ def enumerator_pieces(cursor: Cursor, moves: Moves) -> list[Piece]:
     begun = cursor.at
     enumerator = read_enumerator(Cursor(cursor.data, begun, cursor.end))
     results = listed_pieces(cursor.data, enumerator.version, enumerator.splits, moves)
-    grown = sum(len(piece.data) - (piece.end - piece.start) for piece in results)
-    if grown:
-        size_at = begun + 8
-        size = int.from_bytes(cursor.data[size_at : size_at + 4], "big") + grown
-        results.append(Piece(size_at, size_at + 4, size.to_bytes(4, "big")))
-    return results
+    return [*results, *resized(cursor.data, begun + 8, results)]
+
+
+def resized(data: bytes, at: int, pieces: Sequence[Piece]) -> list[Piece]:
+    """Return the new length, four bytes at `at`, of bytes in which pieces change; nothing where it stays."""
+    grown = sum(len(piece.data) - (piece.end - piece.start) for piece in pieces)
+    if not grown:
+        return []
+    return [Piece(at, at + 4, (int.from_bytes(data[at : at + 4], "big") + grown).to_bytes(4, "big"))]
 
 
 def listed_pieces(data: bytes, version: int, splits: Sequence[Split], moves: Moves) -> list[Piece]:
