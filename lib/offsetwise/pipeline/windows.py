@@ -185,19 +185,18 @@ class _KeptRecord:
     def record(self, message: Any) -> _WindowRecord:
         """Take one record's hashes."""
         kind, timestamp = message.timestamp()
-        key, value, headers = message.key(), message.value(), message.headers() or ()
+        key, value, headers = message.key(), message.value(), message.headers()
         salt, of_key, of_value = self._salt, schema_id(key), schema_id(value)
-        may_hold_schema = of_key is not None or of_value is not None
         # By position: what this costs is paid for every record.
         return _WindowRecord(
             message.offset(),
             None if kind == self._untimed or timestamp < 0 else timestamp,
             kind == self._append_time,
             content_hash(salt, key, value),
-            masked_hash(salt, key, value) if may_hold_schema else None,
+            None if of_key is None and of_value is None else masked_hash(salt, key, value),
             of_key,
             of_value,
-            tuple([(name, header_hash(salt, name, part)) for name, part in headers]),
-            origin(headers),
+            tuple([(name, header_hash(salt, name, part)) for name, part in headers]) if headers else (),
+            origin(headers) if headers else None,
             record_size(key, value, headers),
         )

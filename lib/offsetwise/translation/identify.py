@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from itertools import chain
+from itertools import chain, repeat
 
 from offsetwise.translation.content import anchors
 from offsetwise.translation.identity import PROVENANCE_HEADERS
@@ -121,20 +121,17 @@ def identify_as(
 def _identities(
     records: Records, contents: Sequence[bytes], timed: bool, ignored: frozenset[str] | set[str]
 ) -> tuple[bytes, ...]:
-    return tuple(
-        _combine(content, time if timed else None, headers, ignored)
-        for content, time, headers in zip(contents, records.timestamps, records.headers, strict=True)
-    )
+    times = records.timestamps if timed else repeat(None, len(contents))
+    return tuple(map(_combine, contents, times, records.headers, repeat(ignored)))
 
 
 def _combine(content: bytes, time: int | None, headers: Sequence[Header], ignored: set[str] | frozenset[str]) -> bytes:
     """Hash the parts into 16 bytes. `content` is salted, so the result is."""
-    made = blake2b(content, digest_size=16)
-    made.update(b"-" if time is None else b"t%d" % time)
+    parts = content + (b"-" if time is None else b"t%d" % time)
     for name, value in headers:
         if name not in ignored:
-            made.update(b"h%d:" % len(name.encode()) + name.encode() + value)
-    return made.digest()
+            parts += b"h%d:" % len(name.encode()) + name.encode() + value
+    return blake2b(parts, digest_size=16).digest()
 
 
 def _added(old: Records, new: Records, timed: bool, names: set[str]) -> set[str]:

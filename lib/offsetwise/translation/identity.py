@@ -50,7 +50,8 @@ def schema_id(part: bytes | None) -> int | None:
 
     Any serialised value may begin with a zero byte, so the number means an id only if all records agree with it.
     """
-    if part is None or not _may_hold_schema(part):
+    # Written out, as `_hash` is: both are called for every record.
+    if part is None or len(part) < SCHEMA_PREFIX_BYTES or part[0]:
         return None
     return int.from_bytes(part[1:SCHEMA_PREFIX_BYTES], signed=True)
 
@@ -78,16 +79,18 @@ def origin(headers: Iterable[tuple[str, bytes | None]]) -> int | None:
 
 
 def _hash(salt: bytes, one: bytes | None, other: bytes | None) -> bytes:
-    parts = salt, _length(one), one or b"", _length(other), other or b""
+    parts = (
+        salt,
+        NULL_LENGTH if one is None else len(one).to_bytes(4),
+        one or b"",
+        NULL_LENGTH if other is None else len(other).to_bytes(4),
+        other or b"",
+    )
     return sha256(b"".join(parts)).digest()[:IDENTITY_BYTES]
 
 
-def _length(part: bytes | None) -> bytes:
-    return NULL_LENGTH if part is None else len(part).to_bytes(4)
-
-
 def _may_hold_schema(part: bytes | None) -> bool:
-    return part is not None and len(part) >= SCHEMA_PREFIX_BYTES and part[0] == 0
+    return schema_id(part) is not None
 
 
 def _blanked(part: bytes | None) -> bytes | None:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import logging
 import time
+from bisect import bisect_left
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import groupby
 from typing import Any, Final, Generic, TypeVar
 
 from offsetwise.position import OfPartition, TopicPartition
@@ -59,13 +61,20 @@ class Unread:
     told: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
+@dataclass(slots=True)
+class _Run(Generic[Made]):
     """Ranges of one partition that overlap or touch: what is read from `start` to `end`, once."""
 
     start: int
     end: int
-    ranges: tuple[Range, ...]
+    ranges: list[Range]
+    offsets: list[int] = field(default_factory=list)
+    """Of the records read so far, ascending, as a partition gives them."""
+    records: list[Made] = field(default_factory=list)
+
+    def of(self, wanted: Range) -> list[Made]:
+        """Return the records of one range."""
+        return self.records[bisect_left(self.offsets, wanted.start) : bisect_left(self.offsets, wanted.end)]
 
 
 class RangeReader(Generic[Made]):
@@ -82,7 +91,7 @@ class RangeReader(Generic[Made]):
         self._made = made
         self._told: deque[Any] = deque(maxlen=100)
         self._consumer = Consumer({**configuration, "error_cb": self._told.append}, logger=_LOG)
-        self._ahead: dict[TopicPartition, list[_Run]] = {}
+        self._ahead: dict[TopicPartition, list[_Run[Made]]] = {}
         self._found: defaultdict[int, list[Made]] = defaultdict(list)
         self._same: dict[int, int] = {}
         """Tasks that want what another one wants, by that one's number."""
@@ -116,7 +125,8 @@ class RangeReader(Generic[Made]):
             if finished:
                 self._consumer.incremental_unassign([self._at(key) for key in finished])
                 for key in finished:
-                    self._ahead[key].pop(0)
+                    run = self._ahead[key].pop(0)
+                    self._found.update({each.task: run.of(each) for each in run.ranges})
                 following = [key for key in finished if self._ahead[key]]
                 self._consumer.incremental_assign([self._at(key, self._ahead[key][0].start) for key in following])
                 self._ahead = {key: runs for key, runs in self._ahead.items() if runs}
@@ -141,27 +151,32 @@ class RangeReader(Generic[Made]):
     def _take(self, messages: Iterable[Any]) -> set[TopicPartition]:
         """Keep what was asked for, and say which partitions came to the end of their first range."""
         finished: set[TopicPartition] = set()
-        for message in messages:
-            key = TopicPartition(message.topic(), message.partition())
-            if key not in self._ahead or key in finished:
-                continue
-            run = self._ahead[key][0]
-            if message.error() is not None:
-                said = self._said(message, run.start, run.end)
-                if isinstance(said, Unread):
-                    self._leave(key, said)
-                elif said:
-                    finished.add(key)
-                continue
-            offset = message.offset()
-            if run.start <= offset < run.end:
-                record = self._made(message)
-                for each in run.ranges:
-                    if each.start <= offset < each.end:
-                        self._found[each.task].append(record)
-            if offset >= run.end - 1:
+        for (topic, partition), some in groupby(messages, key=lambda message: (message.topic(), message.partition())):
+            key = TopicPartition(topic, partition)
+            if key in self._ahead and key not in finished and self._finish(key, some):
                 finished.add(key)
         return finished
+
+    def _finish(self, key: TopicPartition, messages: Iterable[Any]) -> bool:
+        """Keep what was asked for of one partition, and say whether it came to the end of its first range."""
+        run = self._ahead[key][0]
+        start, end, made = run.start, run.end, self._made
+        for message in messages:
+            if message.error() is not None:
+                said = self._said(message, start, end)
+                if isinstance(said, Unread):
+                    self._leave(key, said)
+                    return False
+                if said:
+                    return True
+                continue
+            offset = message.offset()
+            if start <= offset < end:
+                run.offsets.append(offset)
+                run.records.append(made(message))
+            if offset >= end - 1:
+                return True
+        return False
 
     def _said(self, message: Any, start: int, end: int) -> bool | Unread:
         """Return whether an error of a partition means that its range has no more records, or why it cannot be read."""
@@ -211,15 +226,15 @@ class RangeReader(Generic[Made]):
         return Place(*key, offset)
 
 
-def _meeting(ranges: Iterable[Range]) -> list[_Run]:
+def _meeting(ranges: Iterable[Range]) -> list[_Run[Any]]:
     """Put ranges of one partition together that overlap or touch, ascending."""
-    runs: list[_Run] = []
-    for each in sorted(ranges, key=lambda one: (one.start, one.end)):
-        last = runs[-1] if runs else None
-        if last is not None and each.start <= last.end:
-            runs[-1] = _Run(last.start, max(last.end, each.end), (*last.ranges, each))
+    runs: list[_Run[Any]] = []
+    for each in sorted(ranges, key=lambda wanted: (wanted.start, wanted.end)):
+        if runs and each.start <= runs[-1].end:
+            runs[-1].end = max(runs[-1].end, each.end)
+            runs[-1].ranges.append(each)
         else:
-            runs.append(_Run(each.start, each.end, (each,)))
+            runs.append(_Run(each.start, each.end, [each]))
     return runs
 
 
