@@ -15,9 +15,10 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
+from operator import lt
 
 from offsetwise.model import Exactness
-from offsetwise.translation.counting import Count, WindowStretch
+from offsetwise.translation.counting import Count, StretchTotals, WindowStretch
 from offsetwise.translation.evidence import around_cut
 from offsetwise.translation.mirror_progress import ANCHORS, Pair
 from offsetwise.translation.windows import Cut, LogWindow, Reason
@@ -32,6 +33,7 @@ def decide(
     aborted: Iterable[Hashable] = (),
     last: bool = False,
     chain: list[Pair] | None = None,
+    totals: dict[WindowStretch, StretchTotals] | None = None,
 ) -> Cut:
     """Find where `position` of the old log resumes on the new one, by counting records.
 
@@ -43,6 +45,7 @@ def decide(
         aborted: Identities of the old log's aborted records, for a job that does not read them.
         last: The windows cannot grow: answer BOUNDED or UNKNOWN instead of asking for more.
         chain: `anchors` of both windows, where they were paired for another position already.
+        totals: Of both windows, by stretch, as counted for other positions; a new one is added.
 
     Returns:
         The cut; `exactness` is None where larger windows are needed (never with `last`).
@@ -73,10 +76,19 @@ def decide(
         split=split,
         stretch=stretch,
         chain=chain,
+        totals=_totals({} if totals is None else totals, stretch, old, new),
         aborted=frozenset(aborted),
         natives_excluded=natives_excluded,
     )
     return _judge(cut, count)
+
+
+def _totals(
+    known: dict[WindowStretch, StretchTotals], stretch: WindowStretch, old: LogWindow, new: LogWindow
+) -> StretchTotals:
+    if stretch not in known:
+        known[stretch] = StretchTotals(stretch, old.identities, new.identities)
+    return known[stretch]
 
 
 def anchors(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[Pair]:
@@ -88,6 +100,8 @@ def anchors(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[Pair]:
     count_old, count_new = Counter(old), Counter(new)
     place = {h: j for j, h in enumerate(new) if count_new[h] == 1}
     pairs = [(i, place[h]) for i, h in enumerate(old) if count_old[h] == 1 and h in place]
+    if all(map(lt, (j for _, j in pairs), (j for _, j in pairs[1:]))):
+        return pairs
     tails: list[int] = []
     ends: list[int] = []
     previous: list[int] = []
@@ -144,7 +158,7 @@ def _stretch(old: LogWindow, new: LogWindow, split: int, before: list[Pair], aft
 
 def _judge(seen: Cut, count: Count) -> Cut:
     """Choose the cut and say how well it is known."""
-    here, known, read, unread = count.here, count.known, count.read, count.unread
+    here, known, unread = count.here, count.known, count.unread
     if not here and not known:
         return replace(seen, exactness=Exactness.UNKNOWN, reason=Reason.EMPTY_LOGS)
     if here and known and known.isdisjoint(count.held):
@@ -152,9 +166,9 @@ def _judge(seen: Cut, count: Count) -> Cut:
     if count.behind:
         return replace(seen, exactness=Exactness.UNKNOWN, reason=Reason.NOT_YET_MIRRORED, lo=count.place(len(here)))
 
-    trimmed = not read and count.stretch.whole_left and count.old.start > 0
+    trimmed = not count.any_read and count.stretch.whole_left and count.old.start > 0
     cut, surely_read = _choose_cut(count, trimmed=trimmed)
-    foreign = [index for index in range(surely_read, cut) if here[index] not in known]
+    foreign = count.foreign(surely_read, cut)
     ahead = count.ahead(cut)
     replay = count.replay(cut)
     place = count.place(cut)
@@ -185,7 +199,7 @@ def _judge(seen: Cut, count: Count) -> Cut:
 
 def _choose_cut(count: Count, *, trimmed: bool) -> tuple[int, int]:
     """Return the cut among the records of the new log, and how many below it have surely been read."""
-    here, known, read, unread = count.here, count.known, count.read, count.unread
+    here, known, unread = count.here, count.known, count.unread
     highest = cut = count.highest_without_skip()
     # Records no source record explains stay ahead of the job: it reads them as new ones.
     while cut and here[cut - 1] not in known:
@@ -194,7 +208,7 @@ def _choose_cut(count: Count, *, trimmed: bool) -> tuple[int, int]:
         return cut, 0
     # With no other writer, and the old log read to its end, an unexplained record is a copy whose original that has
     # compacted or expired since. Mirrors keep the order: what lies below a copy of a read record has been read.
-    surely_read = next((j + 1 for j in reversed(range(cut)) if here[j] in read and here[j] not in unread), 0)
+    surely_read = next((j + 1 for j in reversed(range(cut)) if here[j] in count.read and here[j] not in unread), 0)
     all_seen = count.stretch.whole_right and not count.lost_after
     # Only below a copy of an unread record: at the end lie copies of what the old log got since it was read.
     ordered = highest < len(here) and count.position >= count.old.start
@@ -205,7 +219,7 @@ def _choose_cut(count: Count, *, trimmed: bool) -> tuple[int, int]:
     return cut, surely_read
 
 
-def _weigh(made: Cut, count: Count, cut: int, foreign: list[int], *, trimmed: bool) -> Cut:
+def _weigh(made: Cut, count: Count, cut: int, foreign: Sequence[int], *, trimmed: bool) -> Cut:
     """Return how well a cut is known: what may lie elsewhere, or be read twice, makes bounds of it.
 
     Args:
@@ -215,7 +229,7 @@ def _weigh(made: Cut, count: Count, cut: int, foreign: list[int], *, trimmed: bo
         foreign: Those below it that no record of the old log explains.
         trimmed: Whether the old log has lost all that was read.
     """
-    read, unread, replay, ahead = count.read, count.unread, made.replay, made.ahead
+    replay, ahead = made.replay, made.ahead
     bounded = replace(made, exactness=Exactness.BOUNDED)
     lo = _lowest(count.new, count.stretch.new_from, count.unfound)
     if lo is not None:
@@ -231,9 +245,8 @@ def _weigh(made: Cut, count: Count, cut: int, foreign: list[int], *, trimmed: bo
     if surely:
         reason = Reason.REPLAY_UNAVOIDABLE if surely == replay else Reason.NOT_YET_MIRRORED
         return replace(bounded, reason=reason, hi=count.highest(cut), replay=count.replay_at_most(cut))
-    vague = [h for h in read.keys() & unread.keys() if read[h] + unread[h] != count.held[h]]
-    if vague:
-        return _among_identical(bounded, count, cut, vague)
+    if count.vague:
+        return _among_identical(bounded, count, cut)
     if count.maybe_read(cut):
         return _among_unexplained(bounded, count, cut, trimmed=trimmed)
     if count.read_again(cut):
@@ -247,18 +260,18 @@ def _weigh(made: Cut, count: Count, cut: int, foreign: list[int], *, trimmed: bo
     return replace(made, exactness=Exactness.EXACT if exact else Exactness.POSITION_EXACT)
 
 
-def _among_identical(bounded: Cut, count: Count, cut: int, vague: list[Hashable]) -> Cut:
+def _among_identical(bounded: Cut, count: Count, cut: int) -> Cut:
     """Bound a cut where identical records lie on both sides of the position and their copies do not add up.
 
     Some of the copies that stay ahead may be copies of read ones.
     """
-    least = {h: max(0, count.need[h] - count.read[h]) for h in vague}
+    least = {h: max(0, count.need[h] - count.read[h]) for h in count.vague}
     hi, at_most = count.highest(cut), count.replay_at_most(cut)
     return replace(
         bounded,
         reason=Reason.IDENTICAL_RECORDS,
         hi=None if hi is None else max(hi, count.place(count.lowest_keeping(cut, least))),
-        replay=None if at_most is None else at_most + sum(count.need[h] - least[h] for h in vague),
+        replay=None if at_most is None else at_most + sum(count.need[h] - kept for h, kept in least.items()),
     )
 
 

@@ -27,6 +27,21 @@ class WindowStretch:
     whole_right: bool
 
 
+class StretchTotals:
+    """The records of one stretch by identity: what is the same for every position in it."""
+
+    def __init__(self, stretch: WindowStretch, old: Sequence[Hashable], new: Sequence[Hashable]) -> None:
+        here = new[stretch.new_from : stretch.new_to]
+        self.old = Counter(old[stretch.old_from : stretch.old_to])
+        """Records of the old log."""
+        self.new = Counter(here)
+        """Records of the new log."""
+        self.known = frozenset(self.old)
+        """Identities that some record of the old log explains."""
+        self.foreign = [index for index, identity in enumerate(here) if identity not in self.known]
+        """Indices of the records of the new log that none of the old log explains, from 0, ascending."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Count:
     """The records of one stretch, counted by identity."""
@@ -37,6 +52,7 @@ class Count:
     split: int
     stretch: WindowStretch
     chain: list[Pair]
+    totals: StretchTotals
     aborted: frozenset[Hashable] = frozenset()
     """Records of the old log that the job never reads."""
     natives_excluded: bool = False
@@ -44,18 +60,28 @@ class Count:
 
     @cached_property
     def read(self) -> Counter[Hashable]:
-        """Records of the old log before the position."""
+        """Records of the old log before the position. Where one number is enough, `totals` has it for less."""
         return Counter(self.old.identities[self.stretch.old_from : self.split])
+
+    @property
+    def any_read(self) -> bool:
+        """Whether a record of the old log lies before the position."""
+        return self.split > self.stretch.old_from
 
     @cached_property
     def unread(self) -> Counter[Hashable]:
         """Records of the old log at or after the position."""
         return Counter(self.old.identities[self.split : self.stretch.old_to])
 
-    @cached_property
+    @property
     def known(self) -> frozenset[Hashable]:
         """Identities that some record of the old log explains."""
-        return frozenset(self.read) | frozenset(self.unread)
+        return self.totals.known
+
+    @cached_property
+    def explained(self) -> frozenset[Hashable]:
+        """Identities that some record of the old log explains, those of aborted transactions among them."""
+        return self.known | self.aborted if self.aborted else self.known
 
     @cached_property
     def here(self) -> Sequence[Hashable]:
@@ -67,10 +93,10 @@ class Count:
         """Offsets of `here`."""
         return self.new.offsets[self.stretch.new_from : self.stretch.new_to]
 
-    @cached_property
+    @property
     def held(self) -> Counter[Hashable]:
         """Records of the new log."""
-        return Counter(self.here)
+        return self.totals.new
 
     @cached_property
     def unfound(self) -> Counter[Hashable]:
@@ -81,6 +107,12 @@ class Count:
     def need(self) -> dict[Hashable, int]:
         """How many copies of each unread record must lie at or above the cut."""
         return {h: min(count, self.held[h]) for h, count in self.unread.items()}
+
+    @property
+    def vague(self) -> list[Hashable]:
+        """Identities of both read and unread records whose copies do not add up."""
+        total = self.totals.old
+        return [h for h, count in self.unread.items() if count < total[h] != self.held[h]]
 
     @cached_property
     def old_whole(self) -> bool:
@@ -116,10 +148,9 @@ class Count:
 
         Where others write too, a second copy of it tells.
         """
-        explained = self.known | self.aborted
         if not self.old_whole or not self.old.start:
             return False
-        last = [*takewhile(lambda h: h not in explained, reversed(self.new.identities))]
+        last = [*takewhile(lambda h: h not in self.explained, reversed(self.new.identities))]
         trailing = frozenset(last)
         again = Counter(h for h in self.new.identities if h in trailing) if last else Counter[Hashable]()
         return bool(last) and (self.natives_excluded or max(again.values()) > 1)
@@ -138,7 +169,7 @@ class Count:
     def behind(self) -> bool:
         """Whether the mirror has not come as far as the position: records that the job has read lack copies."""
         if self.progress is None:
-            if not (self.new.at_end and self.read) or any(self.need.values()):
+            if not (self.new.at_end and self.any_read) or any(self.need.values()):
                 return False
             tail = self.old.identities[self.split - 1]
             return self.held[tail] < self.read[tail]
@@ -151,7 +182,7 @@ class Count:
 
     def place(self, cut: int) -> int:
         """Return the offset of a cut: of the record at it, else behind the record before it."""
-        if cut == 0 and self.stretch.whole_left and not self.read:
+        if cut == 0 and self.stretch.whole_left and not self.any_read:
             return self.new.start
         if cut < len(self.offsets):
             return self.offsets[cut]
@@ -207,7 +238,7 @@ class Count:
         """
         if self.went_back:
             return len(self.here)
-        paired = [j - self.stretch.new_from for i, j in self.chain if i >= self.split]
+        paired = [j - self.stretch.new_from for _, j in self.chain[bisect_left(self.chain, (self.split,)) :]]
         first = next((j for j in paired if j >= cut), len(self.here))
         above = Counter(h for h in self.here[cut:] if h in self.known)
         again = {h for h, count in above.items() if count > self.unread[h]}
@@ -239,9 +270,13 @@ class Count:
         again = sum(h not in self.known for h in below[self.progress.least :])
         return self.replay(cut, self.to_come_at_most) + lost + again
 
+    def foreign(self, start: int, end: int) -> Sequence[int]:
+        """Return which of the records `[start, end)` here no record of the old log explains."""
+        indices = self.totals.foreign
+        return indices[bisect_left(indices, start) : bisect_left(indices, end)]
+
     def _unexplained(self, start: int, end: int) -> int:
-        explained = self.known | self.aborted
-        return sum(h not in explained for h in self.here[start:end])
+        return sum(self.here[index] not in self.aborted for index in self.foreign(start, end))
 
     def highest(self, cut: int) -> int | None:
         """Return the highest offset that may be right of that cut; None where it may lie past the new log's end."""

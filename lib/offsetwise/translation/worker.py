@@ -14,10 +14,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from itertools import accumulate
+from operator import sub
 from typing import Any
 
 from offsetwise.model import Exactness, Neighbour
 from offsetwise.translation.content import anchors, decide
+from offsetwise.translation.counting import StretchTotals, WindowStretch
 from offsetwise.translation.identify import Identified, Records, identify
 from offsetwise.translation.mirror_progress import Pair
 from offsetwise.translation.preserved import Probe, kept, probe
@@ -159,13 +161,50 @@ def fields_of(value: Any) -> dict[str, Any]:
     return {name: getattr(value, name) for name in value.__slots__}
 
 
+class WrittenTimes:
+    """When the records of one log were written, epoch ms, in the order of the log."""
+
+    def __init__(self, timestamps: Sequence[int | None]) -> None:
+        self._count = len(timestamps)
+        self._timed: list[int] = []
+        for time in timestamps:
+            if time is None:
+                break
+            self._timed.append(time)
+        self._newest = [*accumulate(self._timed, max)]
+        """Of all records up to each; it ends before the first that has no time."""
+
+    @cached_property
+    def back_ms(self) -> int | None:
+        """By how much a record is older than one before it, at most; None where one has no time."""
+        if len(self._timed) < self._count:
+            return None
+        return max(map(sub, self._newest, self._timed), default=0)
+
+    def newest(self, count: int) -> int | None:
+        """Return the newest time of so many first records; None where one has no time, or there is none."""
+        return self._newest[count - 1] if 0 < count <= len(self._newest) else None
+
+
 class Paired:
     """What all questions about the same records of both logs share: their identities, and which are copies."""
 
     def __init__(self, old: Records, new: Records, aborted: Records) -> None:
         self.identified = identify(old, new, _only_aborted(aborted, old))
+        self._old, self._new = old, new
+        self._totals: dict[WindowStretch, StretchTotals] = {}
         self.cuts: dict[Task, Cut] = {}
         """By what was asked, without the end of a batch."""
+
+    @cached_property
+    def old_times(self) -> WrittenTimes:
+        """Of the old log."""
+        return WrittenTimes(self._old.timestamps)
+
+    @cached_property
+    def new_times(self) -> WrittenTimes:
+        """Of the new log."""
+        return WrittenTimes(self._new.timestamps)
 
     @cached_property
     def chain(self) -> list[Pair]:
@@ -183,6 +222,7 @@ class Paired:
                 aborted=self.identified.aborted,
                 last=task.last,
                 chain=self.chain,
+                totals=self._totals,
             )
         return self.cuts[question]
 
@@ -212,7 +252,7 @@ def answer(
         _window(task.old, task.old_whole, old, identified.old),
         _window(task.new, task.new_whole, new, identified.new),
     )
-    made = _without_result(task, old, new, identified, origins or {})
+    made = _without_result(task, old, new, paired, origins or {})
     if task.question is RecordQuestion.PROBE:
         return replace(made, probe=probe(*windows), kept=kept(task.position, *windows))
     if task.question is RecordQuestion.SAME:
@@ -227,17 +267,16 @@ def answer(
     return replace(made, cut=_no_better_than_masked(cut, identified))
 
 
-def _without_result(
-    task: Task, old: Records, new: Records, identified: Identified, origins: Mapping[int, int]
-) -> Answer:
+def _without_result(task: Task, old: Records, new: Records, paired: Paired, origins: Mapping[int, int]) -> Answer:
     """Return what an answer says of the records themselves, whatever the question."""
+    identified = paired.identified
     return Answer(
         made_of=identified.made_of,
         timed=identified.timed,
         ignored_headers=identified.ignored_headers,
         schema_ids=identified.schema_ids,
         time_before=_time_before(task.position, old),
-        times=_times(task, old, new),
+        times=_times(task, old, new, paired),
         origin_shift=_origin_shift(task.position, origins),
     )
 
@@ -318,32 +357,20 @@ def _time_before(position: int, old: Records) -> int | None:
     return old.timestamps[at - 1] if at else None
 
 
-def _times(task: Task, old: Records, new: Records) -> Times:
+def _times(task: Task, old: Records, new: Records, paired: Paired) -> Times:
     at = bisect_left(old.offsets, task.position)
     last = old.timestamps[max(0, at - RUN) : at]
     before = tuple(time for time in last if time is not None)
     return Times(
         before=before if len(before) == len(last) else (),
         by_broker=at > 0 and old.log_append[at - 1],
-        newest_before=_newest(old.timestamps[:at]),
-        back_ms=_back(old.timestamps),
+        newest_before=paired.old_times.newest(at),
+        back_ms=paired.old_times.back_ms,
         old_is_empty=not old.offsets and _is_whole(task.old, task.old_whole),
         new_is_whole=_is_whole(task.new, task.new_whole),
-        newest_new=_newest(new.timestamps),
+        newest_new=paired.new_times.newest(len(new.offsets)),
         new_ahead=len(new.offsets) - bisect_left(new.offsets, task.position),
     )
-
-
-def _newest(timestamps: Sequence[int | None]) -> int | None:
-    known = [time for time in timestamps if time is not None]
-    return max(known) if known and len(known) == len(timestamps) else None
-
-
-def _back(timestamps: Sequence[int | None]) -> int | None:
-    known = [time for time in timestamps if time is not None]
-    if len(known) < len(timestamps):
-        return None
-    return max((newest - time for newest, time in zip(accumulate(known, max), known, strict=True)), default=0)
 
 
 def _is_whole(span: Span, whole: Span) -> bool:
