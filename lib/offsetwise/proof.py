@@ -68,7 +68,10 @@ class Proof:
         if unread is not None:
             raise unread
         results = {key: self.found[key] for key in keys if key in self.found}
-        equal = {key: each for key, each in self.pending_equal.items() if key in ends}
+        batches = [
+            (partition, first, last) for partition, first, last in ends if first is not None and last is not None
+        ]
+        equal = {batch: self.pending_equal[batch] for batch in batches if batch in self.pending_equal}
         ways = {key: self.ways[key] for key in results if key in self.ways}
         return Proof(found=results, pending_equal=equal, ways=ways, salt=self.salt if results else "")
 
