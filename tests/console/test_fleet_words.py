@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from offsetwise.console.operate import fleet_chart, fleet_table
 from offsetwise.console.operate.fleet_names import labels_of, named
-from offsetwise.console.operate.fleet_table import AGES, Filters, Order
+from offsetwise.console.operate.fleet_table import AGES, Filters, Order, in_order
 from offsetwise.console.widgets import table
 from offsetwise.console.widgets.palette import DARK, LIGHT
-from offsetwise.fleets import FleetVerdict, assemble
+from offsetwise.fleets import FleetRow, FleetVerdict, assemble
 from offsetwise.wording.verdicts import Tone
 from tests.console import fleets
 from tests.console.fleets import DAY_MS, HOUR_MS, NOW_MS, checkpoint, failed
 from tests.with_cases import with_cases
 
 FLEET = fleets.a_thousand()
+
+
+def shown(filters: Filters, rows: Sequence[FleetRow]) -> tuple[FleetRow, ...]:
+    """Return the rows of the table."""
+    return filters.apply(in_order(rows, filters.order, NOW_MS), NOW_MS)
 
 
 @with_cases(
@@ -36,7 +42,7 @@ FLEET = fleets.a_thousand()
     ids=str,
 )
 def test_filters_keep_what_they_say(filters: Filters, count: int) -> None:
-    assert len(filters.apply(FLEET.rows, NOW_MS)) == count
+    assert len(shown(filters, FLEET.rows)) == count
 
 
 @with_cases(
@@ -49,20 +55,20 @@ def test_filters_keep_what_they_say(filters: Filters, count: int) -> None:
     ],
 )
 def test_orders_put_first_what_they_say(order: Order, first: str) -> None:
-    assert Filters(order=order).apply(FLEET.rows, NOW_MS)[0].uri == first
+    assert shown(Filters(order=order), FLEET.rows)[0].uri == first
 
 
 @with_cases("order", Order)
 def test_what_is_not_known_stands_last_unless_it_is_the_worst(order: Order) -> None:
     rows = assemble([checkpoint("/d/a", age_ms=None), checkpoint("/d/b", state_bytes=5), failed("/d/c")], {}).rows
     last = {Order.WORST: "/d/a", Order.PATH: "/d/c"}.get(order, "/d/c")
-    assert Filters(order=order).apply(rows, NOW_MS)[-1].uri == last
+    assert shown(Filters(order=order), rows)[-1].uri == last
 
 
 def test_every_age_that_is_offered_is_a_limit() -> None:
     for name, limit in AGES.items():
         rows = assemble([checkpoint("/d/a", age_ms=limit), checkpoint("/d/b", age_ms=limit + 1)], {}).rows
-        assert [row.uri for row in Filters(older=name).apply(rows, NOW_MS)] == ["/d/b"]
+        assert [row.uri for row in shown(Filters(older=name), rows)] == ["/d/b"]
 
 
 @with_cases(

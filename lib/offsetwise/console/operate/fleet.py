@@ -24,7 +24,7 @@ from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.console.widgets.evidence import linked
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.console.widgets.shards import SHARDS, Shards
-from offsetwise.console.widgets.table import Columns, Selection
+from offsetwise.console.widgets.table import Selection
 from offsetwise.engines.registry import engine_of
 from offsetwise.engines.rows import FailedCheckpoint
 from offsetwise.findings import severity_of, worded
@@ -144,7 +144,7 @@ def _map(held: Held[Fleet], colours: Palette) -> None:
         figure, takeaway = age_map(held, colours)
         st.plotly_chart(figure, config=blocks.CHART_OPTIONS, alt=takeaway, key="ages", theme=None)
         with st.expander("Data"):
-            table.show(age_columns(held), fleet_chart.SINCE)
+            table.draw(age_table(held, colours))
 
 
 @st.fragment
@@ -319,9 +319,9 @@ def _positions(checkpoint: Checkpoint) -> None:
 
 
 @cached(8)
-def age_columns(held: Held[Fleet]) -> Columns[str]:
-    """Return the columns behind the map of the fleet."""
-    return fleet_chart.age_columns(held.value.rows, now_ms(held))
+def age_table(held: Held[Fleet], colours: Palette) -> table.Prepared:
+    """Return the table behind the map of the fleet."""
+    return table.prepared(fleet_chart.age_columns(held.value.rows, now_ms(held)), fleet_chart.SINCE, colours)
 
 
 @cached(8)

@@ -66,18 +66,10 @@ class Filters:
     text: str = ""
     order: str = Order.WORST
 
-    def apply(self, rows: Sequence[FleetRow], now_ms: int) -> tuple[FleetRow, ...]:
-        """Return the rows that pass, in the chosen order. Ages are counted up to `now_ms`."""
+    def apply(self, ordered: Ordered, now_ms: int) -> tuple[FleetRow, ...]:
+        """Return the rows that pass. Ages are counted up to `now_ms`."""
         sought = self.text.strip().casefold()
-        fleet_rows = [row for row in rows if self._keeps(row, now_ms) and (not sought or sought in _text(row))]
-        fleet_rows.sort(key=lambda row: row.uri)
-        if self.order == Order.LARGEST:
-            fleet_rows.sort(key=lambda row: -1 if row.state_bytes is None else row.state_bytes, reverse=True)
-        elif self.order != Order.PATH:
-            fleet_rows.sort(key=lambda row: _since(row, now_ms), reverse=True)
-        if self.order == Order.WORST:
-            fleet_rows.sort(key=lambda row: (_URGENCY.index(row.verdict), row.same_query == 1))
-        return tuple(fleet_rows)
+        return tuple(row for row, text in ordered if sought in text and self._keeps(row, now_ms))
 
     def _keeps(self, row: FleetRow, now_ms: int) -> bool:
         return (
@@ -98,6 +90,20 @@ class Filters:
 
 
 Rows = tuple[FleetRow, ...]
+Ordered = tuple[tuple[FleetRow, str], ...]
+"""Rows in the order of the table, each with the text that a search looks into."""
+
+
+def in_order(rows: Sequence[FleetRow], order: str, now_ms: int) -> Ordered:
+    """Sort the rows of a fleet; `order` is an `Order`, or anything else for the worst first."""
+    fleet_rows = sorted(rows, key=lambda row: row.uri)
+    if order == Order.LARGEST:
+        fleet_rows.sort(key=lambda row: -1 if row.state_bytes is None else row.state_bytes, reverse=True)
+    elif order != Order.PATH:
+        fleet_rows.sort(key=lambda row: _since(row, now_ms), reverse=True)
+    if order == Order.WORST:
+        fleet_rows.sort(key=lambda row: (_URGENCY.index(row.verdict), row.same_query == 1))
+    return tuple((row, _text(row)) for row in fleet_rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,7 +212,12 @@ def facts(held: Held[Fleet]) -> Facts:
 @cached(32)
 def filtered(held: Held[Fleet], filters: Filters) -> Rows:
     """Return the rows that pass, in the chosen order."""
-    return filters.apply(held.value.rows, now_ms(held))
+    return filters.apply(_in_order(held, filters.order), now_ms(held))
+
+
+@cached(8)
+def _in_order(held: Held[Fleet], order: str) -> Ordered:
+    return in_order(held.value.rows, order, now_ms(held))
 
 
 @cached(16)

@@ -198,7 +198,7 @@ def prepared(columns: Columns[Row], rows: Sequence[Row], colours: Palette | None
         styled=styled,
         columns={column.name: _layout(column, made[column.name], values) for column, values in shown.items()},
         rows=len(made),
-        numbers=frozenset(str(name) for name in made if _integer(made[name]) or made[name].map(_has_digits).any()),
+        numbers=frozenset(str(name) for name in made if _integer(made[name]) or any(map(_has_digits, made[name]))),
     )
 
 
@@ -346,7 +346,7 @@ def fixed(styled: Styler) -> Styler:
     styled._compute()  # type: ignore[attr-defined] # what Streamlit calls; no public one gives cells
     sent: dict[str, Any] = styled._translate(False, False)  # type: ignore[attr-defined] # as above
     data: pd.DataFrame = styled.data  # type: ignore[attr-defined] # the types of pandas lack it
-    own = [column.tolist() for _, column in data.astype(str).items()]
+    own = [[None if pd.isna(value) else str(value) for value in column] for _, column in data.items()]
     sent["body"] = [
         [
             cell
