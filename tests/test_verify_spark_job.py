@@ -190,7 +190,7 @@ def test_files_of_a_rolled_event_log_are_read_in_their_order(asked: Asked) -> No
         for batch, add in ((asked.first, 0), (asked.first + 2, 9))
     )
     (asked.log / "events_10_app.zstd").write_bytes(pyarrow.compress(second, codec="zstd", asbytes=True))
-    (asked.log / "events_2_app").write_bytes(first)
+    (asked.log / "events_9_app").write_bytes(first)
 
     assert asked.ask(asked.log).origin is PLAN
 
@@ -204,7 +204,7 @@ BAD_LOGS: Final = {
         "event log of one application, found 2: app-1, app-2",
     ),
     "an empty folder": ({}, "", "found 0"),
-    "of another codec": ({"events_1_app.lz4": b""}, "", "found lz4"),
+    "of another codec": ({"events_1_app.lzf": b""}, "", "plain or compressed with zstd, lz4, snappy, found lzf"),
     "not JSON": (
         {"app": b'{"Event":"org.apache.spark.sql.streaming.StreamingQueryListener$Query"\n'},
         "",

@@ -24,6 +24,7 @@ _REST = "engines/rest.py"
 _FLINK = "engines/flink/rest.py"
 _SPARK = "engines/spark/rest.py"
 _LOG = "engines/spark/event_log.py"
+_LOG_FILES = "engines/spark/event_log_files.py"
 _JOB, _ANSWERS = flink("restored", "2.2.0")
 
 
@@ -160,18 +161,18 @@ def _read(uri: object) -> Callable[[], object]:
     return lambda: read_event_log(str(uri)) and None
 
 
-@walk(f"{_LOG}::_files", "Give the file or folder of one application")
+@walk(f"{_LOG_FILES}::_only", "Give the file or folder of one application")
 def event_logs_of_two_applications(scene: Scene) -> Steps:
     scene.write("logs/app-1", "")
     return Steps(_read(scene.write("logs/app-2", "").parent), lambda: None, _read(scene.folder / "logs" / "app-1"))
 
 
-@walk(f"{_LOG}::_unusable", "Give the event log of the application")
+@walk(f"{_LOG_FILES}::unusable", "Give the event log of the application")
 def event_log_of_another_codec(scene: Scene) -> Steps:
-    return Steps(_read(scene.write("events_1_app.lz4", "")), lambda: None, _read(EVENTS))
+    return Steps(_read(scene.write("events_1_app.lzf", "")), lambda: None, _read(EVENTS))
 
 
-@walk(f"{_LOG}::_chunks", "Install it")
+@walk(f"{_LOG}::_arrow", "Install it")
 def event_log_without_its_library(scene: Scene) -> Steps:
     imports = builtins.__import__
 

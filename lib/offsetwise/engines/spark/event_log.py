@@ -8,27 +8,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from io import BytesIO
 from pathlib import PurePosixPath
+from types import ModuleType
 from typing import Any, Final
 
 from offsetwise.engines.rest import NO_START
+from offsetwise.engines.spark.event_log_blocks import CODECS, MAGICS, BrokenOffError, DamagedStreamError, decompressed
+from offsetwise.engines.spark.event_log_files import COMPACTED, LogFiles, files_of, unusable
 from offsetwise.engines.spark.query_runs import Application, RunSoFar, in_order
-from offsetwise.errors import LibraryMissingError, NotAFolderError, StorageError
-from offsetwise.storage.folders import Tree, open_tree
+from offsetwise.errors import LibraryMissingError
 from offsetwise.strict_json import parse
 
-_ROLLED: Final = re.compile(r"events_([0-9]{1,9})_.+?(\.compact)?(\.zstd|\.lz4|\.lzf|\.snappy)?(\.compact)?")
-_FOLDER: Final = "eventlog_v2_"
-_CODECS: Final = frozenset({".zstd", ".lz4", ".lzf", ".snappy"})
+_UNREAD: Final = frozenset({"lzf"})
+"""Codecs of Spark that are not read."""
 _MARK: Final = b'"Event":"org.apache.spark.sql.streaming.StreamingQueryListener$Query'
 _CHUNK_BYTES: Final = 1024 * 1024
-_BLOCK_BYTES: Final = 8 * 1024
-"""Read at once of what is compressed: where the file breaks off, the block that is not whole is lost."""
 MAX_LINE_BYTES: Final = 16 * 1024 * 1024
 MAX_TEXT_BYTES: Final = 4 * 1024 * 1024 * 1024
 """Of all files together, decompressed."""
-_NAMED: Final = 12
 
 
 def read_event_log(uri: str) -> Application:
@@ -38,88 +35,92 @@ def read_event_log(uri: str) -> Application:
         uri: Its file, its folder, or the folder that holds it and no other one.
 
     Raises:
-        StorageError: It cannot be read, is too large, or no event log.
+        StorageError: It cannot be read, is too large, damaged, or no event log.
     """
-    folder, names = _files(uri)
-    state, app_id, runs = "STARTED", None, dict[str, RunSoFar]()
-    compacted = any(".compact" in name for name in names)
-    left = MAX_TEXT_BYTES
-    for name in names:
-        for line in _lines(folder, name):
-            left -= len(line)
+    return read_log_files(files_of(uri))
+
+
+def read_log_files(files: LogFiles) -> Application:
+    """Read an event log whose files were found.
+
+    Raises:
+        StorageError: It cannot be read, is too large, damaged, or no event log.
+    """
+    state, runs, left = "STARTED", dict[str, RunSoFar](), MAX_TEXT_BYTES
+    for name in files.names:
+        for line in _lines(files, name, may_break_off=name == files.names[-1]):
+            left -= len(line) + 1
             if left < 0:
-                raise _unusable(uri, f"an event log of at most {MAX_TEXT_BYTES:,} bytes, decompressed; found more")
+                raise unusable(files.uri, f"an event log of at most {MAX_TEXT_BYTES:,} bytes, decompressed; found more")
             if _MARK in line[:200]:
-                state = _add(runs, _event(uri, name, line), is_whole=not compacted) or state
-    match = re.search(r"((?:application|app|local|spark)-[0-9a-zA-Z-]+|application_[0-9]+_[0-9]+)", names[0])
+                state = _add(runs, _event(files.uri, name, line), is_whole=not name.endswith(COMPACTED)) or state
+    match = re.search(r"((?:application|app|local|spark)-[0-9a-zA-Z-]+|application_[0-9]+_[0-9]+)", files.names[0])
     app_id = None if match is None else match[1]
-    return Application(address=uri, id=app_id, name=None, state=state, runs=in_order(runs.values()))
+    return Application(address=files.uri, id=app_id, name=None, state=state, runs=in_order(runs.values()))
 
 
-def _files(uri: str) -> tuple[Tree, tuple[str, ...]]:
-    """Return the folder of an event log, open, and its files in their order."""
-    folder = open_tree(uri)
-    try:
-        entries = folder.entries()
-    except NotAFolderError:
-        above, _, name = uri.rstrip("/").rpartition("/")
-        return open_tree(above or ("/" if uri.startswith("/") else ".")), (name,)
-    names = [entry.name for entry in entries if not entry.name.startswith(".")]
-    rolled = {int(match[1]): name for name in names if (match := _ROLLED.fullmatch(name)) is not None}
-    if rolled:
-        return folder, tuple(rolled[number] for number in sorted(rolled))
-    logs = [name for name in names if name.startswith(_FOLDER)] or names
-    if len(logs) == 1:
-        return _files(f"{uri.rstrip('/')}/{logs[0]}")
-    listed = f": {', '.join(logs[:_NAMED])}" if logs else ""
-    raise StorageError(
-        f"{uri}: expected the event log of one application, found {len(logs):,}{listed}. {NO_START}",
-        fix="Give the file or folder of one application, such as eventlog_v2_ID.",
-    )
-
-
-def _lines(folder: Tree, name: str) -> Iterator[bytes]:
+def _lines(files: LogFiles, name: str, *, may_break_off: bool) -> Iterator[bytes]:
     """Yield the lines of a file that end: of one that is being written, the last may not."""
-    rest = b""
-    for chunk in _chunks(folder, name):
-        *lines, rest = (rest + chunk).split(b"\n")
-        if len(rest) > MAX_LINE_BYTES:
-            raise _unusable(f"{folder.uri}/{name}", f"lines of at most {MAX_LINE_BYTES:,} bytes, found a longer one")
-        yield from lines
+    begun, size = list[bytes](), 0
+    for chunk in _chunks(files, name, may_break_off=may_break_off):
+        first, *lines = chunk.split(b"\n")
+        begun.append(first)
+        size += len(first)
+        if size > MAX_LINE_BYTES:
+            raise unusable(f"{files.uri}/{name}", f"lines of at most {MAX_LINE_BYTES:,} bytes, found a longer one")
+        if lines:
+            yield b"".join(begun)
+            begun, size = [lines.pop()], 0
+            yield from lines
+            size = len(begun[0])
 
 
-def _chunks(folder: Tree, name: str) -> Iterator[bytes]:
-    data = folder.for_large_files().read(name)
-    codec = next((suffix for suffix in PurePosixPath(name).suffixes if suffix in _CODECS), None)
+def _chunks(files: LogFiles, name: str, *, may_break_off: bool) -> Iterator[bytes]:
+    data, uri = files.read(name), f"{files.uri}/{name}"
+    codec = _codec(name, data)
     if codec is None:
         yield from (data[at : at + _CHUNK_BYTES] for at in range(0, len(data), _CHUNK_BYTES))
         return
-    if codec != ".zstd":
-        raise _unusable(
-            f"{folder.uri}/{name}", f"an event log that is plain or compressed with zstd, found {codec[1:]}"
-        )
+    if codec in _UNREAD:
+        raise unusable(uri, f"an event log that is plain or compressed with {', '.join(CODECS)}, found {codec}")
+    try:
+        yield from decompressed(data, codec, _arrow(uri, codec))
+    except BrokenOffError as error:
+        if not may_break_off:
+            raise unusable(uri, f"a whole file of {codec}, found that it breaks off, and others follow it") from error
+    except DamagedStreamError as error:
+        raise unusable(uri, f"{codec} as Spark writes it, found {error}: the file is damaged") from error
+
+
+def _codec(name: str, data: bytes) -> str | None:
+    """Return what a file is compressed with, None where with nothing.
+
+    What a history server compacts has the name of the file before it, and is compressed as the server is set to do.
+    """
+    begun = next((codec for codec, magic in MAGICS.items() if data.startswith(magic)), None)
+    if name.endswith(COMPACTED) and (begun is not None or data.startswith(b"{")):
+        return begun
+    return next((suffix[1:] for suffix in PurePosixPath(name).suffixes if suffix[1:] in {*CODECS, *_UNREAD}), None)
+
+
+def _arrow(uri: str, codec: str) -> ModuleType:
     try:
         import pyarrow  # noqa: PLC0415 - for those who have event logs
     except ImportError as error:
         raise LibraryMissingError(
-            f"{folder.uri}/{name}: expected pyarrow, which reads zstd, found that it is not installed. {NO_START}",
-            fix="Install it: pip install 'offsetwise[spark]'; or decompress the file with zstd -d, and give that one.",
+            f"{uri}: expected pyarrow, which reads {codec}, found that it is not installed. {NO_START}",
+            fix="Install it: pip install 'offsetwise[spark]'; or give the log decompressed.",
         ) from error
-    with pyarrow.input_stream(BytesIO(data), compression="zstd") as stream:
-        try:
-            while chunk := stream.read(_BLOCK_BYTES):
-                yield chunk
-        except OSError:
-            return  # of one that is being written, the last block is not whole
+    return pyarrow
 
 
 def _event(uri: str, name: str, line: bytes) -> dict[str, Any]:
     try:
         event = parse(line, fractions=True)
     except (ValueError, RecursionError) as error:
-        raise _unusable(uri, f"events of Spark in {name}, found a line that is none: {str(error)[:200]}") from error
+        raise unusable(uri, f"events of Spark in {name}, found a line that is none: {str(error)[:200]}") from error
     if not isinstance(event, dict):
-        raise _unusable(uri, f"events of Spark in {name}, found a line that is none")
+        raise unusable(uri, f"events of Spark in {name}, found a line that is none")
     return event
 
 
@@ -161,10 +162,3 @@ def _start(source: Any) -> Any:
         return parse(start.encode())
     except (ValueError, RecursionError):
         return start
-
-
-def _unusable(uri: str, expected: str) -> StorageError:
-    return StorageError(
-        f"{uri}: expected {expected}. {NO_START}",
-        fix="Give the event log of the application, as spark.eventLog.dir has it, or its address in the REST API.",
-    )
