@@ -19,14 +19,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsetwise.engines.spark.event_log import read_event_log, read_log_files
-from offsetwise.engines.spark.event_log_blocks import (
+from offsetwise.engines.spark.event_log.blocks import (
     CODECS,
     BrokenOffError,
     DamagedStreamError,
     decompressed,
     xxhash32,
 )
-from offsetwise.engines.spark.event_log_files import files_in_zip
+from offsetwise.engines.spark.event_log.files import files_in_zip
 from offsetwise.engines.spark.query_runs import Application
 from offsetwise.errors import StorageError
 from tests.engines.spark.log_streams import (

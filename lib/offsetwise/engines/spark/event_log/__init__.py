@@ -13,8 +13,8 @@ from types import ModuleType
 from typing import Any, Final
 
 from offsetwise.engines.rest import NO_START
-from offsetwise.engines.spark.event_log_blocks import CODECS, MAGICS, BrokenOffError, DamagedStreamError, decompressed
-from offsetwise.engines.spark.event_log_files import COMPACTED, LogFiles, files_of, unusable
+from offsetwise.engines.spark.event_log.blocks import CODECS, MAGICS, BrokenOffError, DamagedStreamError, decompressed
+from offsetwise.engines.spark.event_log.files import COMPACTED, LogFiles, files_of, unusable
 from offsetwise.engines.spark.query_runs import Application, RunSoFar, in_order
 from offsetwise.errors import LibraryMissingError
 from offsetwise.strict_json import parse
