@@ -20,6 +20,8 @@ from offsetwise.config import Migration
 from offsetwise.engines import exchange
 from offsetwise.errors import SecretError, UsageError
 from offsetwise.model import JobOrigin, Receipt, Verification, VerifiedJob
+from offsetwise.position import offset_of
+from offsetwise.targets.flink.source_metrics import metric_name
 from tests.apply.connectors import Stage, clusters, stage
 from tests.apply.plans import STARTING
 from tests.engines.connect.service import Bad, Worker, certificate, drips, endless, half, hangs_up, says, sends, serving
@@ -488,3 +490,82 @@ def test_people_read_what_the_job_says_without_what_its_name_would_do_to_a_termi
     assert "! fresh start" in text
     assert "[red]a" in text
     assert not {"\x1b", "\u202e"} & {*text}
+
+
+def _metrics(asked: Asked, kind: str, add: int, *, operator: str = "Source__orders_1") -> list[dict[str, str]]:
+    """Return metrics of a source that is so far from every planned position."""
+    return [
+        {
+            "id": f"0.{operator}.KafkaSourceReader.topic.{metric_name(position.new_topic)}"
+            f".partition.{position.partition}.{kind}Offset",
+            "value": str(offset_of(position.new_offset) + add if add > -100 else -1),
+        }
+        for position in asked.staged.plan.positions
+    ]
+
+
+def _with_metrics(place: str, metrics: Any) -> tuple[str, dict[str, Any]]:
+    job, answers = flink("restored", "2.2.0", place=place)
+    answers[f"/jobs/{job}"]["vertices"] = [{"id": VERTEX, "name": "Source: orders[1]"}, {"id": "../../config"}]
+    return job, answers | {f"/jobs/{job}/vertices/{VERTEX}/metrics": metrics}
+
+
+VERTEX: Final = "cbc357ccb763df2852fee8c4fc7d55f2"
+NOTHING: Final = "say nothing of the planned partitions"
+NOT_BEFORE: Final = "show no position before the planned one"
+
+
+@with_cases(
+    ("kind", "add", "origin", "told"),
+    [
+        ("current", 0, PLAN, NOT_BEFORE),
+        ("current", 7, PLAN, NOT_BEFORE),
+        ("committed", 0, PLAN, NOT_BEFORE),
+        ("current", -1, OTHER, "before the planned"),
+        ("committed", -1, OTHER, "before the planned"),
+        ("current", -100, PLAN, NOTHING),
+        ("other", 0, PLAN, NOTHING),
+    ],
+    ids=["at it", "further", "committed", "before it", "committed before it", "none read yet", "another metric"],
+)
+def test_sources_that_are_before_the_plan_began_elsewhere(
+    asked: Asked, kind: str, add: int, origin: JobOrigin, told: str
+) -> None:
+    job, answers = _with_metrics(asked.place_text, _metrics(asked, kind, add))
+    with answering(answers) as api:
+        verified = asked.say(api, f"/jobs/{job}")
+
+    assert verified.origin is origin
+    assert told in verified.told
+    assert {method for method, _, _ in api.requests} == {"GET"}
+
+
+def test_one_of_several_sources_of_a_topic_may_be_anywhere(asked: Asked) -> None:
+    both = _metrics(asked, "current", -1) + _metrics(asked, "current", 3, operator="Source__other")
+    job, answers = _with_metrics(asked.place_text, both)
+    with answering(answers) as api:
+        assert asked.say(api, f"/jobs/{job}").origin is PLAN
+
+
+@with_cases(
+    "metrics",
+    [{}, says(500, {}), sends(b"<html>"), [{"id": 1}, {"id": "x", "value": 2}, 3], says(302, None, Location="/")],
+    ids=["another answer", "an error", "a page", "entries of another form", "a redirect"],
+)
+def test_metrics_that_cannot_be_used_say_nothing(asked: Asked, metrics: Any) -> None:
+    job, answers = _with_metrics(asked.place_text, metrics)
+    with answering(answers) as api:
+        verified = asked.say(api, f"/jobs/{job}")
+
+    assert verified.origin is PLAN
+    assert NOTHING in verified.told
+
+
+def test_where_no_restore_can_be_told_the_sources_can_still_contradict(asked: Asked) -> None:
+    name = asked.place_text.rsplit("/", 1)[1]
+    job, answers = _with_metrics(f"file:/elsewhere/{name}", _metrics(asked, "current", -1))
+    with answering(answers) as api:
+        verified = asked.say(api, f"/jobs/{job}")
+
+    assert verified.origin is OTHER
+    assert "Both folders have one name" in verified.told

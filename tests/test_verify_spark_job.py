@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
+from zipfile import ZipFile
 
 import pyarrow
 import pytest
@@ -190,7 +192,7 @@ def test_files_of_a_rolled_event_log_are_read_in_their_order(asked: Asked) -> No
         for batch, add in ((asked.first, 0), (asked.first + 2, 9))
     )
     (asked.log / "events_10_app.zstd").write_bytes(pyarrow.compress(second, codec="zstd", asbytes=True))
-    (asked.log / "events_2_app").write_bytes(first)
+    (asked.log / "events_9_app").write_bytes(first)
 
     assert asked.ask(asked.log).origin is PLAN
 
@@ -204,7 +206,7 @@ BAD_LOGS: Final = {
         "event log of one application, found 2: app-1, app-2",
     ),
     "an empty folder": ({}, "", "found 0"),
-    "of another codec": ({"events_1_app.lz4": b""}, "", "found lz4"),
+    "of another codec": ({"events_1_app.lzf": b""}, "", "plain or compressed with zstd, lz4, snappy, found lzf"),
     "not JSON": (
         {"app": b'{"Event":"org.apache.spark.sql.streaming.StreamingQueryListener$Query"\n'},
         "",
@@ -268,3 +270,48 @@ def test_what_is_no_address_is_refused(asked: Asked, address: str) -> None:
         asked.ask(address)
 
     assert "hunter2" not in str(error.value)
+
+
+def history(asked: Asked, log: Any) -> dict[str, Any]:
+    """Return what a history server answers, with what it sends as the event log."""
+    return spark(asked.query_id, first=asked.first) | {f"/api/v1/applications/{APPLICATION}/logs": log}
+
+
+def zip_of(*files: tuple[str, bytes]) -> bytes:
+    data = BytesIO()
+    with ZipFile(data, "w") as archive:
+        for name, text in files:
+            archive.writestr(name, text)
+    return data.getvalue()
+
+
+@with_cases(("add", "origin"), [(0, PLAN), (100, OTHER)])
+def test_a_history_server_sends_the_event_log_too(asked: Asked, add: int, origin: JobOrigin) -> None:
+    log = events(asked.query_id, first=asked.first, starts=asked.starts(add))
+    answers = history(asked, sends(zip_of((f"eventlog_v2_a/events_1_{APPLICATION}", log))))
+
+    verified = asked.rest(answers, f"/history/{APPLICATION}/StreamingQuery/")
+
+    assert verified.origin is origin
+    assert f"batch {asked.first} of query {asked.query_id}, its first one, began" in verified.told
+
+
+@with_cases(
+    ("log", "told"),
+    [
+        (sends(zip_of()), ""),
+        (says(404, {}), ""),
+        (sends(b"<html>"), "found none"),
+        (says(500, {}), "found HTTP 500"),
+        (says(302, None, Location="/"), "found a redirect"),
+        (sends(zip_of(("app-1", b""), ("app-2", b""))), "found 2: app-1, app-2"),
+    ],
+    ids=["of an application that runs", "missing", "a page", "an error", "a redirect", "two logs"],
+)
+def test_without_its_event_log_a_query_is_judged_by_its_batches(asked: Asked, log: Any, told: str) -> None:
+    verified = asked.rest(history(asked, log))
+
+    assert verified.origin is OTHER
+    assert f"has no offsets/{asked.first + 1}" in verified.told
+    assert ("Its event log was not used: " in verified.told) == bool(told)
+    assert told in verified.told

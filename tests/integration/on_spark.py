@@ -21,11 +21,14 @@ from offsetwise.config import SparkSettings, load_migration
 from offsetwise.engines.spark.offset_log import parse_offsets
 from offsetwise.pipeline.session import close_session, open_session
 from tests.engines.spark.folders import SAMPLES
-from tests.integration.moving import GONE, Job, counted, create, key_of, moved
+from tests.integration.moving import GONE, Job, Move, counted, create, key_of, moved
+from tests.integration.spark_pages import caught_up, event_log, history_server, pages
 
 START_MS: Final = 1_740_988_800_000
 BEGUN, FIRST, SECOND = 200, 300, 80
 """How many records a partition has when the job begins, when it stops, and how many come then."""
+CODECS: Final = {"4.0.0": "snappy", "4.1.1": "lz4", "4.2.0": "zstd"}
+"""What a release compresses its event log with."""
 NAMED: Final = (
     ("spark.sql.streaming.queryEvolution.enableSourceEvolution", "true"),
     ("spark.sql.streaming.offsetLog.formatVersion", "2"),
@@ -86,7 +89,7 @@ def move(clusters: Clusters, topic: str, folder: Path) -> dict[str, Any]:
     migrating.sign()
     migrating.apply("--execute", "--output", str(migrating.copy))
     job = _job()
-    job.run(clusters.new_bootstrap, migrating.copy, topic=topic)
+    asked = _asked_about(migrating, job, clusters, topic)
     truth = counted(2 * offset + partition for partition in GONE for offset in range(FIRST + SECOND))
     return {
         "spark": pyspark.__version__,
@@ -96,8 +99,24 @@ def move(clusters: Clusters, topic: str, folder: Path) -> dict[str, Any]:
         "rows": [store.total for store in rows.stores],
         "counts": job.counts,
         "truth": {key: truth[key] for key in job.counts},
+        "asked": asked,
         "refused_log": refused_log(Job(spark=job.spark), clusters, topic, folder / "newer"),
     }
+
+
+def _asked_about(migrating: Move, job: Job, clusters: Clusters, topic: str) -> dict[str, list[Any]]:
+    """Go on with the copy, and ask the job what it began from: its pages, its event log, and a history server."""
+    codec = CODECS[pyspark.__version__]
+    with event_log(job.spark, migrating.folder / "log", codec) as log, pages(job.spark) as address:
+        job.run(clusters.new_bootstrap, migrating.copy, topic=topic)
+        caught_up(job.spark)
+        answers = {"pages": migrating.asked(address)}
+        if codec == "zstd":  # of the others, Spark keeps back the block that is not full
+            answers["running event log"] = migrating.asked(str(log))
+    answers["event log"] = migrating.asked(str(log))
+    with history_server(log) as history:
+        answers["history"] = migrating.asked(f"{history}/history/{job.spark.sparkContext.applicationId}")
+    return {name: [code, origin, said["told"]] for name, (code, origin, said) in answers.items()}
 
 
 def newest(checkpoint: Path) -> Any:

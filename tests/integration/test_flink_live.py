@@ -236,6 +236,8 @@ def test_a_job_goes_on_from_an_edited_savepoint_and_its_sink_holds_every_record_
     stopped.jobs.wait(job, stopped.sink, len(serials(orders)))
     code, origin, asked = move.asked(f"{flink.rest}/#/job/running/{job}/overview")
     assert (code, origin, asked["state"]) == (0, "RESTORED_FROM_PLAN", "RUNNING"), asked["told"]
+    told = "show no position before the planned one, in 2 of 2 partitions"
+    wait_until(lambda: told in move.asked(f"{flink.rest}/jobs/{job}")[2]["told"], told)
     own = flink.stop(job, move.folder / "checkpoints")
 
     rows = stopped.sink.rows()

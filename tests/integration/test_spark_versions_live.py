@@ -49,3 +49,7 @@ def test_a_job_is_moved_by_every_release(version: str, lab: Lab, tmp_path: Path)
     named = {"version": 2, "sources": ["orders_in"]} if version == INSTALLED else {"version": 1, "sources": ["0"]}
     assert (moved["log"], moved["copied"]) == (named, named["sources"])
     assert ("INVALID_LOG_VERSION" in moved["refused_log"]) == (version != INSTALLED)
+    for name, (code, origin, told) in moved["asked"].items():
+        assert (code, origin) == (0, "RESTORED_FROM_PLAN"), f"{name}: {told}"
+        assert ("began at exactly the planned offsets" in told) == (name != "pages"), f"{name}: {told}"
+        assert "was not used" not in told

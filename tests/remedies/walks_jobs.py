@@ -23,7 +23,8 @@ from tests.test_verify import Applied
 _REST = "engines/rest.py"
 _FLINK = "engines/flink/rest.py"
 _SPARK = "engines/spark/rest.py"
-_LOG = "engines/spark/event_log.py"
+_LOG = "engines/spark/event_log/__init__.py"
+_LOG_FILES = "engines/spark/event_log/files.py"
 _JOB, _ANSWERS = flink("restored", "2.2.0")
 
 
@@ -53,11 +54,21 @@ def _bad(words: str, name: str, answer: Any, *, scope: str = f"{_REST}::RestServ
 
 _bad("Check that the address", "job_of_a_web_page", sends(b"<html>"))
 _bad("Check that the address", "job_of_another_service", {"version": "4.1.1"}, scope=f"{_REST}::RestService.unlike")
-_bad("Give the address that it leads to", "job_behind_a_redirect", says(302, None, Location="/elsewhere"))
-_bad("Check the address and the id", "job_of_a_service_that_fails", says(500, {}))
+_bad(
+    "Give the address that it leads to",
+    "job_behind_a_redirect",
+    says(302, None, Location="/elsewhere"),
+    scope=f"{_REST}::RestService._refused",
+)
+_bad(
+    "Check the address and the id",
+    "job_of_a_service_that_fails",
+    says(500, {}),
+    scope=f"{_REST}::RestService._refused",
+)
 
 
-@walk(f"{_REST}::RestService._read", "State how to sign on")
+@walk(f"{_REST}::RestService._refused", "State how to sign on")
 def job_that_wants_a_sign_on(scene: Scene) -> Steps:
     scene.patch.setenv("FLINK_TOKEN", "t0ken")
 
@@ -86,7 +97,7 @@ def job_whose_ca_is_not_there(scene: Scene) -> Steps:
     return Steps(lambda: prepared(SignOn(ca=str(scene.folder / "gone.pem"))), lambda: None, lambda: prepared(SignOn()))
 
 
-@walk(f"{_REST}::RestService.get", "Check host and port")
+@walk(f"{_REST}::RestService._asked", "Check host and port")
 def job_at_a_closed_port(scene: Scene) -> Steps:
     url = _served(scene, _ANSWERS).url
     return Steps(lambda: _flink(f"http://localhost:1/jobs/{_JOB}"), lambda: None, lambda: _flink(f"{url}/jobs/{_JOB}"))
@@ -160,18 +171,18 @@ def _read(uri: object) -> Callable[[], object]:
     return lambda: read_event_log(str(uri)) and None
 
 
-@walk(f"{_LOG}::_files", "Give the file or folder of one application")
+@walk(f"{_LOG_FILES}::_only", "Give the file or folder of one application")
 def event_logs_of_two_applications(scene: Scene) -> Steps:
     scene.write("logs/app-1", "")
     return Steps(_read(scene.write("logs/app-2", "").parent), lambda: None, _read(scene.folder / "logs" / "app-1"))
 
 
-@walk(f"{_LOG}::_unusable", "Give the event log of the application")
+@walk(f"{_LOG_FILES}::unusable", "Give the event log of the application")
 def event_log_of_another_codec(scene: Scene) -> Steps:
-    return Steps(_read(scene.write("events_1_app.lz4", "")), lambda: None, _read(EVENTS))
+    return Steps(_read(scene.write("events_1_app.lzf", "")), lambda: None, _read(EVENTS))
 
 
-@walk(f"{_LOG}::_chunks", "Install it")
+@walk(f"{_LOG}::_arrow", "Install it")
 def event_log_without_its_library(scene: Scene) -> Steps:
     imports = builtins.__import__
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ssl
 from base64 import b64encode
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from socket import SHUT_RDWR, socket
@@ -72,7 +72,15 @@ class HttpAccess:
         return cls(headers=headers, tls=context)
 
 
-def ask(address: str, method: str, path: str, access: HttpAccess, body: bytes | None = None) -> HttpReply:
+def ask(
+    address: str,
+    method: str,
+    path: str,
+    access: HttpAccess,
+    body: bytes | None = None,
+    *,
+    max_bytes: int = MAX_ANSWER_BYTES,
+) -> HttpReply:
     """Send one request, and return the whole answer.
 
     Args:
@@ -81,6 +89,7 @@ def ask(address: str, method: str, path: str, access: HttpAccess, body: bytes | 
         path: Below the address.
         access: How to sign on.
         body: JSON, or None.
+        max_bytes: The most that an answer may have.
 
     Raises:
         UnansweredError: No whole answer came in time, or it is too large.
@@ -96,23 +105,26 @@ def ask(address: str, method: str, path: str, access: HttpAccess, body: bytes | 
         connection.connect()
         connection.sock.settimeout(ANSWER_S)
         sent = True
-        return _answered(connection, method, f"{parts.path}{path}", access, body)
+        with _ending(connection.sock) as ended:
+            connection.request(method, f"{parts.path}{path}", body=body, headers=dict(access.headers))
+            return _whole(connection.getresponse(), ended, max_bytes)
     except (OSError, HTTPException, ValueError) as error:
         raise UnansweredError(_reason(error), sent=sent) from error
     finally:
         connection.close()
 
 
-def _answered(connection: HTTPConnection, method: str, path: str, access: HttpAccess, body: bytes | None) -> HttpReply:
+@contextmanager
+def _ending(connected: socket) -> Iterator[Event]:
+    """Give one exchange its time; the event says whether that is over."""
     # A timeout of the socket bounds one read alone; a service that sends a byte now and then is ended by the clock. The
     # socket is kept here: an answer that ends with the connection takes it out of the connection.
     ended = Event()
-    clock = Timer(ANSWER_S, _end, (connection.sock, ended))
+    clock = Timer(ANSWER_S, _end, (connected, ended))
     clock.daemon = True
     clock.start()
     try:
-        connection.request(method, path, body=body, headers=dict(access.headers))
-        return _whole(connection.getresponse(), ended)
+        yield ended
     except (OSError, HTTPException, ValueError) as error:
         if ended.is_set():
             raise TimeoutError from error
@@ -121,17 +133,17 @@ def _answered(connection: HTTPConnection, method: str, path: str, access: HttpAc
         clock.cancel()
 
 
-def _whole(response: HTTPResponse, ended: Event) -> HttpReply:
-    data = b""
+def _whole(response: HTTPResponse, ended: Event, max_bytes: int) -> HttpReply:
+    data = bytearray()
     while chunk := response.read(_CHUNK_BYTES):
         data += chunk
-        if len(data) > MAX_ANSWER_BYTES:
-            raise ValueError(f"it sends more than {MAX_ANSWER_BYTES:,} bytes")
+        if len(data) > max_bytes:
+            raise ValueError(f"it sends more than {max_bytes:,} bytes")
     if ended.is_set():
         raise TimeoutError
     if response.length:
         raise ValueError(f"its answer ends {response.length:,} bytes before the length that it states")
-    return HttpReply(response.status, data)
+    return HttpReply(response.status, bytes(data))
 
 
 def _end(connected: socket, ended: Event) -> None:

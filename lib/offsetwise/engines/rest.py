@@ -6,13 +6,13 @@ Only GET is sent, to the service that a person named, with what the migration fi
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NoReturn
 from urllib.parse import unquote, urlsplit
 
 from offsetwise.client_properties.connectors import URL
 from offsetwise.client_properties.sign_on import SignOn
-from offsetwise.engines.exchange import HttpAccess, HttpReply, UnansweredError, ask
+from offsetwise.engines.exchange import MAX_ANSWER_BYTES, HttpAccess, HttpReply, UnansweredError, ask
 from offsetwise.errors import MissingError, StorageError, UsageError
 from offsetwise.strict_json import parse
 
@@ -119,15 +119,34 @@ class RestService:
             MissingError: There is no such thing (HTTP 404).
             StorageError: No answer comes, or none that can be used.
         """
+        return self._read(path, self._asked(path, self.access, MAX_ANSWER_BYTES))
+
+    def download(self, path: str, *, max_bytes: int) -> bytes:
+        """Read one file.
+
+        Args:
+            path: Below the address.
+            max_bytes: The most that it may have.
+
+        Raises:
+            MissingError: There is no such file (HTTP 404).
+            StorageError: No answer comes, a larger one, or none that can be used.
+        """
+        access = replace(self.access, headers={**self.access.headers, "Accept": "application/octet-stream"})
+        reply = self._asked(path, access, max_bytes)
+        if reply.status != OK:
+            raise self._refused(path, reply)
+        return reply.body
+
+    def _asked(self, path: str, access: HttpAccess, max_bytes: int) -> HttpReply:
         try:
-            reply = ask(self.url, "GET", path, self.access)
+            return ask(self.url, "GET", path, access, max_bytes=max_bytes)
         except UnansweredError as error:
             raise StorageError(
                 f"{self.url}: expected an answer of {self.engine} to GET {path}, found none: {error.reason}. "
                 f"{NO_START}",
                 fix="Check host and port, and that the job runs; then give the same command again.",
             ) from error
-        return self._read(path, reply)
 
     def find(self, path: str, what: str, fix: str) -> Any:
         """Read one thing that a person named.
@@ -171,21 +190,24 @@ class RestService:
                     f"{NO_START}",
                     fix=f"Check that the address is that of the REST API of {self.engine}.",
                 ) from error
+        raise self._refused(path, reply)
+
+    def _refused(self, path: str, reply: HttpReply) -> StorageError:
         status = f"HTTP {reply.status}"
         if reply.status in _REDIRECTS:
-            raise StorageError(
+            return StorageError(
                 f"{self.url}: expected an answer of {self.engine} to GET {path}, found a redirect ({status}), which is "
                 f"not followed. {NO_START}",
                 fix="Give the address that it leads to, if you trust it.",
             )
         if reply.status in _REFUSED:
-            raise StorageError(
+            return StorageError(
                 f"{self.url}: expected that {self.engine} lets us read {path}, found {status}. {NO_START}",
                 fix="State how to sign on there under `jobs` in the migration file: url, and user with password, "
                 "headers, or certificate with key.",
             )
         error_type = MissingError if reply.status == _MISSING else StorageError
-        raise error_type(
+        return error_type(
             f"{self.url}: expected an answer of {self.engine} to GET {path}, found {status}. {NO_START}",
             fix="Check the address and the id of the job; where both are right, see the log of the service.",
         )

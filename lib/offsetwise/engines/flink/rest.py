@@ -97,6 +97,8 @@ class FlinkJob:
     """Of the checkpoints that the job itself has taken, of those that Flink still lists."""
     is_settled: bool
     """Whether it began to run longer ago than answers are cached: then a missing restore is no old answer."""
+    vertices: tuple[str, ...]
+    """The ids of what it runs."""
 
     @property
     def address(self) -> str:
@@ -136,8 +138,14 @@ def read_job(address: FlinkAddress, sign_on: SignOn) -> FlinkJob:
         restores=0 if statistics is None else _restores(service, job_id, statistics),
         keeps_checkpoints=statistics is not None,
         own_paths=frozenset() if statistics is None else _own_paths(statistics),
+        vertices=_vertices(details.get("vertices")),
         is_settled=state not in _STARTING and age_ms > (interval if isinstance(interval, int) else 0),
     )
+
+
+def _vertices(listed: object) -> tuple[str, ...]:
+    entries = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+    return tuple(str(entry["id"]) for entry in entries if _is_id(entry.get("id")))
 
 
 def _only_job(service: RestService) -> str:

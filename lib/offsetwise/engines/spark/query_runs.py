@@ -38,6 +38,8 @@ class Application:
     """`RUNNING` or `COMPLETED`; of an event log what it ends with."""
     runs: tuple[QueryRun, ...]
     """In the order in which they began."""
+    note: str = ""
+    """Why less is known of them than an event log would say, as a sentence; empty where nothing is to be said."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,7 +1,8 @@
 """What the REST API of a running Spark application, or of a history server, says about its streaming queries.
 
 Spark has no resource for them: every batch is an execution of SQL, whose description names the query's id, the run and
-the batch (`MicroBatchExecution.getBatchDescriptionString`, `SqlResource`). Where a batch began is not among it.
+the batch (`MicroBatchExecution.getBatchDescriptionString`, `SqlResource`). Where a batch began is not among it: that
+is in the event log, which a history server sends as well.
 """
 
 from __future__ import annotations
@@ -14,8 +15,11 @@ from urllib.parse import parse_qs, quote, unquote
 
 from offsetwise.client_properties.sign_on import SignOn
 from offsetwise.engines.rest import NO_START, JobAddress, RestService
-from offsetwise.engines.spark.query_runs import Application, RunSoFar, in_order
-from offsetwise.errors import StorageError
+from offsetwise.engines.spark.event_log import read_log_files
+from offsetwise.engines.spark.event_log.files import files_in_zip
+from offsetwise.engines.spark.query_runs import Application, QueryRun, RunSoFar, in_order
+from offsetwise.errors import MissingError, OffsetwiseError, StorageError
+from offsetwise.storage.folders import MAX_READ_BYTES
 from offsetwise.wording import first_of
 
 ENGINE: Final = "Spark"
@@ -29,6 +33,8 @@ _BATCH: Final = re.compile(
 )
 _MOST: Final = 20_000
 """Executions that are asked for; an application keeps a thousand (`spark.sql.ui.retainedExecutions`)."""
+_EMPTY_ZIP: Final = b"PK\x05\x06"
+"""The end of a ZIP, which one of nothing begins with."""
 _NAMED: Final = 12
 
 
@@ -87,14 +93,31 @@ def read_application(address: SparkAddress, sign_on: SignOn) -> Application:
     executions = service.get(f"{path}?details=false&planDescription=false&offset=0&length={_MOST}")
     if not isinstance(executions, list) or not all(isinstance(execution, dict) for execution in executions):
         raise service.unlike(path, "a list of executions")
-    runs = in_order(_runs(executions))
+    runs, note = _logged(service, path.removesuffix("/sql"))
     return Application(
         address=f"{address.url}/api/v1/applications/{quote(app_id, safe='')}",
         id=app_id,
         name=str(entry.get("name"))[:200],
         state="COMPLETED" if newest.get("completed") is True else "RUNNING",
-        runs=tuple(run for run in runs if address.run_id in (None, run.run_id)),
+        runs=tuple(run for run in runs or in_order(_runs(executions)) if address.run_id in (None, run.run_id)),
+        note=note,
     )
+
+
+def _logged(service: RestService, path: str) -> tuple[tuple[QueryRun, ...], str]:
+    """Return what the event log of an application says, which a history server sends; none where nobody has it.
+
+    The pages of an application that runs answer with a ZIP of nothing (`UIRoot.writeEventLogs`).
+    """
+    try:
+        data = service.download(f"{path}/logs", max_bytes=MAX_READ_BYTES)
+        if data.startswith(_EMPTY_ZIP):
+            return (), ""
+        return read_log_files(files_in_zip(f"{service.url}{path}/logs", data)).runs, ""
+    except MissingError:
+        return (), ""
+    except OffsetwiseError as error:
+        return (), f"Its event log was not used: {error.problem}"
 
 
 def _chosen(service: RestService, app_id: str | None) -> Mapping[str, Any]:

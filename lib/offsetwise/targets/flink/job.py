@@ -7,9 +7,17 @@ from typing import Final
 
 from offsetwise.apply.readers import Readers
 from offsetwise.apply.verification.job import Judgement
-from offsetwise.engines.flink.rest import FlinkAddress, FlinkJob, Restored, read_job
+from offsetwise.client_properties.sign_on import SignOn
+from offsetwise.engines.flink.rest import ENGINE, FlinkAddress, FlinkJob, Restored, read_job
+from offsetwise.engines.rest import RestService
+from offsetwise.errors import StorageError
 from offsetwise.model import JobOrigin, Plan, ReceiptStep, VerifiedJob
+from offsetwise.plan.target import has_opaque_positions
+from offsetwise.position import offset_of
+from offsetwise.targets.flink.source_metrics import SourceOffsets, metric_name, read_source_offsets
+from offsetwise.wording import first_of
 
+_NAMED: Final = 5
 _SCHEMES: Final = {"s3a": "s3", "s3n": "s3", "s3p": "s3", "abfss": "abfs"}
 """Schemes that name the same store by another one."""
 _URI: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/]*))?(/.*)")
@@ -24,9 +32,11 @@ def observed(plan: Plan, steps: tuple[ReceiptStep, ...], text: str, readers: Rea
     """Ask a running job whether it was restored from the savepoint; see `JobModule`."""
     (step,) = steps
     address = FlinkAddress.parse(text)
-    job = read_job(address, readers.migration.job_sign_on(address.text))
+    sign_on = readers.migration.job_sign_on(address.text)
+    job = read_job(address, sign_on)
     required = plan.requirements.checkpoint
-    origin, told = _judge(job, step.place, None if required is None else required.uri)
+    judged = _judge(job, step.place, None if required is None else required.uri)
+    origin, told = judged if has_opaque_positions(plan) else _by_sources(_offsets(job, sign_on), plan, *judged)
     return VerifiedJob(
         target=step.target,
         address=job.address,
@@ -63,6 +73,43 @@ def _judge(job: FlinkJob, place: str, original: str | None) -> Judgement:
             f"the old cluster; expected {place}. Stop it, and start it from the savepoint: -s {place}",
         )
     return _compared(job, job.restored, job.restored.path, place)
+
+
+def _offsets(job: FlinkJob, sign_on: SignOn) -> SourceOffsets:
+    """Return where the sources say they are: evidence beside the restore, so that no answer is no error."""
+    try:
+        return read_source_offsets(RestService.at(job.url, sign_on, engine=ENGINE), job.id, job.vertices)
+    except StorageError:
+        return {}
+
+
+def _by_sources(offsets: SourceOffsets, plan: Plan, origin: JobOrigin, told: str) -> Judgement:
+    """Add what the sources say: a job that goes on from the plan reads nothing before it, however far it has come."""
+    planned: dict[tuple[str, int], int] = {}
+    topics: dict[str, set[str]] = {}
+    for position in plan.positions:
+        name, offset = metric_name(position.new_topic), offset_of(position.new_offset)
+        at = name, position.partition
+        planned[at] = min(planned.get(at, offset), offset)
+        topics.setdefault(name, set()).add(position.new_topic)
+    # Two topics of one name in metrics cannot be told apart.
+    seen = {at: offsets[at] for at in planned if at in offsets and len(topics[at[0]]) == 1}
+    before = [
+        f"{next(iter(topics[name]))}-{partition} at {found:,}, before the planned {planned[name, partition]:,}"
+        for (name, partition), found in seen.items()
+        if found < planned[name, partition]
+    ]
+    if before:
+        return (
+            JobOrigin.FRESH_START if origin is JobOrigin.FRESH_START else JobOrigin.RESTORED_FROM_OTHER,
+            f"{told} Its sources are at {first_of(before, _NAMED, between='; ')}: they began elsewhere. Stop the job.",
+        )
+    if not seen:
+        return origin, f"{told} The metrics of its sources say nothing of the planned partitions."
+    return origin, (
+        f"{told} The metrics of its sources show no position before the planned one, in {len(seen):,} of "
+        f"{len(planned):,} partitions."
+    )
 
 
 def _not_restored(job: FlinkJob, place: str) -> Judgement:

@@ -59,7 +59,7 @@ def observed(plan: Plan, steps: tuple[ReceiptStep, ...], text: str, readers: Rea
         expected=step.place,
         restored_from=None,
         origin=origin,
-        told=f"{called}: {told}",
+        told=f"{called}: {told}{application.note and f' {application.note}'}",
     )
 
 
