@@ -11,7 +11,7 @@ Each name is imported when it is first used. docs/python.md shows them at work.
 
 from typing import TYPE_CHECKING
 
-from offsetwise.lazy import exported
+from offsetwise.lazy import exported, import_builtin_by
 
 if TYPE_CHECKING:
     from offsetwise import targets
@@ -246,5 +246,11 @@ _HOMES = {
     "write_keys": "approval",
 }
 
+
+def _import_builtin() -> None:
+    import offsetwise.builtin  # noqa: F401, PLC0415 - when something that is registered is first asked for
+
+
+import_builtin_by(_import_builtin)
 if not TYPE_CHECKING:  # where mypy saw it, every name would do
     __getattr__ = exported(__name__, _HOMES)

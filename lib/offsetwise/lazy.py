@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are first asked for (PEP 562), so that importing it costs nothing."""
+"""What is imported when it is first asked for: names of a package (PEP 562), and what the product itself registers."""
 
 from __future__ import annotations
 
@@ -24,3 +24,20 @@ def exported(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
         return result
 
     return load
+
+
+_builtin: list[Callable[[], object]] = []
+
+
+def import_builtin_by(load: Callable[[], object]) -> None:
+    """Set what imports the module that registers what the product itself brings; for the package, once.
+
+    Registries stand below what is registered in them, so that they cannot import it themselves.
+    """
+    _builtin[:] = [load]
+
+
+def import_builtin() -> None:
+    """Import that module; where another thread does, wait until it has. On Spark's workers there is none."""
+    for load in _builtin:
+        load()

@@ -129,8 +129,9 @@ class Engine:
     """As files and the JSON of commands call it."""
     label: str
     """As people call it."""
-    moving: str
-    """The module that says how its jobs move, as `MOVING`: a `plan.moving.Moving`."""
+    moving: str = ""
+    """Of a plug-in's engine, the module that says how its jobs move, as `MOVING`: a `plan.moving.Moving`. Those of the
+    product's own are registered by `builtin`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

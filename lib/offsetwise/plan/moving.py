@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Protocol
 
 from offsetwise.config import JobTraits
@@ -13,6 +12,7 @@ from offsetwise.errors import PlanError
 from offsetwise.model import Checkpoint, Comparison, GateCheck, PartitionComparison, Plan, Prediction, Problem
 from offsetwise.plan.settings import Settings
 from offsetwise.plan.ways import Against, Way, unopposed
+from offsetwise.registry import MIGRATES, load_named
 
 
 def _nothing_tells(plan: Plan) -> Iterable[GateCheck]:  # noqa: ARG001 - as every engine's
@@ -118,7 +118,8 @@ def moving_of(engine: str) -> Moving:
     Raises:
         VersionError: This release has no engine of that name.
     """
-    result: Moving = import_module(keeper_of(engine).moving).MOVING
+    keeper = keeper_of(engine)
+    result: Moving = load_named(f"{keeper.moving}:MOVING") if keeper.moving else MIGRATES.load(engine)
     return result
 
 

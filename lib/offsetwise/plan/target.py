@@ -28,8 +28,6 @@ from offsetwise.position import OpaquePosition
 from offsetwise.registry import TARGETS
 from offsetwise.transactions.decisions import Decision
 
-AT: Final = ".spec:TYPE"
-"""Where the type is in the package of a target."""
 OFFSETS: Final = "offsets"
 """Among the streams of a target: every stream whose positions are integers, as Kafka's offsets are."""
 
@@ -300,12 +298,12 @@ def target_type(name: str) -> TargetType:
     Raises:
         PluginError: It is a plug-in's that cannot be loaded.
     """
-    return TARGETS.load_object(name, TargetType, AT)  # type: ignore[type-abstract] # it is asked what an instance is
+    return TARGETS.load_object(name, TargetType)  # type: ignore[type-abstract] # it is asked what an instance is
 
 
 def target_types() -> tuple[TargetType, ...]:
     """Return all registered types of targets, in their order, but for those of plug-ins that cannot be loaded."""
-    return tuple(TARGETS.loadable(TargetType, AT))  # type: ignore[type-abstract] # as above
+    return tuple(TARGETS.loadable(TargetType))  # type: ignore[type-abstract] # as above
 
 
 def has_opaque_positions(plan: Plan) -> bool:

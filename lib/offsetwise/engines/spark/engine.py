@@ -37,7 +37,6 @@ def _read(
 SPARK: Final = CheckpointEngine(
     name="spark",
     label="Spark",
-    moving="offsetwise.targets.spark.moving",
     what="the checkpoint folder of a Spark query",
     holds="offsets/, commits/ and metadata",
     job="query",
