@@ -12,6 +12,7 @@ from typing import TypeGuard
 from offsetwise.apply.writers import writer_module
 from offsetwise.apply.writing import Writer
 from offsetwise.config import Migration
+from offsetwise.console.builtin import SCREENS
 from offsetwise.engines.registry import engines, registered
 from offsetwise.plan.strategies import ways_of
 from offsetwise.plan.target import TargetRole, TargetType, target_type, target_types
@@ -35,7 +36,7 @@ def _drawers() -> dict[str, list[str]]:
         made[engine.name] = [
             f"targets.{engine.name}",
             *(_package(spec).removeprefix("offsetwise.") for spec in specs_),
-            engine.screen.removeprefix("offsetwise."),
+            *([SCREENS[engine.name].__name__.removeprefix("offsetwise.")] if engine.name in SCREENS else []),
         ]
     made["group"] = ["targets.group"]
     made["spark"].append("console.explore.checkpoint.files")  # drawn by Spark's part of the screen alone
@@ -96,7 +97,7 @@ REGISTERS = {
         },
     ),
     "engines": Register(
-        registrations=("offsetwise.engines.registry", "offsetwise.builtin"),
+        registrations=("offsetwise.engines.registry", "offsetwise.builtin", "offsetwise.console.builtin"),
         packages={engine.name: f"offsetwise.engines.{engine.name}" for engine in registered()},
         drawers=_drawers(),
         allowed={

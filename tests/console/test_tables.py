@@ -5,8 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from dataclasses import replace
-from importlib import import_module
+from dataclasses import dataclass, replace
 
 import pandas as pd
 import pytest
@@ -21,7 +20,7 @@ from offsetwise.console.explore import compare_table
 from offsetwise.console.explore.compare_table import PARTITIONS, Filters
 from offsetwise.console.operate import fleet_table
 from offsetwise.console.widgets import downloads, evidence, table
-from offsetwise.console.widgets.cached import _KEYS
+from offsetwise.console.widgets.cached import cached, told_apart_by
 from offsetwise.console.widgets.palette import LIGHT
 from offsetwise.console.widgets.selectors import WORST_FIRST
 from offsetwise.console.widgets.table import Column, Columns
@@ -126,11 +125,23 @@ def test_one_description_gives_screen_file_and_colour() -> None:
     assert written == "n,verdict,from outside,empty,says nothing,named\n0,'+ new,'=cmd(),,,number 0\n"
 
 
-def test_every_class_that_is_cached_by_its_name_is_there() -> None:
-    named = [key for key in _KEYS if isinstance(key, str)]
-    assert named
-    for module, _, name in (key.rpartition(".") for key in named):
-        assert isinstance(getattr(import_module(module), name), type), name
+def test_what_is_told_apart_by_its_key_is_made_once_and_again_for_another_key() -> None:
+    @told_apart_by(lambda cup: cup.label)
+    @dataclass(frozen=True)
+    class Cup:
+        label: str
+        content: list[int]
+
+    calls: list[str] = []
+
+    @cached(4)
+    def made(cup: Cup, row: tuple[Cup, ...]) -> int:
+        calls.append(cup.label)
+        return len(row)
+
+    for label in ("a", "a", "b"):
+        assert made(Cup(label, [len(calls)]), (Cup(label, [1]), Cup(label, [2]))) == 2
+    assert calls == ["a", "b"]
 
 
 def test_1050_and_950_stand_on_one_row_with_their_cost() -> None:

@@ -66,7 +66,6 @@ FLINK: Final = CheckpointEngine(
     recognises=is_flink,
     read=_read,
     listings=listings,
-    screen="offsetwise.console.explore.checkpoint.flink",
     details=FlinkDetails,
     file=METADATA,
     commits_to_group=True,

@@ -47,7 +47,6 @@ SPARK: Final = CheckpointEngine(
     has_committer=True,
     own_groups="spark-kafka-",  # `KafkaSourceProvider`, unless `groupIdPrefix` or `kafka.group.id` is set
     batch_files=files_from,
-    screen="offsetwise.console.explore.checkpoint.spark",
     details=SparkDetails,
     reading=reading,
     repair=repair,
