@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 
 from offsetwise import files
 from offsetwise.console.explore import compare_table
-from offsetwise.console.explore.compare_table import PARTITIONS, Filters
+from offsetwise.console.explore.compare_table import PARTITIONS, PartitionFilters
 from offsetwise.console.operate import fleet_table
 from offsetwise.console.widgets import downloads, evidence, table
 from offsetwise.console.widgets.cached import cached, told_apart_by
@@ -207,20 +207,20 @@ def test_the_json_of_a_selection_is_counted_anew_and_can_be_read_back() -> None:
 @with_cases(
     ("filters", "names"),
     [
-        (Filters(topics=("payments",)), ["payments-0"]),
-        (Filters(unedited=("other records",)), ["clicks-0"]),
-        (Filters(exactness=("bounded",)), ["beats-0"]),
-        (Filters(findings=("FOREIGN_AHEAD", "NEW_PARTITION")), ["orders-1", "orders-3"]),
-        (Filters(topics=("no such topic",)), []),
+        (PartitionFilters(topics=("payments",)), ["payments-0"]),
+        (PartitionFilters(unedited=("other records",)), ["clicks-0"]),
+        (PartitionFilters(exactness=("bounded",)), ["beats-0"]),
+        (PartitionFilters(findings=("FOREIGN_AHEAD", "NEW_PARTITION")), ["orders-1", "orders-3"]),
+        (PartitionFilters(topics=("no such topic",)), []),
     ],
     ids=["topic", "if unedited", "exactness", "finding", "nothing"],
 )
-def test_filters_keep_what_they_name(filters: Filters, names: list[str]) -> None:
+def test_filters_keep_what_they_name(filters: PartitionFilters, names: list[str]) -> None:
     assert [str(row.topic_partition) for row in filters.apply(builders.reference_rows())] == names
 
 
 def test_worst_first_begins_with_the_dearest_proven_loss_and_ends_with_what_is_right() -> None:
-    rows = Filters(order=WORST_FIRST).apply(builders.reference_rows())
+    rows = PartitionFilters(order=WORST_FIRST).apply(builders.reference_rows())
     assert rows[0].topic_partition == ("orders", 0)
     assert rows[-1].raw.verdict == "SAME"
 

@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from offsetwise.engines.rest import NO_START
-from offsetwise.engines.spark.query_runs import Application, RunSoFar, in_order
+from offsetwise.engines.spark.query_runs import RunSoFar, SparkApplication, in_order
 from offsetwise.errors import LibraryMissingError, NotAFolderError, StorageError
 from offsetwise.storage.folders import Tree, open_tree
 from offsetwise.strict_json import parse
@@ -31,7 +31,7 @@ MAX_TEXT_BYTES: Final = 4 * 1024 * 1024 * 1024
 _NAMED: Final = 12
 
 
-def read_event_log(uri: str) -> Application:
+def read_event_log(uri: str) -> SparkApplication:
     """Read the event log of one application.
 
     Args:
@@ -53,7 +53,7 @@ def read_event_log(uri: str) -> Application:
                 state = _add(runs, _event(uri, name, line), is_whole=not compacted) or state
     match = re.search(r"((?:application|app|local|spark)-[0-9a-zA-Z-]+|application_[0-9]+_[0-9]+)", names[0])
     app_id = None if match is None else match[1]
-    return Application(address=uri, id=app_id, name=None, state=state, runs=in_order(runs.values()))
+    return SparkApplication(address=uri, id=app_id, name=None, state=state, runs=in_order(runs.values()))
 
 
 def _files(uri: str) -> tuple[Tree, tuple[str, ...]]:

@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, quote, unquote
 
 from offsetwise.client_properties.sign_on import SignOn
 from offsetwise.engines.rest import NO_START, JobAddress, RestService
-from offsetwise.engines.spark.query_runs import Application, RunSoFar, in_order
+from offsetwise.engines.spark.query_runs import RunSoFar, SparkApplication, in_order
 from offsetwise.errors import StorageError
 from offsetwise.wording import first_of
 
@@ -70,7 +70,7 @@ class SparkAddress:
         return self.url if self.app_id is None else f"{self.url}/api/v1/applications/{quote(self.app_id, safe='')}"
 
 
-def read_application(address: SparkAddress, sign_on: SignOn) -> Application:
+def read_application(address: SparkAddress, sign_on: SignOn) -> SparkApplication:
     """Read which streaming queries ran in an application.
 
     Raises:
@@ -88,7 +88,7 @@ def read_application(address: SparkAddress, sign_on: SignOn) -> Application:
     if not isinstance(executions, list) or not all(isinstance(execution, dict) for execution in executions):
         raise service.unlike(path, "a list of executions")
     runs = in_order(_runs(executions))
-    return Application(
+    return SparkApplication(
         address=f"{address.url}/api/v1/applications/{quote(app_id, safe='')}",
         id=app_id,
         name=str(entry.get("name"))[:200],
