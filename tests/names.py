@@ -19,8 +19,8 @@ SHORTEST = 4
 class Register:
     """Things of one kind that are registered, each with a folder of its own."""
 
-    registration: str
-    """The module that names them all."""
+    registrations: Collection[str]
+    """The modules that name them all."""
     packages: Mapping[str, str]
     """The package of each, by its registered name."""
     drawers: Mapping[str, Collection[str]] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Register:
             for name, package in self.packages.items()
         }
         inside = {name for name, places in own.items() if any(f"{short}.".startswith(f"{place}.") for place in places)}
-        if module == self.registration:
+        if module in self.registrations:
             return
         others = {name: package for name, package in self.packages.items() if name not in inside}
         for line, imported in _imports(tree):

@@ -12,14 +12,20 @@ from typing import TypeGuard
 from offsetwise.apply.writers import writer_module
 from offsetwise.apply.writing import Writer
 from offsetwise.config import Migration
+from offsetwise.console.builtin import SCREENS
 from offsetwise.engines.registry import engines, registered
 from offsetwise.plan.strategies import ways_of
-from offsetwise.plan.target import TargetRole, target_type, target_types
+from offsetwise.plan.target import TargetRole, TargetType, target_type, target_types
 from offsetwise.ports.stream import spec_of as spec_of_stream
 from offsetwise.registry import STREAMS, TARGETS
 from tests.names import Register, decisions
 from tests.test_imports import PAGES, SOURCES
 from tests.with_cases import with_cases
+
+
+def _package(spec: TargetType) -> str:
+    """Return the package of a target."""
+    return type(spec).__module__.rpartition(".")[0]
 
 
 def _drawers() -> dict[str, list[str]]:
@@ -29,8 +35,8 @@ def _drawers() -> dict[str, list[str]]:
         specs_ = [spec for spec in target_types() if spec.ways and all(way.engine == engine.name for way in spec.ways)]
         made[engine.name] = [
             f"targets.{engine.name}",
-            *(TARGETS[spec.name].removeprefix("offsetwise.") for spec in specs_),
-            engine.screen.removeprefix("offsetwise."),
+            *(_package(spec).removeprefix("offsetwise.") for spec in specs_),
+            *([SCREENS[engine.name].__name__.removeprefix("offsetwise.")] if engine.name in SCREENS else []),
         ]
     made["group"] = ["targets.group"]
     made["spark"].append("console.explore.checkpoint.files")  # drawn by Spark's part of the screen alone
@@ -50,8 +56,8 @@ _TARGETS_OF_SHARDS = (
 )
 REGISTERS = {
     "streams": Register(
-        registration="offsetwise.registry",
-        packages={kind: package for name, package in STREAMS.items() for kind in spec_of_stream(name).kinds},
+        registrations=("offsetwise.builtin",),
+        packages={kind: f"offsetwise.streams.{name}" for name in STREAMS for kind in spec_of_stream(name).kinds},
         drawers=dict.fromkeys(
             ("kinesis", "dynamodb-streams"),
             ("engines.flink.kinesis", "engines.kcl", "engines.spark.kinesis", *_TARGETS_OF_SHARDS),
@@ -80,8 +86,8 @@ REGISTERS = {
         },
     ),
     "targets": Register(
-        registration="offsetwise.registry",
-        packages=TARGETS,
+        registrations=("offsetwise.builtin",),
+        packages={spec.name: _package(spec) for spec in target_types()},
         allowed={
             ("plan.moving", "starting-offsets"): "what a plan's file for a new job is called, behind the plan's name",
             ("review.exports", "starting-offsets"): "the name of a form that a plan is exported in, and its file's",
@@ -91,7 +97,7 @@ REGISTERS = {
         },
     ),
     "engines": Register(
-        registration="offsetwise.engines.registry",
+        registrations=("offsetwise.engines.registry", "offsetwise.builtin", "offsetwise.console.builtin"),
         packages={engine.name: f"offsetwise.engines.{engine.name}" for engine in registered()},
         drawers=_drawers(),
         allowed={

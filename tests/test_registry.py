@@ -8,8 +8,9 @@ import pytest
 
 from offsetwise.engines.engine import Engine
 from offsetwise.errors import PluginError
-from offsetwise.plan.target import AT, TargetType
+from offsetwise.plan.target import TargetType, target_type
 from offsetwise.registry import ENGINES, TARGETS, Registry
+from offsetwise.targets.group.spec import TYPE
 from tests.commands import call
 from tests.with_cases import with_cases
 
@@ -46,8 +47,8 @@ def targets(*lines: str) -> str:
 def test_a_name_of_the_product_stays_its_own(site: Path) -> None:
     install(site, "taker", targets("consumer-group = taker_target"))
 
-    assert TARGETS["consumer-group"] == "offsetwise.targets.group"
-    (told,) = TARGETS.problems(TargetType, AT)
+    assert target_type("consumer-group") is TYPE
+    (told,) = TARGETS.problems(TargetType)
     assert told == (
         "offsetwise.targets 'consumer-group' of taker 1.0 is not used: Offsetwise has one of that name itself."
     )
@@ -61,7 +62,7 @@ def test_a_name_that_two_bring_is_nobodys(site: Path) -> None:
             patch.syspath_prepend(str(site / folder))
 
         assert "shelf" not in TARGETS
-        (told,) = TARGETS.problems(TargetType, AT)
+        (told,) = TARGETS.problems(TargetType)
     assert told.startswith("offsetwise.targets 'shelf' of ")
     assert "first 1.0" in told
     assert "second 1.0" in told
@@ -75,7 +76,7 @@ def test_a_name_that_two_bring_is_nobodys(site: Path) -> None:
         ("failing:ENGINE", "ZeroDivisionError"),
         ("plain:ANOTHER", "AttributeError"),
         ("plain:ENGINE", "TypeError: plain:ENGINE is a int, no Engine"),
-        ("plain", "AttributeError"),
+        ("plain", "TypeError: plain is a module, no Engine"),
         ("renamed:ENGINE", "ValueError: renamed:ENGINE is called 'spark'"),
     ],
 )
@@ -104,11 +105,12 @@ def test_entry_points_are_read_only_where_a_name_is_not_the_products_own(monkeyp
         return []
 
     monkeypatch.setattr("importlib.metadata.entry_points", entry_points)
-    registry = Registry("offsetwise.targets", {"mine": "package"})
+    registry = Registry("things")
+    registry.register({"mine": lambda: 1})
 
-    assert registry["mine"] == "package"
+    assert registry.load("mine") == 1
     assert "mine" in registry
     assert read == []
     assert "yours" not in registry
     assert [*registry] == ["mine"]
-    assert read == ["offsetwise.targets"]
+    assert read == ["offsetwise.things"]

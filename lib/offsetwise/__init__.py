@@ -11,7 +11,7 @@ Each name is imported when it is first used. docs/python.md shows them at work.
 
 from typing import TYPE_CHECKING
 
-from offsetwise.lazy import exported
+from offsetwise.lazy import exported, import_builtin_by
 
 if TYPE_CHECKING:
     from offsetwise import targets
@@ -164,87 +164,15 @@ __all__ = [
     "write_keys",
 ]
 
-_HOMES = {
-    "ApplyError": "errors",
-    "Change": "differences.changes",
-    "Checkpoint": "model",
-    "CheckpointError": "errors",
-    "Cluster": "model",
-    "ClusterError": "errors",
-    "Compared": "api.job",
-    "Comparison": "model",
-    "ConfigError": "errors",
-    "Cutover": "model",
-    "CutoverRequirement": "model",
-    "CutoverState": "model",
-    "Decision": "transactions.decisions",
-    "Difference": "differences.changes",
-    "DraftedJob": "api.drafting",
-    "Drift": "plan.drift",
-    "DryRun": "apply.run",
-    "Evidence": "model",
-    "Exactness": "model",
-    "FileError": "errors",
-    "Finding": "model",
-    "Fleet": "fleets",
-    "FleetRow": "fleets",
-    "FleetSummary": "fleets",
-    "FleetVerdict": "fleets",
-    "Job": "api.job",
-    "JobOrigin": "model",
-    "JobState": "model",
-    "JobStatus": "model",
-    "Migration": "api.migration",
-    "NewSavepoint": "model",
-    "NotApprovedError": "errors",
-    "OffsetwiseError": "errors",
-    "Override": "model",
-    "PartitionComparison": "model",
-    "Plan": "api.plan",
-    "PlanError": "errors",
-    "PlanOutcome": "apply.sets.outcomes",
-    "PlanSet": "api.plan_set",
-    "PrivateKey": "approval",
-    "PublicKey": "approval",
-    "Receipt": "api.receipt",
-    "ReceiptStep": "model",
-    "Reconciliation": "model",
-    "SinkSnapshot": "transactions.snapshot",
-    "SinkTransaction": "transactions.decisions",
-    "SinkTransactions": "transactions.report",
-    "Snapshot": "model",
-    "SparkError": "errors",
-    "StalePlanError": "errors",
-    "Standings": "apply.back",
-    "Start": "model",
-    "StartChoice": "plan.request",
-    "Status": "model",
-    "StepState": "model",
-    "StorageError": "errors",
-    "Survey": "survey.found",
-    "Target": "model",
-    "TopicPartition": "model",
-    "Turnout": "model",
-    "Unset": "plan.request",
-    "UsageError": "errors",
-    "Verdict": "approval",
-    "Verification": "model",
-    "VerifiedJob": "model",
-    "VerifyError": "errors",
-    "diff": "differences.reading",
-    "fleet": "api.fleet",
-    "init": "api.init",
-    "inspect": "workflow",
-    "keygen": "approval",
-    "load_comparison": "workflow",
-    "load_sink_snapshot": "workflow",
-    "load_snapshots": "workflow",
-    "read_private_key": "approval",
-    "repair": "api.repair",
-    "targets": "targets",
-    "write_approval": "approval",
-    "write_keys": "approval",
-}
 
+def _import_builtin() -> None:
+    import offsetwise.builtin  # noqa: F401, PLC0415 - when something that is registered is first asked for
+
+
+import_builtin_by(_import_builtin)
 if not TYPE_CHECKING:  # where mypy saw it, every name would do
-    __getattr__ = exported(__name__, _HOMES)
+
+    def __getattr__(name: str) -> object:
+        import offsetwise.exports as home  # noqa: PLC0415 - at the first use of a name
+
+        return exported(__name__, home.HOMES)(name)

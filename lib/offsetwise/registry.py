@@ -1,9 +1,10 @@
 """Which streams, targets and engines there are, by name: the product's own, and those of installed plug-ins.
 
-A plug-in is a distribution with entry points in the groups `offsetwise.streams` and `offsetwise.targets`, whose values
-are packages such as this product's own, and `offsetwise.engines`, whose values are objects: `package.module:ENGINE`.
-They are looked up when a name is none of the product's, and when all are listed: reading entry points takes time that
-a command which names no plug-in need not spend. Of Offsetwise this module imports the errors alone.
+The product's own are registered by `builtin`, which the package imports when one is asked for. A plug-in is a
+distribution with entry points in the groups `offsetwise.streams` and `offsetwise.targets`, whose values are packages
+laid out as this product's own are, and `offsetwise.engines`, whose values are objects: `package.module:ENGINE`. They
+are looked up when a name is none of the product's, and when all are listed: reading entry points takes time that a
+command which names no plug-in need not spend. Of Offsetwise this module imports `errors` and `lazy` alone.
 """
 
 from __future__ import annotations
@@ -11,18 +12,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
-from importlib import import_module
-from types import ModuleType
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from offsetwise.errors import PluginError
+from offsetwise.lazy import import_builtin
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 
 T = TypeVar("T")
+Load = Callable[[], Any]
+"""Imports what a name stands for, and returns it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,24 +37,40 @@ class Installed:
     """Its name and version."""
 
 
-class Registry(MutableMapping[str, str]):
-    """Values by name: the product's own first, in their order, then those of installed plug-ins, by name."""
+class Registry(MutableMapping[str, Load]):
+    """What loads something, by name: the product's own first, in their order, then those of plug-ins, by name.
 
-    def __init__(self, group: str, own: Mapping[str, str]) -> None:
-        self.group = group
-        self._own = dict(own)
+    Args:
+        kind: What is registered, as the group of entry points is called behind the product's name.
+        part: Where it is in the package that an entry point names, as `.module` or `.module:ATTRIBUTE`; "" where the
+            entry point says it all.
+    """
 
-    def __getitem__(self, name: str) -> str:
-        """Return the value of a name."""
-        return self._own[name] if name in self._own else self.installed[name].value
+    def __init__(self, kind: str, part: str = "") -> None:
+        self.group = f"offsetwise.{kind}"
+        self.part = part
+        self._registered: dict[str, Load] = {}
+
+    def register(self, own: Mapping[str, Load]) -> None:
+        """Add what the product itself brings; for `builtin`."""
+        self._registered.update(own)
+
+    @property
+    def _own(self) -> dict[str, Load]:
+        import_builtin()
+        return self._registered
+
+    def __getitem__(self, name: str) -> Load:
+        """Return what loads a name."""
+        return self._own[name] if name in self._own else partial(load_named, self.installed[name].value + self.part)
 
     def __contains__(self, name: object) -> bool:
         """Return whether a name is registered."""
         return name in self._own or name in self.installed
 
-    def __setitem__(self, name: str, value: str) -> None:
+    def __setitem__(self, name: str, load: Load) -> None:
         """Add a name, as if it were the product's own."""
-        self._own[name] = value
+        self._own[name] = load
 
     def __delitem__(self, name: str) -> None:
         """Take a name of the product's own away."""
@@ -82,64 +100,58 @@ class Registry(MutableMapping[str, str]):
             if len(of) > 1 or name in self._own
         )
 
-    def load(self, name: str, module: str) -> ModuleType:
-        """Import a module of a package.
-
-        Args:
-            name: A registered one.
-            module: The module's name in the package.
+    def load(self, name: str) -> Any:
+        """Load what a registered name stands for.
 
         Raises:
             PluginError: It is a plug-in's and cannot be imported.
         """
-        loaded: ModuleType = self._loaded(name, lambda value: import_module(f"{value}.{module}"))
-        return loaded
+        return self._loaded(name, lambda load: load())
 
-    def load_object(self, name: str, kind: type[T], at: str = "") -> T:
-        """Load the object that a name stands for, which has the same name.
+    def load_object(self, name: str, kind: type[T]) -> T:
+        """Load the object that a registered name stands for, which has the same name.
 
         Args:
             name: A registered one.
             kind: What it must be.
-            at: Where it is in the package, as `.module:ATTRIBUTE`; "" where the value itself says it.
 
         Raises:
             PluginError: It is a plug-in's, and cannot be loaded or is something else.
         """
 
-        def loaded(value: str) -> T:
-            module, _, attribute = f"{value}{at}".partition(":")
-            found = getattr(import_module(module), attribute)
+        def loaded(load: Load) -> T:
+            found = load()
+            at = name if name in self._own else self.installed[name].value + self.part
             if not isinstance(found, kind):
-                raise TypeError(f"{module}:{attribute} is a {type(found).__name__}, no {kind.__name__}")
+                raise TypeError(f"{at} is a {type(found).__name__}, no {kind.__name__}")
             if (called := getattr(found, "name", name)) != name:
-                raise ValueError(f"{module}:{attribute} is called {called!r}")
+                raise ValueError(f"{at} is called {called!r}")
             return found
 
         made: T = self._loaded(name, loaded)
         return made
 
-    def loadable(self, kind: type[T], at: str = "") -> Iterator[T]:
+    def loadable(self, kind: type[T]) -> Iterator[T]:
         """Yield the object of every name, but for those of plug-ins that cannot be loaded; see `load_object`."""
         for name in self:
             with suppress(PluginError):
-                yield self.load_object(name, kind, at)
+                yield self.load_object(name, kind)
 
-    def problems(self, kind: type[Any], at: str = "") -> Iterator[str]:
+    def problems(self, kind: type[Any]) -> Iterator[str]:
         """Yield a sentence for each name of a plug-in that is not used, because it is taken or cannot be loaded."""
         yield from self.conflicts
         for name in self.installed:
             try:
-                self.load_object(name, kind, at)
+                self.load_object(name, kind)
             except PluginError as error:
                 yield error.problem
 
-    def _loaded(self, name: str, load: Callable[[str], Any]) -> Any:
+    def _loaded(self, name: str, use: Callable[[Load], Any]) -> Any:
         if name in self._own:
-            return load(self._own[name])
+            return use(self._own[name])
         of = self.installed[name]
         try:
-            return load(of.value)
+            return use(self[name])
         except Exception as error:
             raise PluginError(
                 f"{self.group} {name!r} of {of.distribution}: expected a plug-in that can be loaded, found "
@@ -162,41 +174,41 @@ def _distribution(point: EntryPoint) -> str:
     return "an unknown distribution" if point.dist is None else f"{point.dist.name} {point.dist.version}"
 
 
-STREAMS: Final = Registry(
-    "offsetwise.streams",
-    {
-        "kafka": "offsetwise.streams.kafka",
-        "kinesis": "offsetwise.streams.kinesis",
-    },
-)
-"""The package of each stream, by its name in the migration file."""
-TARGETS: Final = Registry(
-    "offsetwise.targets",
-    {
-        "spark-checkpoint": "offsetwise.targets.copy",
-        "spark-checkpoint-in-place": "offsetwise.targets.in_place",
-        "starting-offsets": "offsetwise.targets.starting_offsets",
-        "seeded-checkpoint": "offsetwise.targets.seeded",
-        "flink-savepoint": "offsetwise.targets.savepoint",
-        "flink-savepoint-without-sources": "offsetwise.targets.savepoint_without_sources",
-        "flink-savepoint-from-positions": "offsetwise.targets.savepoint_from_positions",
-        "flink-savepoint-converted": "offsetwise.targets.savepoint_converted",
-        "starting-position": "offsetwise.targets.starting_position",
-        "at-timestamp": "offsetwise.targets.at_timestamp",
-        "consumer-group": "offsetwise.targets.group",
-        "positions-file": "offsetwise.targets.positions",
-        "connector": "offsetwise.targets.connect",
-        "kcl-leases": "offsetwise.targets.kcl_leases",
-        "sink-transactions": "offsetwise.targets.sink_transactions",
-        "hanging-transactions": "offsetwise.targets.hanging_transactions",
-    },
-)
-"""The package of each target, by its name in files of format version 1 and after `--target`."""
-ENGINES: Final = Registry("offsetwise.engines", {})
+def load_named(value: str) -> Any:
+    """Load what a plug-in names: a module, or an object in one as `package.module:OBJECT`, as in an entry point."""
+    from importlib.metadata import EntryPoint  # noqa: PLC0415 - as above
+
+    return EntryPoint(name="", value=value, group="").load()
+
+
+STREAMS: Final = Registry("streams", ".spec:SPEC")
+"""Loads the `ports.stream.Spec` of each stream, by its name in the migration file."""
+READERS: Final = Registry("streams", ".reader")
+"""Loads what reads the clusters of each stream: a `streams.reader.ClusterReader`."""
+MATCHING: Final = Registry("streams", ".matching")
+"""Loads what `comparison.matching.Matching` and `CopiesOf` describe, of each stream that has it."""
+TARGETS: Final = Registry("targets", ".spec:TYPE")
+"""Loads the `plan.target.TargetType` of each target, by its name in files of format version 1 and after `--target`."""
+WRITERS: Final = Registry("targets", ".writer")
+"""Loads the `apply.writers.WriterModule` of each target. The console, which must not write, has no way to it."""
+ENGINES: Final = Registry("engines")
 """The engines of plug-ins; the product's own are in `engines.registry`."""
+MIGRATES: Final = Registry("migrates")
+"""Loads the `plan.moving.Moving` of each engine of the product's own, by its name; a plug-in's engine names its own."""
+
+
+FINDINGS: Final[list[Callable[[], object]]] = []
+"""What imports the modules that declare findings."""
+
+
+def declare_findings() -> None:
+    """Import every module that declares findings."""
+    import_builtin()
+    for declare in FINDINGS:
+        declare()
 
 
 def position_parsers() -> tuple[Callable[[str], Any], ...]:
     """Return what reads the texts of positions that are no integers, of each stream that has such."""
-    specs = (STREAMS.load(name, "spec").SPEC for name in STREAMS)
+    specs = (STREAMS.load(name) for name in STREAMS)
     return tuple(spec.parse for spec in specs if not spec.has_integers)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from offsetwise.console.operate import fleet_chart, fleet_table
 from offsetwise.console.operate.fleet_names import labels_of, named
-from offsetwise.console.operate.fleet_table import AGES, Filters, Order, in_order
+from offsetwise.console.operate.fleet_table import AGES, FleetFilters, Order, in_order
 from offsetwise.console.widgets import table
 from offsetwise.console.widgets.palette import DARK, LIGHT
 from offsetwise.fleets import FleetRow, FleetVerdict, assemble
@@ -19,7 +19,7 @@ from tests.with_cases import with_cases
 FLEET = fleets.a_thousand()
 
 
-def shown(filters: Filters, rows: Sequence[FleetRow]) -> tuple[FleetRow, ...]:
+def shown(filters: FleetFilters, rows: Sequence[FleetRow]) -> tuple[FleetRow, ...]:
     """Return the rows of the table."""
     return filters.apply(in_order(rows, filters.order, NOW_MS), NOW_MS)
 
@@ -27,21 +27,21 @@ def shown(filters: Filters, rows: Sequence[FleetRow]) -> tuple[FleetRow, ...]:
 @with_cases(
     ("filters", "count"),
     [
-        (Filters(), 1_000),
-        (Filters(verdicts=("problems", "unreadable")), 10),
-        (Filters(problems=("CHECKPOINT_DAMAGED",)), 7),
-        (Filters(problems=("not a checkpoint",)), 3),
-        (Filters(problems=("same query id",)), 4),
-        (Filters(topics=("audit",), verdicts=("restartable",), text="team-8/"), 95),
-        (Filters(older="1 day"), 32),
-        (Filters(older="age not known"), 3),
-        (Filters(text=" QUERY-COPIED "), 4),
-        (Filters(text="orders"), 1),
-        (Filters(verdicts=("splendid",)), 0),
+        (FleetFilters(), 1_000),
+        (FleetFilters(verdicts=("problems", "unreadable")), 10),
+        (FleetFilters(problems=("CHECKPOINT_DAMAGED",)), 7),
+        (FleetFilters(problems=("not a checkpoint",)), 3),
+        (FleetFilters(problems=("same query id",)), 4),
+        (FleetFilters(topics=("audit",), verdicts=("restartable",), text="team-8/"), 95),
+        (FleetFilters(older="1 day"), 32),
+        (FleetFilters(older="age not known"), 3),
+        (FleetFilters(text=" QUERY-COPIED "), 4),
+        (FleetFilters(text="orders"), 1),
+        (FleetFilters(verdicts=("splendid",)), 0),
     ],
     ids=str,
 )
-def test_filters_keep_what_they_say(filters: Filters, count: int) -> None:
+def test_filters_keep_what_they_say(filters: FleetFilters, count: int) -> None:
     assert len(shown(filters, FLEET.rows)) == count
 
 
@@ -55,20 +55,20 @@ def test_filters_keep_what_they_say(filters: Filters, count: int) -> None:
     ],
 )
 def test_orders_put_first_what_they_say(order: Order, first: str) -> None:
-    assert shown(Filters(order=order), FLEET.rows)[0].uri == first
+    assert shown(FleetFilters(order=order), FLEET.rows)[0].uri == first
 
 
 @with_cases("order", Order)
 def test_what_is_not_known_stands_last_unless_it_is_the_worst(order: Order) -> None:
     rows = assemble([checkpoint("/d/a", age_ms=None), checkpoint("/d/b", state_bytes=5), failed("/d/c")], {}).rows
     last = {Order.WORST: "/d/a", Order.PATH: "/d/c"}.get(order, "/d/c")
-    assert shown(Filters(order=order), rows)[-1].uri == last
+    assert shown(FleetFilters(order=order), rows)[-1].uri == last
 
 
 def test_every_age_that_is_offered_is_a_limit() -> None:
     for name, limit in AGES.items():
         rows = assemble([checkpoint("/d/a", age_ms=limit), checkpoint("/d/b", age_ms=limit + 1)], {}).rows
-        assert [row.uri for row in shown(Filters(older=name), rows)] == ["/d/b"]
+        assert [row.uri for row in shown(FleetFilters(older=name), rows)] == ["/d/b"]
 
 
 @with_cases(

@@ -5,8 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from dataclasses import replace
-from importlib import import_module
+from dataclasses import dataclass, replace
 
 import pandas as pd
 import pytest
@@ -18,10 +17,10 @@ from streamlit.testing.v1 import AppTest
 
 from offsetwise import files
 from offsetwise.console.explore import compare_table
-from offsetwise.console.explore.compare_table import PARTITIONS, Filters
+from offsetwise.console.explore.compare_table import PARTITIONS, PartitionFilters
 from offsetwise.console.operate import fleet_table
 from offsetwise.console.widgets import downloads, evidence, table
-from offsetwise.console.widgets.cached import _KEYS
+from offsetwise.console.widgets.cached import cached, told_apart_by
 from offsetwise.console.widgets.palette import LIGHT
 from offsetwise.console.widgets.selectors import WORST_FIRST
 from offsetwise.console.widgets.table import Column, Columns
@@ -126,11 +125,23 @@ def test_one_description_gives_screen_file_and_colour() -> None:
     assert written == "n,verdict,from outside,empty,says nothing,named\n0,'+ new,'=cmd(),,,number 0\n"
 
 
-def test_every_class_that_is_cached_by_its_name_is_there() -> None:
-    named = [key for key in _KEYS if isinstance(key, str)]
-    assert named
-    for module, _, name in (key.rpartition(".") for key in named):
-        assert isinstance(getattr(import_module(module), name), type), name
+def test_what_is_told_apart_by_its_key_is_made_once_and_again_for_another_key() -> None:
+    @told_apart_by(lambda cup: cup.label)
+    @dataclass(frozen=True)
+    class Cup:
+        label: str
+        content: list[int]
+
+    calls: list[str] = []
+
+    @cached(4)
+    def made(cup: Cup, row: tuple[Cup, ...]) -> int:
+        calls.append(cup.label)
+        return len(row)
+
+    for label in ("a", "a", "b"):
+        assert made(Cup(label, [len(calls)]), (Cup(label, [1]), Cup(label, [2]))) == 2
+    assert calls == ["a", "b"]
 
 
 def test_1050_and_950_stand_on_one_row_with_their_cost() -> None:
@@ -196,20 +207,20 @@ def test_the_json_of_a_selection_is_counted_anew_and_can_be_read_back() -> None:
 @with_cases(
     ("filters", "names"),
     [
-        (Filters(topics=("payments",)), ["payments-0"]),
-        (Filters(unedited=("other records",)), ["clicks-0"]),
-        (Filters(exactness=("bounded",)), ["beats-0"]),
-        (Filters(findings=("FOREIGN_AHEAD", "NEW_PARTITION")), ["orders-1", "orders-3"]),
-        (Filters(topics=("no such topic",)), []),
+        (PartitionFilters(topics=("payments",)), ["payments-0"]),
+        (PartitionFilters(unedited=("other records",)), ["clicks-0"]),
+        (PartitionFilters(exactness=("bounded",)), ["beats-0"]),
+        (PartitionFilters(findings=("FOREIGN_AHEAD", "NEW_PARTITION")), ["orders-1", "orders-3"]),
+        (PartitionFilters(topics=("no such topic",)), []),
     ],
     ids=["topic", "if unedited", "exactness", "finding", "nothing"],
 )
-def test_filters_keep_what_they_name(filters: Filters, names: list[str]) -> None:
+def test_filters_keep_what_they_name(filters: PartitionFilters, names: list[str]) -> None:
     assert [str(row.topic_partition) for row in filters.apply(builders.reference_rows())] == names
 
 
 def test_worst_first_begins_with_the_dearest_proven_loss_and_ends_with_what_is_right() -> None:
-    rows = Filters(order=WORST_FIRST).apply(builders.reference_rows())
+    rows = PartitionFilters(order=WORST_FIRST).apply(builders.reference_rows())
     assert rows[0].topic_partition == ("orders", 0)
     assert rows[-1].raw.verdict == "SAME"
 

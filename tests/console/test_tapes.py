@@ -22,7 +22,6 @@ from offsetwise.lag.archive import Recording
 from offsetwise.lag.sampling import SampleHead, sample_of
 from offsetwise.model import Cluster, LagSample
 from offsetwise.proof import Proof, match_of
-from offsetwise.registry import STREAMS, TARGETS
 from offsetwise.store.store import open_store
 from offsetwise.streams.reader import read_cluster
 from offsetwise.translation.resolve import resolve
@@ -35,8 +34,7 @@ from tests.console.test_toys import Console, press, said
 from tests.lag_samples import BEGIN_MS
 from tests.review import people
 from tests.toys.engine.engine import TOY
-from tests.toys.stream.spec import NAME
-from tests.toys.test_engine import CSV
+from tests.toys.registering import register_stream, register_target
 from tests.toys.test_stream import shelved
 
 TRAIN = "checkpoint train"
@@ -45,8 +43,8 @@ TRAIN = "checkpoint train"
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setitem(registry._ENGINES, TOY.name, TOY)
-    monkeypatch.setitem(TARGETS, CSV.kind, "tests.toys.target")
-    monkeypatch.setitem(STREAMS, NAME, "tests.toys.stream")
+    register_target(monkeypatch)
+    register_stream(monkeypatch)
     st.cache_resource.clear()
     with open_store(f"sqlite:///{tmp_path / 'store.sqlite'}", wait_s=60) as store:
         access.use(people.access_with_key(tmp_path))

@@ -20,7 +20,6 @@ from offsetwise.engines import registry
 from offsetwise.lag.archive import Recording
 from offsetwise.lag.sampling import SampleHead, sample_of
 from offsetwise.model import Cluster, LagSample
-from offsetwise.registry import TARGETS
 from offsetwise.review.people import Person
 from offsetwise.store.store import open_store
 from tests.console.boards import ADA, RITA, claims
@@ -31,7 +30,8 @@ from tests.lag_samples import BEGIN_MS
 from tests.plan import scene
 from tests.review import people
 from tests.toys.engine.engine import TOY
-from tests.toys.test_engine import CSV, proven
+from tests.toys.registering import register_target
+from tests.toys.test_engine import proven
 
 
 class ToyReader(ValueReader):
@@ -77,7 +77,7 @@ class Console:
 @pytest.fixture
 def console(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Console]:
     monkeypatch.setitem(registry._ENGINES, TOY.name, TOY)
-    monkeypatch.setitem(TARGETS, CSV.kind, "tests.toys.target")
+    register_target(monkeypatch)
     st.cache_resource.clear()
     with open_store(f"sqlite:///{tmp_path / 'store.sqlite'}", wait_s=60) as store:
         access.use(people.access_with_key(tmp_path))

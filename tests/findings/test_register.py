@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 
 import pytest
 
+from offsetwise import registry
 from offsetwise.console.widgets.evidence import linked
 from offsetwise.findings import describe, finding, findings, judge, register
 from offsetwise.model import Severity
@@ -16,7 +18,7 @@ from tests.findings.cases import case, row
 @pytest.fixture
 def drawer(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Name a drawer's module in a register that nobody has read yet; afterwards it is as before."""
-    monkeypatch.setattr(register, "DECLARED", (*register.DECLARED, "tests.findings.drawer"))
+    monkeypatch.setattr(registry, "FINDINGS", [*registry.FINDINGS, lambda: import_module("tests.findings.drawer")])
     monkeypatch.setattr(register, "_declared", dict(findings()))
     _unread()
     yield

@@ -19,7 +19,7 @@ from offsetwise.plan import options
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.request import DraftRequest, check_request
 from offsetwise.ports.stream import specs
-from offsetwise.registry import STREAMS
+from offsetwise.registry import READERS, STREAMS
 from offsetwise.streams.abilities import LooksAtLogs
 from tests.commands import call
 from tests.plan.scene import COPY, ETL, drafted, grouped, rows
@@ -164,7 +164,7 @@ def test_a_stream_whose_ends_nobody_can_watch_is_refused_before_anything_is_read
 
 def test_a_stream_says_whether_its_reader_looks_where_logs_end() -> None:
     assert {spec.name: spec.ends_watched for spec in specs()} == {
-        name: isinstance(STREAMS.load(name, "reader"), LooksAtLogs) for name in STREAMS
+        name: isinstance(READERS.load(name), LooksAtLogs) for name in STREAMS
     }
 
 

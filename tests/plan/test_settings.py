@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Literal
 
@@ -108,7 +107,7 @@ def test_a_value_may_hold_an_equals_sign() -> None:
 
 @with_cases("target", list(TARGETS))
 def test_every_key_of_every_target_says_what_it_means(target: str) -> None:
-    model = import_module(f"{TARGETS[target]}.spec").TYPE.parameters
+    model = target_type(target).parameters
 
     assert all(field.description for field in model.model_fields.values())
 

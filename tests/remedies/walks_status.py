@@ -36,7 +36,7 @@ def too_many_files(scene: Scene) -> Steps:
     return Steps(run(*given, folder), lambda: shutil.rmtree(folder), run(*given, own))
 
 
-@walk("api/status.py::_Reading.__init__", "Add them under `checkpoints`")
+@walk("api/status.py::_StatusReading.__init__", "Add them under `checkpoints`")
 def status_of_no_job(scene: Scene) -> Steps:
     path = sample(scene)
     before = path.read_text(encoding="utf-8")

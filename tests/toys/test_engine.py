@@ -24,12 +24,12 @@ from offsetwise.model import Comparison, Exactness, Target, Turnout
 from offsetwise.plan.exports import starting_offsets
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.strategies import judge_strategies
-from offsetwise.registry import TARGETS
 from tests.apply.worlds import TO_GROUP, stage
 from tests.commands import call
 from tests.plan import scene
 from tests.subjects import checkpoint
 from tests.toys.engine.engine import FILE, SOURCE, TOY, ToyDetails
+from tests.toys.registering import register_target
 from tests.with_cases import with_cases
 
 SAMPLE = Path(offsetwise.__file__).parent / "sample"
@@ -40,7 +40,7 @@ AT = (("orders", 0, 1050), ("orders", 1, 1050))
 @pytest.fixture(autouse=True)
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(registry._ENGINES, TOY.name, TOY)
-    monkeypatch.setitem(TARGETS, CSV.kind, "tests.toys.target")
+    register_target(monkeypatch)
 
 
 def toy(folder: Path, at: Sequence[tuple[str, int, int]] = AT) -> Path:

@@ -17,12 +17,13 @@ from offsetwise.lag.subject import LagSubject
 from offsetwise.model import Exactness, RawVerdict, Turnout
 from offsetwise.plan import options
 from offsetwise.plan.reading import read_plan
-from offsetwise.registry import STREAMS, TARGETS
+from offsetwise.registry import STREAMS
 from offsetwise.store.store import open_store
 from offsetwise.watch.reading import take_samples
 from tests import subjects
 from tests.commands import Ran, call
 from tests.toys.engine.engine import FILE, TOY
+from tests.toys.registering import register_stream, register_target
 from tests.toys.stream.spec import NAME, RELABELLED, Label
 from tests.toys.test_engine import CSV
 from tests.with_cases import with_cases
@@ -53,8 +54,8 @@ def shelved(folder: Path) -> Path:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setitem(registry._ENGINES, TOY.name, TOY)
-    monkeypatch.setitem(TARGETS, CSV.kind, "tests.toys.target")
-    monkeypatch.setitem(STREAMS, NAME, "tests.toys.stream")
+    register_target(monkeypatch)
+    register_stream(monkeypatch)
     return shelved(tmp_path)
 
 

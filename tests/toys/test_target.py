@@ -25,13 +25,14 @@ from offsetwise.registry import TARGETS
 from tests.apply.plans import COPY
 from tests.apply.worlds import TO_GROUP, stage
 from tests.plan import scene
+from tests.toys.registering import register_target
 
 CSV = Target(kind="toy-csv")
 
 
 @pytest.fixture(autouse=True)
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(TARGETS, "toy-csv", "tests.toys.target")
+    register_target(monkeypatch)
 
 
 def test_it_is_a_way_to_move_a_job_of_every_engine() -> None:

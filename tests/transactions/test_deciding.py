@@ -22,7 +22,7 @@ from offsetwise.transactions.observed import (
     Answer,
     Described,
     HeldTransactions,
-    Listed,
+    ListedTransaction,
     Missing,
     OpenWrite,
     TransactionLook,
@@ -71,14 +71,14 @@ def holding(
     return HeldTransactions(checkpoint_id=N, written_ms=NOW_MS - 30_000, prefixes=("orders",), transactions=made)
 
 
-def look(answers: Mapping[str, Answer], **listed_only: Listed) -> TransactionLook:
+def look(answers: Mapping[str, Answer], **listed_only: ListedTransaction) -> TransactionLook:
     known = {name: each for name, each in answers.items() if isinstance(each, Described)}
-    listed = {name: Listed(producer_id=each.producer_id, state=each.state) for name, each in known.items()}
+    listed = {name: ListedTransaction(producer_id=each.producer_id, state=each.state) for name, each in known.items()}
     return TransactionLook(taken_ms=NOW_MS, listed=listed | listed_only, answers=answers)
 
 
 def decided(
-    held: HeldTransactions, answers: Mapping[str, Answer], **more: Listed
+    held: HeldTransactions, answers: Mapping[str, Answer], **more: ListedTransaction
 ) -> dict[tuple[str | None, bool], SinkTransaction]:
     seen = look(answers, **more)
     return {(row.transactional_id, row.held): row for row in decide(held, seen, seen)}
@@ -210,7 +210,7 @@ def test_what_is_not_held(name: str, strategy: NamingStrategy | None, answer: De
 def test_13_the_other_jobs_transactions_are_only_listed_and_pooling_is_warned_about(
     strategy: NamingStrategy | None,
 ) -> None:
-    other = Listed(producer_id=9, state="Ongoing")
+    other = ListedTransaction(producer_id=9, state="Ongoing")
     rows = decided(
         holding(NAME, strategy=strategy), {NAME: said("Ongoing")}, **{"orders-eu-0-8": other, "x-0-8": other}
     )
@@ -394,22 +394,24 @@ def test_17_another_cluster_than_the_stated_one_refuses_everything_of_the_job() 
     ("listed", "answers", "hangs"),
     [
         pytest.param({}, {}, True, id="26 unknown producer"),
-        pytest.param({"x-0-1": Listed(producer_id=100, state="Empty")}, {}, True, id="26 known and over"),
-        pytest.param({"x-0-1": Listed(producer_id=100, state="Ongoing")}, {}, False, id="another job's, open"),
+        pytest.param({"x-0-1": ListedTransaction(producer_id=100, state="Empty")}, {}, True, id="26 known and over"),
         pytest.param(
-            {NAME: Listed(producer_id=100, state="Ongoing")},
+            {"x-0-1": ListedTransaction(producer_id=100, state="Ongoing")}, {}, False, id="another job's, open"
+        ),
+        pytest.param(
+            {NAME: ListedTransaction(producer_id=100, state="Ongoing")},
             {NAME: said("Ongoing")},
             False,
             id="named by its coordinator",
         ),
         pytest.param(
-            {NAME: Listed(producer_id=100, state="Ongoing")},
+            {NAME: ListedTransaction(producer_id=100, state="Ongoing")},
             {NAME: replace(said("Ongoing"), partitions=(TopicPartition("orders", 1),))},
             True,
             id="26 open on other partitions only",
         ),
         pytest.param(
-            {NAME: Listed(producer_id=100, state="Ongoing")},
+            {NAME: ListedTransaction(producer_id=100, state="Ongoing")},
             {NAME: replace(said("Ongoing"), partitions=())},
             False,
             id="partitions may not be seen",
@@ -417,7 +419,7 @@ def test_17_another_cluster_than_the_stated_one_refuses_everything_of_the_job() 
     ],
 )
 def test_26_a_transaction_that_only_a_partition_knows_hangs(
-    listed: dict[str, Listed], answers: dict[str, Answer], hangs: bool
+    listed: dict[str, ListedTransaction], answers: dict[str, Answer], hangs: bool
 ) -> None:
     first = TransactionLook(taken_ms=NOW_MS - 2_000, listed=listed, answers=answers, writes=(WRITE,))
     for sees_all, decision, told in (
@@ -537,8 +539,13 @@ def test_restoring_an_earlier_checkpoint_aborts_what_only_has_the_name_of_what_i
 
 
 def test_only_what_may_decide_is_asked_about() -> None:
-    listed = {f"orders-{n}-{c}": Listed(producer_id=n, state="CompleteCommit") for n in range(50) for c in range(8)}
-    listed |= {"orders-0-8": Listed(producer_id=1, state="Ongoing"), "x-0-8": Listed(producer_id=2, state="Ongoing")}
+    listed = {
+        f"orders-{n}-{c}": ListedTransaction(producer_id=n, state="CompleteCommit") for n in range(50) for c in range(8)
+    }
+    listed |= {
+        "orders-0-8": ListedTransaction(producer_id=1, state="Ongoing"),
+        "x-0-8": ListedTransaction(producer_id=2, state="Ongoing"),
+    }
 
     assert to_describe(holding(NAME), listed) == {NAME, "orders-0-8"}
     assert len(to_describe(holding(NAME, strategy=POOLED), listed)) == 401

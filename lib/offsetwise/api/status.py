@@ -93,10 +93,10 @@ def read_status(request: StatusRequest, *, progress: Progress = unheard) -> Stat
         FileError: The folder cannot be read.
         NotApprovedError: A key that is trusted cannot be read.
     """
-    return _Reading(request, progress).status()
+    return _StatusReading(request, progress).status()
 
 
-class _Reading:
+class _StatusReading:
     """One reading of everything that shows how far the jobs of a migration have come."""
 
     def __init__(self, request: StatusRequest, progress: Progress) -> None:

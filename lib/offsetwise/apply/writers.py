@@ -9,7 +9,7 @@ from offsetwise.config import Migration
 from offsetwise.errors import OutputError
 from offsetwise.model import Plan, ReceiptStep, Target
 from offsetwise.plan.target import Where, target_type
-from offsetwise.registry import TARGETS
+from offsetwise.registry import WRITERS
 
 if TYPE_CHECKING:
     from offsetwise.apply.readers import Readers
@@ -53,7 +53,7 @@ class TargetWriters(dict[str, Writer]):
 
 def writer_module(name: str) -> WriterModule:
     """Return what writes a registered target and verifies it."""
-    module: WriterModule = TARGETS.load(name, "writer")
+    module: WriterModule = WRITERS.load(name)
     return module
 
 

@@ -63,7 +63,7 @@ def distinct_people(names: Sequence[str]) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Reading:
+class _ReadName:
     """A name as somebody may read it."""
 
     whole: str
@@ -73,7 +73,7 @@ class _Reading:
     local_parts: frozenset[str]
     """Of the addresses."""
 
-    def may_be(self, other: _Reading) -> bool:
+    def may_be(self, other: _ReadName) -> bool:
         return (
             (self.whole != "" and self.whole == other.whole)
             or _within(self.parts, other.parts)
@@ -85,7 +85,7 @@ class _Reading:
 
 
 @lru_cache(maxsize=4096)
-def _readings(name: str) -> frozenset[_Reading]:
+def _readings(name: str) -> frozenset[_ReadName]:
     """Return a name as it may be read: what nobody sees as nothing or as a blank, letters as they are or without case.
 
     A letter may look like another one as a capital only, or as a small one only.
@@ -94,11 +94,11 @@ def _readings(name: str) -> frozenset[_Reading]:
     return frozenset(_reading(each) for text in texts for each in (text, folded(text)))
 
 
-def _reading(text: str) -> _Reading:
+def _reading(text: str) -> _ReadName:
     said = _BETWEEN_PARTS.split(_ISSUER.sub("", text, count=1) if _ISSUER.match(text) else text)
     parts = tuple(_looks(part) for part in said if part)
     addresses = frozenset(part for part in parts if "@" in part)
-    return _Reading(
+    return _ReadName(
         whole="".join(_looks(text).split()),
         parts=parts,
         addresses=addresses,

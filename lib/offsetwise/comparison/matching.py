@@ -11,7 +11,7 @@ from offsetwise.comparison import Scene
 from offsetwise.model import AnyPosition, BelongsTo, TopicState
 from offsetwise.ports.windows import WantedRecords, Window
 from offsetwise.progress import Progress
-from offsetwise.registry import STREAMS
+from offsetwise.registry import MATCHING
 from offsetwise.translation.query import Query
 from offsetwise.translation.resolve import Match
 
@@ -133,4 +133,5 @@ def copies_of(scene: Scene, topic: TopicState, run: Run, salt: bytes, identified
 
 def matching_of(stream: str) -> ModuleType:
     """Return the module of a stream that holds what `Matching` and `CopiesOf` describe."""
-    return STREAMS.load(stream, "matching")
+    module: ModuleType = MATCHING.load(stream)
+    return module

@@ -16,7 +16,7 @@ from offsetwise.console.server import guard
 from offsetwise.console.widgets import search_box, selectors
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import plain
-from offsetwise.console.widgets.search_box import Link
+from offsetwise.console.widgets.search_box import SearchResult
 from offsetwise.errors import OffsetwiseError
 from offsetwise.findings import findings
 from offsetwise.model import Comparison, Subject
@@ -50,7 +50,7 @@ def draw(pages: Pages) -> None:
         search_box.draw(words, results)
 
 
-def matches(words: str, among: Iterator[Link]) -> list[Link]:
+def matches(words: str, among: Iterator[SearchResult]) -> list[SearchResult]:
     """Return copies of the links that have every word in their name or beside it: whose name begins with them first.
 
     Without words, the first ones.
@@ -63,7 +63,7 @@ def matches(words: str, among: Iterator[Link]) -> list[Link]:
     return [link.copy() for _, _, link in results]
 
 
-def _score(asked: Sequence[str], link: Link) -> int | None:
+def _score(asked: Sequence[str], link: SearchResult) -> int | None:
     """Return how far from its name a link matches, 0 for its whole name; None where a word is missing."""
     title = link["title"].lower()
     if not all(word in title or word in f"{link['kind']} {link['detail']}".lower() for word in asked):
@@ -76,7 +76,7 @@ def _score(asked: Sequence[str], link: Link) -> int | None:
     return 2 if joined in title else 3 if joined in f"{title} {link['detail']}".lower() else 4
 
 
-def links(pages: Pages, held: Answers) -> Iterator[Link]:
+def links(pages: Pages, held: Answers) -> Iterator[SearchResult]:
     """Yield everything that can be found, what is looked for most first.
 
     Reads nothing from a cluster: partitions are those of comparisons in memory, and of the samples.
@@ -92,7 +92,7 @@ def links(pages: Pages, held: Answers) -> Iterator[Link]:
         yield _link(HELP, title, "help", about=title)
 
 
-def ways(pages: Pages, held: Answers) -> Iterator[Link]:
+def ways(pages: Pages, held: Answers) -> Iterator[SearchResult]:
     """Yield what is offered before anything is typed, and asks for nothing: pages and jobs."""
     for title, path in pages:
         yield _link(PAGE, title, path)
@@ -101,7 +101,7 @@ def ways(pages: Pages, held: Answers) -> Iterator[Link]:
             yield _link(JOB, str(subject), "compare", migration.name, **migration.address(subject))
 
 
-def _partitions(held: Answers, migration: Offered, subject: Subject) -> Iterator[Link]:
+def _partitions(held: Answers, migration: Offered, subject: Subject) -> Iterator[SearchResult]:
     try:
         result = held.held(Question.of(Reader.comparison, migration.name, subject))
     except OffsetwiseError:  # a recording that cannot be read: its page says so
@@ -111,7 +111,7 @@ def _partitions(held: Answers, migration: Offered, subject: Subject) -> Iterator
 
 
 @cached(64)
-def _rows(held: Held[Comparison], migration: str, subject: str) -> tuple[Link, ...]:
+def _rows(held: Held[Comparison], migration: str, subject: str) -> tuple[SearchResult, ...]:
     address, beside = {"migration": migration, "of": subject}, f"{subject} · {migration}"
     rows = held.value.partitions
     topics = dict.fromkeys(row.topic for row in rows)
@@ -122,7 +122,7 @@ def _rows(held: Held[Comparison], migration: str, subject: str) -> tuple[Link, .
     )
 
 
-def _plans() -> Iterator[Link]:
+def _plans() -> Iterator[SearchResult]:
     try:
         found, person = board.board(), board.person()
         plans = () if found is None else found.plans(person)
@@ -133,6 +133,6 @@ def _plans() -> Iterator[Link]:
         yield _link(PLAN, f"Plan {row.id}", "review", detail, plan=str(row.id))
 
 
-def _link(kind: str, title: str, path: str, detail: str = "", /, **query: str) -> Link:
+def _link(kind: str, title: str, path: str, detail: str = "", /, **query: str) -> SearchResult:
     href = f"{path}?{urlencode(query)}" if query else path or "."
-    return Link(kind=kind, title=plain(title), detail=plain(detail), href=href)
+    return SearchResult(kind=kind, title=plain(title), detail=plain(detail), href=href)

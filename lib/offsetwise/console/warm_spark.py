@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,7 +12,7 @@ from typing import Final
 
 from offsetwise.config import SparkSettings
 from offsetwise.errors import OffsetwiseError
-from offsetwise.pipeline.start import can_be_installed, start_spark
+from offsetwise.pipeline.start import SESSION_OPEN, can_be_installed, start_spark
 from offsetwise.progress import unheard
 
 IDLE_S: Final = 900.0
@@ -54,9 +53,7 @@ def _end() -> None:
 
 
 def _is_there() -> bool:
-    # Another thread may be in the middle of importing it.
-    is_open = getattr(sys.modules.get("offsetwise.pipeline.session"), "is_open", None)
-    return is_open is not None and is_open()
+    return SESSION_OPEN.is_set()
 
 
 class WarmSpark:

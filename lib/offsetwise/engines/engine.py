@@ -129,8 +129,9 @@ class Engine:
     """As files and the JSON of commands call it."""
     label: str
     """As people call it."""
-    moving: str
-    """The module that says how its jobs move, as `MOVING`: a `plan.moving.Moving`."""
+    moving: str = ""
+    """Of a plug-in's engine, the module that says how its jobs move, as `MOVING`: a `plan.moving.Moving`. Those of the
+    product's own are registered by `builtin`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,8 +157,9 @@ class CheckpointEngine(Engine):
     """Reads the files of one batch as they stand; None of one that has no such files."""
     listings: Callable[[Checkpoint], tuple[Listing, ...]] = _no_listings
     """What `inspect` prints below the positions."""
-    screen: str = "offsetwise.console.explore.checkpoint.others"
-    """The module that draws its part of the Checkpoint screen, by `draw`, and of the Fleet screen, by `facts`."""
+    screen: str = ""
+    """Of a plug-in's engine, the module that draws its part of the screens, as a `console.builtin.EngineScreen`, or ""
+    for none. Those of the product's own are registered there."""
     reading: Callable[[FolderReader, Checkpoint], CheckpointReading] | None = None
     """Reads what its part of the Checkpoint screen and a verification need beside a checkpoint, from its folder; None
     where that is nothing."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
 from offsetwise.engines.connect.engine import CONNECT
 from offsetwise.engines.engine import CheckpointEngine, Engine
@@ -16,7 +17,7 @@ from offsetwise.engines.kcl.engine import KCL
 from offsetwise.engines.positions.engine import POSITIONS
 from offsetwise.engines.spark.engine import SPARK
 from offsetwise.errors import VersionError
-from offsetwise.registry import ENGINES
+from offsetwise.registry import ENGINES, load_named
 
 _ENGINES: dict[str, Engine] = {}
 
@@ -77,6 +78,11 @@ def _unknown(name: str) -> VersionError:
         f"Engine {name[:80]!r}: this release reads checkpoints of {labels('and')}. Nothing was used.",
         fix="Install the plug-in that has it, or use the release of Offsetwise that wrote the file.",
     )
+
+
+def named_by(module: str) -> Any:
+    """Return a module that the engine of a plug-in names, or an object in one as `package.module:OBJECT`."""
+    return load_named(module)
 
 
 def labels(word: str = "or") -> str:

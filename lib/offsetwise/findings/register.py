@@ -1,51 +1,25 @@
 """The register of findings: what each code means, how serious it is, what to do, and the function that decides it.
 
-A finding is one function under `@finding`, in the package that knows the case. Its module is named in `DECLARED`, or
-comes with an engine's or a target's registration; the register is assembled from these modules when it is first read,
-and closed then. A code never changes its meaning; new ones may come. `docs/findings/<CODE>.md` explains each.
+A finding is one function under `@finding`, in the package that knows the case. Its module is imported by `builtin`,
+or comes with an engine's or a target's registration; the register is assembled from these modules when it is first
+read, and closed then. A code never changes its meaning; new ones may come. `docs/findings/<CODE>.md` explains each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
-from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Generic, ParamSpec
+from typing import TYPE_CHECKING, Generic, ParamSpec
 
-from offsetwise.errors import PluginError
 from offsetwise.model import Finding, Problem, Severity
-from offsetwise.registry import TARGETS
+from offsetwise.registry import declare_findings
 from offsetwise.wording.terms import in_words
 
 if TYPE_CHECKING:
     from offsetwise.findings.case import MigrationCase
-
-DECLARED: Final = (
-    "offsetwise.findings.unedited",
-    "offsetwise.findings.place",
-    "offsetwise.findings.logs",
-    "offsetwise.findings.migration",
-    "offsetwise.findings.committed",
-    "offsetwise.findings.groups",
-    "offsetwise.findings.sinks",
-    "offsetwise.findings.reading",
-    "offsetwise.lag.alerts",
-    "offsetwise.lag.cutover",
-    "offsetwise.status.findings",
-    "offsetwise.plan.gate",
-    "offsetwise.plan.sinks.marking",
-    "offsetwise.plan.refusals",
-    "offsetwise.streams.kinesis.findings",
-    "offsetwise.engines.kcl.findings",
-)
-"""The modules that declare findings, but for those that an engine's `moving` or a target's `spec` imports.
-
-They are imported by name, because most stand behind this one.
-"""
 
 P = ParamSpec("P")
 
@@ -177,7 +151,7 @@ def finding(
         if code in _declared:
             raise RuntimeError(f"{code} is declared twice: in {_declared[code].decide.__module__}, {decide.__module__}")
         if findings.cache_info().currsize:
-            raise RuntimeError(f"{code} is declared after the register was read: name {decide.__module__} in DECLARED")
+            raise RuntimeError(f"{code} is declared after the register was read: import {decide.__module__} in builtin")
         check = DeclaredFinding(
             code=code,
             severity=severity,
@@ -202,12 +176,7 @@ def finding(
 @cache
 def findings() -> Mapping[str, DeclaredFinding[...]]:
     """Return every finding there is by its code, the most serious first."""
-    engines = import_module("offsetwise.engines.registry").registered()
-    for module in (*DECLARED, *(engine.moving for engine in engines)):
-        import_module(module)
-    for name in TARGETS:
-        with suppress(PluginError):
-            TARGETS.load(name, "spec")
+    declare_findings()
     severities = list(Severity)
     declared_findings = sorted(
         _declared.values(), key=lambda check: (severities.index(check.severity), check.rank, check.code)

@@ -199,7 +199,9 @@ def start_mirrors(lab: Lab, *, only_ended: bool = False) -> None:
 @contextmanager
 def _job(lab: Lab) -> Iterator[Callable[[str], None]]:
     """Run the sample job's process; what is given sends it a command and waits until it is done."""
-    command = [sys.executable, "-P", "-m", "offsetwise.lab.job", "--bootstrap", lab.old_bootstrap]
+    from offsetwise.lab import job  # noqa: PLC0415 - it needs PySpark
+
+    command = [sys.executable, "-P", "-m", job.__name__, "--bootstrap", lab.old_bootstrap]
     command += ["--topics", ",".join(TOPICS), "--copied-topic", "payments", "--folder", str(lab.directory)]
     with (
         lab.log("job").open("w", encoding="utf-8") as log,

@@ -38,7 +38,7 @@ class CopiesFound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Log:
+class _PartitionLog:
     """One partition's log, from the first look to the newest."""
 
     newest: LogEnd
@@ -66,7 +66,7 @@ class LogWatch:
     """How long a log has to stand still."""
     looks: int = 0
     cluster_id: str | None = None
-    _logs: dict[TopicPartition, _Log] = field(default_factory=dict)
+    _logs: dict[TopicPartition, _PartitionLog] = field(default_factory=dict)
     _began_ms: int = 0
 
     @property
@@ -131,7 +131,9 @@ class LogWatch:
         logs = sorted(self._logs.items())
         return tuple(self._partition(at, log, new_topic(at.topic), copies.get(at)) for at, log in logs)
 
-    def _partition(self, at: TopicPartition, log: _Log, new_topic: str, copies: CopiesFound | None) -> CutoverPartition:
+    def _partition(
+        self, at: TopicPartition, log: _PartitionLog, new_topic: str, copies: CopiesFound | None
+    ) -> CutoverPartition:
         state, message = self._state(log)
         if state is CutoverState.FROZEN and copies is not None and copies.end == log.newest.end:
             message = f"{message} {copies.told}"
@@ -150,11 +152,11 @@ class LogWatch:
             writers=log.writers,
         )
 
-    def _still_ms(self, log: _Log) -> int:
+    def _still_ms(self, log: _PartitionLog) -> int:
         """Return for how long looks have found the present end: from after the first of them to before the newest."""
         return 0 if log.since_ms is None else max(0, self._began_ms - log.since_ms)
 
-    def _state(self, log: _Log) -> tuple[CutoverState, str]:
+    def _state(self, log: _PartitionLog) -> tuple[CutoverState, str]:
         end, stable, still_ms = log.newest.end, log.newest.stable, self._still_ms(log)
         if end is None or stable is None:
             why = log.newest.error or "its leader did not say"
@@ -173,9 +175,11 @@ class LogWatch:
         return CutoverState.FROZEN, f"{still}."
 
 
-def _next(before: _Log | None, end: LogEnd, writers: tuple[LogWriter, ...], *, over_ms: int, clock_ms: int) -> _Log:
+def _next(
+    before: _PartitionLog | None, end: LogEnd, writers: tuple[LogWriter, ...], *, over_ms: int, clock_ms: int
+) -> _PartitionLog:
     if before is None:
-        return _Log(newest=end, first=end.end, since_ms=None if end.end is None else over_ms)
+        return _PartitionLog(newest=end, first=end.end, since_ms=None if end.end is None else over_ms)
     known = before.newest.end
     log = replace(before, newest=end, moved_from=None)
     if end.end == known:

@@ -47,7 +47,7 @@ class RegisteredTarget:
         return core_schema.no_info_after_validator_function(
             registered,
             core_schema.str_schema(strict=True),
-            ref="offsetwise.model.plan.TargetKind:0",
+            ref="TargetKind",
             metadata={"pydantic_js_functions": [self._described]},
         )
 

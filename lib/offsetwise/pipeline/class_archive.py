@@ -134,7 +134,7 @@ def _leave_to_a_child(archive: Path) -> None:
     """Start the child that makes the archive, in a session of its own: it outlives this process and its terminal."""
     with suppress(OSError):
         subprocess.Popen(  # noqa: S603 - the interpreter that runs this
-            [sys.executable, "-P", "-m", "offsetwise.pipeline.class_archive", str(archive)],
+            [sys.executable, "-P", "-m", __spec__.name, str(archive)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -38,6 +38,7 @@ from offsetwise.errors import ConnectorError, SparkError
 from offsetwise.pipeline.class_archive import archive_options
 from offsetwise.pipeline.launching import CONNECTOR, SAFE_PATH, absolute_paths, connector_jars, new_folder, starting
 from offsetwise.pipeline.spark_errors import first_line, hide, tellable
+from offsetwise.pipeline.start import SESSION_OPEN
 
 TASKS_PER_CORE: Final = 2
 SERVER_TIMEOUT_S: Final = 15
@@ -99,6 +100,7 @@ def open_session(settings: SparkSettings, *, kafka: bool, given_up: Event | None
         else:
             session, ours = _launch(settings.master or "local[*]", conf, kafka=kafka, given_up=given_up), True
         _running = _RunningSession(settings=settings, session=session, kafka=kafka, ours=ours)
+        SESSION_OPEN.set()
         if kafka and (remote or not ours or _brings_connector(conf)):
             try:
                 _check_connector(session, settings)
@@ -114,16 +116,12 @@ def _same(running: SparkSettings, wanted: SparkSettings) -> bool:
     return running.model_dump() == wanted.model_dump() and (not refers or running.folder == wanted.folder)
 
 
-def is_open() -> bool:
-    """Whether this process has a session. Asks nobody, and waits for nobody."""
-    return _running is not None
-
-
 def close_session() -> None:
     """Stop the session that was opened here, and its JVM; nothing to do if there is none."""
     global _running
     with _lock:
         running, _running = _running, None
+        SESSION_OPEN.clear()
         if running is None or not running.ours:
             return
         if running.settings.remote:

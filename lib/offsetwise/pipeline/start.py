@@ -36,6 +36,8 @@ _INSTALL_S: Final = 30
 """How long it usually takes, for the share that is done."""
 _LAST_LINES: Final = 3
 _one_at_a_time: Final = Lock()
+SESSION_OPEN: Final = Event()
+"""Set while this process has a session; for who must not import PySpark, or wait, to know it."""
 
 
 def start_spark(
@@ -108,9 +110,10 @@ def starting_beside(settings: SparkSettings) -> Iterator[Callable[[], None]]:
 def _import_meanwhile() -> None:
     """Import what the first job needs, while the JVM starts on another core; whoever needs it tells what fails."""
     with suppress(ImportError):
-        importlib.import_module("offsetwise.pipeline.content")
-        for name in ("pandas", "pyarrow"):
-            importlib.import_module(name)
+        import offsetwise.pipeline.content  # noqa: F401, PLC0415 - for whoever needs it next
+    with suppress(ImportError):
+        import pandas  # noqa: F401, PLC0415 - as above
+        import pyarrow  # noqa: F401, PLC0415 - as above
 
 
 def can_be_installed() -> bool:

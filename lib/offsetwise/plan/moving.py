@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Protocol
+from typing import Any, Protocol
 
 from offsetwise.config import JobTraits
-from offsetwise.engines.registry import keeper_of
+from offsetwise.engines.registry import keeper_of, named_by
 from offsetwise.errors import PlanError
 from offsetwise.model import Checkpoint, Comparison, GateCheck, PartitionComparison, Plan, Prediction, Problem
 from offsetwise.plan.settings import Settings
 from offsetwise.plan.ways import Against, Way, unopposed
+from offsetwise.registry import MIGRATES
 
 
 def _nothing_tells(plan: Plan) -> Iterable[GateCheck]:  # noqa: ARG001 - as every engine's
@@ -40,10 +40,11 @@ class StartingOffsets:
     """Whether each source has offsets of its own in it, so that two may read one partition."""
     use: str | None = None
     """The line of the job that takes the file, whose name stands for `{0}`; None where a person copies from it."""
-    verification: str | None = None
-    """The module whose `began_as_told` holds the file, and a checkpoint of the new job, against the plan."""
+    began_as_told: Callable[..., Any] | None = None
+    """Holds the file, and a checkpoint of the new job, against the plan. It is given the plan, the step, the file's
+    bytes, the readers and the checkpoint's URI, and returns an `apply.verification.seen.Seen` for each position."""
     seen: str = ""
-    """What tells where the job began, as the end of a sentence; where there is no such module."""
+    """What tells where the job began, as the end of a sentence; where nothing holds it so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +119,8 @@ def moving_of(engine: str) -> Moving:
     Raises:
         VersionError: This release has no engine of that name.
     """
-    result: Moving = import_module(keeper_of(engine).moving).MOVING
+    keeper = keeper_of(engine)
+    result: Moving = named_by(f"{keeper.moving}:MOVING") if keeper.moving else MIGRATES.load(engine)
     return result
 
 

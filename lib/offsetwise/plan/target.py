@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from offsetwise.config import ClusterConfig, JobTraits, Migration
 from offsetwise.errors import ApplyError, PlanError
@@ -28,8 +28,6 @@ from offsetwise.position import OpaquePosition
 from offsetwise.registry import TARGETS
 from offsetwise.transactions.decisions import Decision
 
-AT: Final = ".spec:TYPE"
-"""Where the type is in the package of a target."""
 OFFSETS: Final = "offsets"
 """Among the streams of a target: every stream whose positions are integers, as Kafka's offsets are."""
 
@@ -92,9 +90,9 @@ class TargetType(ABC):
     """How what it writes tells a job where to begin; None: as the job's engine is told, or it tells no such thing."""
     patches: ClassVar[tuple[OperatorPatch, ...]] = ()
     """What makes an operator of Kubernetes start a job from what it writes; one for each operator that can."""
-    job: ClassVar[str | None] = None
-    """The module that asks a running job whether it began from what was written, by `observed`; see
-    `apply.verification.job.JobModule`. None where no job says that."""
+    job: ClassVar[Callable[[], Any] | None] = None
+    """Imports what asks a running job whether it began from what was written: an `apply.verification.job.JobModule`, a
+    static method that targets of one kind of job share. None where no job says that."""
     shows_start: ClassVar[bool] = False
     """Whether a job that has started shows where it began, by its first batch; else only where it stands is seen."""
     notes: ClassVar[frozenset[str]] = frozenset()
@@ -300,12 +298,12 @@ def target_type(name: str) -> TargetType:
     Raises:
         PluginError: It is a plug-in's that cannot be loaded.
     """
-    return TARGETS.load_object(name, TargetType, AT)  # type: ignore[type-abstract] # it is asked what an instance is
+    return TARGETS.load_object(name, TargetType)  # type: ignore[type-abstract] # it is asked what an instance is
 
 
 def target_types() -> tuple[TargetType, ...]:
     """Return all registered types of targets, in their order, but for those of plug-ins that cannot be loaded."""
-    return tuple(TARGETS.loadable(TargetType, AT))  # type: ignore[type-abstract] # as above
+    return tuple(TARGETS.loadable(TargetType))  # type: ignore[type-abstract] # as above
 
 
 def has_opaque_positions(plan: Plan) -> bool:

@@ -176,7 +176,7 @@ class Spec:
 
 def spec_of(name: str) -> Spec:
     """Return what a registered stream says of itself."""
-    spec: Spec = STREAMS.load(name, "spec").SPEC
+    spec: Spec = STREAMS.load(name)
     return spec
 
 

@@ -19,7 +19,7 @@ from offsetwise.ports.looks import LogsLook, SeenLog
 from offsetwise.ports.stream import spec_of
 from offsetwise.ports.stretches import ReadStretch, Stretch
 from offsetwise.progress import Progress, unheard
-from offsetwise.registry import STREAMS
+from offsetwise.registry import MATCHING, READERS
 from offsetwise.streams.abilities import (
     KeepsMirrorTopics,
     LooksAtLogs,
@@ -126,14 +126,14 @@ def read_again(migration: Migration, cluster: Cluster, wanted: Sequence[Stretch]
     config = migration.cluster(cluster)
     if not spec_of(migration.source.stream).matches_records:
         return [ReadStretch() for _ in wanted]  # the records of its positions are read otherwise
-    read: ReadAgain = STREAMS.load(config.stream, "matching").read_again
-    identified = partial(STREAMS.load(migration.source.stream, "matching").identified, salt)
+    read: ReadAgain = MATCHING.load(config.stream).read_again
+    identified = partial(MATCHING.load(migration.source.stream).identified, salt)
     return read(config, wanted, isolation=migration.isolation_level, identified=identified)
 
 
 def reader_of(config: ClusterConfig) -> ClusterReader:
     """Return what reads a cluster."""
-    reader: ClusterReader = STREAMS.load(config.stream, "reader")
+    reader: ClusterReader = READERS.load(config.stream)
     return reader
 
 

@@ -11,7 +11,7 @@ from offsetwise.engines.registry import registered
 from offsetwise.plan.moving import moving_of
 from offsetwise.plan.settings import Settings, keys_of
 from offsetwise.plan.strategies import ways_of
-from offsetwise.plan.target import AT, OFFSETS, TargetType, target_types
+from offsetwise.plan.target import OFFSETS, TargetType, target_types
 from offsetwise.ports.stream import Spec, specs
 from offsetwise.registry import ENGINES, TARGETS
 
@@ -72,7 +72,7 @@ def listing() -> TargetListing:
 
 def problems() -> tuple[str, ...]:
     """Return a sentence for each target and engine of a plug-in that is not used."""
-    return (*TARGETS.problems(TargetType, AT), *ENGINES.problems(Engine))
+    return (*TARGETS.problems(TargetType), *ENGINES.problems(Engine))
 
 
 def keys(parameters: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

@@ -22,7 +22,7 @@ from offsetwise.transactions.observed import (
     Answer,
     Described,
     HeldTransactions,
-    Listed,
+    ListedTransaction,
     LogSearch,
     Missing,
     OpenWrite,
@@ -169,7 +169,9 @@ def _superseded(held: HeldTransactions, look: TransactionLook) -> frozenset[str]
     return frozenset(results)
 
 
-def _other(listed: Listed | None, answer: Answer | None, number: int | None, held: HeldTransactions) -> Decided | None:
+def _other(
+    listed: ListedTransaction | None, answer: Answer | None, number: int | None, held: HeldTransactions
+) -> Decided | None:
     """Decide about one of this job that is not held; `number` is None where names are used again.
 
     Returns:
@@ -231,7 +233,11 @@ def _other_job(
 
 
 def _row(
-    transactional_id: str, listed: Listed | None, answer: Answer | None, look: TransactionLook, decided: Decided
+    transactional_id: str,
+    listed: ListedTransaction | None,
+    answer: Answer | None,
+    look: TransactionLook,
+    decided: Decided,
 ) -> SinkTransaction:
     decision, reason = decided
     described = answer if isinstance(answer, Described) else None

@@ -59,7 +59,7 @@ class UnsupportedBrokerError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class ListedTransaction:
     """A transactional id in a broker's list."""
 
     producer_id: Count
@@ -139,7 +139,7 @@ class TransactionLook:
 
     taken_ms: TimeMs
     """When it was asked, by the clock of this machine."""
-    listed: Mapping[str, Listed] = field(default_factory=dict)
+    listed: Mapping[str, ListedTransaction] = field(default_factory=dict)
     """By transactional id, those that the user may see."""
     answers: Mapping[str, Answer] = field(default_factory=dict)
     """By transactional id, of those that were asked about."""
@@ -229,7 +229,7 @@ def to_search(held: HeldTransactions, answers: Mapping[str, Answer]) -> frozense
     )
 
 
-def to_describe(held: HeldTransactions, listed: Mapping[str, Listed]) -> frozenset[str]:
+def to_describe(held: HeldTransactions, listed: Mapping[str, ListedTransaction]) -> frozenset[str]:
     """Return the ids whose epoch and times decide: those held, and those of this job that are not over.
 
     What is over is decided by the list alone where names are used once, so that a job's many old ids cost nothing.

@@ -33,7 +33,7 @@ class Probe:
         return Probe(agree=self.agree + other.agree, alike=self.alike + other.alike, differ=self.differ + other.differ)
 
 
-class _Seen(StrEnum):
+class _ProbeResult(StrEnum):
     """What `Probe` counts, of one offset."""
 
     AGREE = "agree"
@@ -57,12 +57,12 @@ def places(position: int, old: Span, new: Span) -> tuple[Span, ...]:
 def probe(old: LogWindow, new: LogWindow) -> Probe:
     """Compare two windows of the same offsets."""
     counts = Counter(seen for _, seen in _compared(old, new))
-    return Probe(agree=counts[_Seen.AGREE], alike=counts[_Seen.ALIKE], differ=counts[_Seen.DIFFER])
+    return Probe(agree=counts[_ProbeResult.AGREE], alike=counts[_ProbeResult.ALIKE], differ=counts[_ProbeResult.DIFFER])
 
 
 def kept(position: int, old: LogWindow, new: LogWindow) -> tuple[Neighbour, ...]:
     """Return the records nearest to a position, on both sides of it, that agree in two windows of the same offsets."""
-    agree = [index for index, seen in _compared(old, new) if seen is _Seen.AGREE]
+    agree = [index for index, seen in _compared(old, new) if seen is _ProbeResult.AGREE]
     read = [index for index in agree if old.offsets[index] < position]
     return tuple(
         Neighbour(
@@ -76,7 +76,7 @@ def kept(position: int, old: LogWindow, new: LogWindow) -> tuple[Neighbour, ...]
     )
 
 
-def _compared(old: LogWindow, new: LogWindow) -> Iterator[tuple[int, _Seen]]:
+def _compared(old: LogWindow, new: LogWindow) -> Iterator[tuple[int, _ProbeResult]]:
     """Compare every offset that holds a record on both, by its index in the old window."""
     count_old, count_new = Counter(old.identities), Counter(new.identities)
     there = dict(zip(new.offsets, new.identities, strict=True))
@@ -84,11 +84,11 @@ def _compared(old: LogWindow, new: LogWindow) -> Iterator[tuple[int, _Seen]]:
         if offset not in there:
             continue
         if there[offset] != identity:
-            yield index, _Seen.DIFFER
+            yield index, _ProbeResult.DIFFER
         elif count_old[identity] == count_new[identity] == 1:
-            yield index, _Seen.AGREE
+            yield index, _ProbeResult.AGREE
         else:
-            yield index, _Seen.ALIKE
+            yield index, _ProbeResult.ALIKE
 
 
 def preserved(position: int, old: Span, new: Span, near: Iterable[Neighbour], all_places: Iterable[Probe]) -> bool:

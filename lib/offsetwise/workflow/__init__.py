@@ -4,6 +4,7 @@ Nothing here writes to a cluster or a checkpoint. Each verb is imported when it 
 needs neither Kafka's client nor Arrow.
 """
 
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from offsetwise.lazy import exported
@@ -70,42 +71,127 @@ __all__ = [
     "with_services",
 ]
 
+
+def _checkpoints() -> ModuleType:
+    import offsetwise.workflow.checkpoints as home
+
+    return home
+
+
+def _comparing() -> ModuleType:
+    import offsetwise.workflow.comparing as home
+
+    return home
+
+
+def _comparing_all() -> ModuleType:
+    import offsetwise.workflow.comparing_all as home
+
+    return home
+
+
+def _counting() -> ModuleType:
+    import offsetwise.workflow.counting as home
+
+    return home
+
+
+def _cutting_over() -> ModuleType:
+    import offsetwise.workflow.cutting_over as home
+
+    return home
+
+
+def _drafting_all() -> ModuleType:
+    import offsetwise.workflow.drafting_all as home
+
+    return home
+
+
+def _drifting() -> ModuleType:
+    import offsetwise.workflow.drifting as home
+
+    return home
+
+
+def _plan_folder() -> ModuleType:
+    import offsetwise.workflow.plan_folder as home
+
+    return home
+
+
+def _planning() -> ModuleType:
+    import offsetwise.workflow.planning as home
+
+    return home
+
+
+def _recorded() -> ModuleType:
+    import offsetwise.workflow.recorded as home
+
+    return home
+
+
+def _repairing() -> ModuleType:
+    import offsetwise.workflow.repairing as home
+
+    return home
+
+
+def _scenes() -> ModuleType:
+    import offsetwise.workflow.scenes as home
+
+    return home
+
+
+def _sinks() -> ModuleType:
+    import offsetwise.workflow.sinks as home
+
+    return home
+
+
+def _stored() -> ModuleType:
+    import offsetwise.workflow.stored as home
+
+    return home
+
+
 _HOMES = {
-    "JobComparison": "comparing_all",
-    "JobPlan": "plan_folder",
-    "WantedJob": "scenes",
-    "all_jobs": "comparing_all",
-    "batch_files": "checkpoints",
-    "check_two_clusters": "scenes",
-    "checkpoint_reading": "checkpoints",
-    "compare": "comparing",
-    "compare_all": "comparing_all",
-    "cutover": "cutting_over",
-    "draft": "planning",
-    "draft_all": "drafting_all",
-    "drift": "drifting",
-    "fitting_repairs": "repairing",
-    "fleet": "checkpoints",
-    "inspect": "checkpoints",
-    "load_comparison": "stored",
-    "load_migrations": "recorded",
-    "load_sink_snapshot": "stored",
-    "load_snapshots": "stored",
-    "plan_set_of": "drafting_all",
-    "reconcile": "counting",
-    "repair": "repairing",
-    "sample": "recorded",
-    "sample_comparison": "recorded",
-    "sample_drift": "recorded",
-    "sample_reconciliation": "recorded",
-    "sample_sink": "recorded",
-    "shared_reading": "drifting",
-    "sink_snapshot": "sinks",
-    "sink_transactions": "sinks",
-    "snapshot": "comparing",
-    "state_rows": "checkpoints",
-    "with_sample_snapshots": "recorded",
-    "with_services": "planning",
+    "JobComparison": _comparing_all,
+    "JobPlan": _plan_folder,
+    "WantedJob": _scenes,
+    "all_jobs": _comparing_all,
+    "batch_files": _checkpoints,
+    "check_two_clusters": _scenes,
+    "checkpoint_reading": _checkpoints,
+    "compare": _comparing,
+    "compare_all": _comparing_all,
+    "cutover": _cutting_over,
+    "draft": _planning,
+    "draft_all": _drafting_all,
+    "drift": _drifting,
+    "fitting_repairs": _repairing,
+    "fleet": _checkpoints,
+    "inspect": _checkpoints,
+    "load_comparison": _stored,
+    "load_migrations": _recorded,
+    "load_sink_snapshot": _stored,
+    "load_snapshots": _stored,
+    "plan_set_of": _drafting_all,
+    "reconcile": _counting,
+    "repair": _repairing,
+    "sample": _recorded,
+    "sample_comparison": _recorded,
+    "sample_drift": _recorded,
+    "sample_reconciliation": _recorded,
+    "sample_sink": _recorded,
+    "shared_reading": _drifting,
+    "sink_snapshot": _sinks,
+    "sink_transactions": _sinks,
+    "snapshot": _comparing,
+    "state_rows": _checkpoints,
+    "with_sample_snapshots": _recorded,
+    "with_services": _planning,
 }
 
 if not TYPE_CHECKING:  # where mypy saw it, every name would do

@@ -27,7 +27,7 @@ from offsetwise.engines.spark.event_log.blocks import (
     xxhash32,
 )
 from offsetwise.engines.spark.event_log.files import files_in_zip
-from offsetwise.engines.spark.query_runs import Application
+from offsetwise.engines.spark.query_runs import SparkApplication
 from offsetwise.errors import StorageError
 from tests.engines.spark.log_streams import (
     LZ4_END,
@@ -61,7 +61,7 @@ def blocks_of(text: bytes, size: int = 32_768) -> list[bytes]:
     return [text[at : at + size] for at in range(0, len(text), size)]
 
 
-def read(folder: Path, **files: bytes) -> Application:
+def read(folder: Path, **files: bytes) -> SparkApplication:
     """Read the log of a folder whose files are named so, with two underscores for a dot."""
     folder.mkdir(exist_ok=True)
     for name, data in files.items():

@@ -17,7 +17,7 @@ from offsetwise.config import JobTraits, load_migration
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.findings.case import MigrationCase, TopicCase
 from offsetwise.model import Checkpoint, Exactness, Link
-from offsetwise.pipeline.session import is_open
+from offsetwise.pipeline.start import SESSION_OPEN
 from offsetwise.plan import options
 from offsetwise.plan.predict import other_stream_unedited
 from offsetwise.streams.kinesis.spec import SHARD_END, TRIM_HORIZON, ShardPlace, in_shards
@@ -129,7 +129,7 @@ def test_many_shards_are_read_on_spark_with_the_same_answer(copy: Copy, monkeypa
 
     assert [replace(row, evidence=here[str(row.topic_partition)].evidence) for row in on_spark] == [*here]
     assert [row.evidence.statements for row in on_spark] == [row.evidence.statements for row in here]
-    assert is_open()
+    assert SESSION_OPEN.is_set()
 
 
 def test_where_records_of_several_shards_lie_interleaved_the_lowest_place_misses_none(copy: Copy) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Protocol
 
 from offsetwise.errors import ConfigError, OffsetwiseError, UsageError
 from offsetwise.model import JobOrigin, Plan, Receipt, ReceiptStep, StepState, VerifiedJob
@@ -18,7 +17,7 @@ Judgement = tuple[JobOrigin, str]
 
 
 class JobModule(Protocol):
-    """What the module has that a target names as `job`."""
+    """What the module has that a target imports by `job`."""
 
     def address_of(self, text: str) -> str:
         """Return the address of a job as documents have it.
@@ -35,7 +34,7 @@ class JobModule(Protocol):
 
         Args:
             plan: What was approved.
-            steps: What was written, to targets that name this module; at least one.
+            steps: What was written, to targets that import this module; at least one.
             text: The address, as a person gave it.
             readers: Reads everything anew; its migration says how to sign on.
 
@@ -57,8 +56,7 @@ def ask_job(receipt: Receipt, text: str, readers: Readers) -> VerifiedJob:
         UsageError: The address is none, or no job says of any target that it began from it.
         ConfigError: The migration file does not say how to sign on.
     """
-    name, steps = _askable(receipt)
-    module = cast("JobModule", import_module(name))
+    module, steps = _askable(receipt)
     address = module.address_of(text)
     undone = next((step for step in steps if step.state is not StepState.DONE), None)
     if undone is not None:
@@ -71,18 +69,18 @@ def ask_job(receipt: Receipt, text: str, readers: Readers) -> VerifiedJob:
         return _unknown(steps[0], address, f"{error.problem} {error.fix}")
 
 
-def _askable(receipt: Receipt) -> tuple[str, tuple[ReceiptStep, ...]]:
+def _askable(receipt: Receipt) -> tuple[JobModule, tuple[ReceiptStep, ...]]:
     """Return the module that asks the job, and the steps that it may have begun from."""
-    named = [(target_type(step.target.kind).job, step) for step in receipt.steps]
-    name = next((name for name, _ in named if name is not None), None)
-    if name is None:
-        kinds = ", ".join(target.name for target in target_types() if target.job is not None)
+    loaders = [(type(target_type(step.target.kind)).job, step) for step in receipt.steps]
+    load = next((load for load, _ in loaders if load is not None), None)
+    if load is None:
+        kinds = ", ".join(target.name for target in target_types() if type(target).job is not None)
         raise UsageError(
             "--job: expected a receipt of a target that a running job says it began from, found "
             f"{', '.join(str(step.target) for step in receipt.steps)}. Nothing was contacted.",
             fix=f"Leave --job out; jobs are asked about {kinds}.",
         )
-    return name, tuple(step for each, step in named if each == name)
+    return load(), tuple(step for other, step in loaders if other is load)
 
 
 def _unknown(step: ReceiptStep, address: str, told: str) -> VerifiedJob:

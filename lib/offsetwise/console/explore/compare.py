@@ -20,7 +20,7 @@ from offsetwise.console.explore import (
     rulers,
     shard_chart,
 )
-from offsetwise.console.explore.compare_table import Filters, Rows, filtered
+from offsetwise.console.explore.compare_table import PartitionFilters, Rows, filtered
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, downloads, evidence, layout, palette, selectors, table, terms
@@ -54,7 +54,7 @@ _FINDINGS: Final = "The whole migration"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class ComparisonFacts:
     """What the page says about a whole comparison."""
 
     answer: tuple[Tone, str, str]
@@ -261,13 +261,13 @@ def _shards(seen: Comparison, held: Held[Comparison], colours: Palette) -> None:
     if held.value.quota is not None:
         st.markdown(f":gray[{quota(held.value.quota)}]")
     with st.expander("Data"):
-        table.draw(compare_table.lane_table(held, filtered(held, Filters())))
+        table.draw(compare_table.lane_table(held, filtered(held, PartitionFilters())))
 
 
 def _lanes(held: Held[Comparison], topic: str | None, colours: Palette) -> None:
-    rows = of = filtered(held, Filters())
+    rows = of = filtered(held, PartitionFilters())
     if topic is not None:
-        rows, of = of_topic(held, topic), filtered(held, Filters(topics=(topic,)))
+        rows, of = of_topic(held, topic), filtered(held, PartitionFilters(topics=(topic,)))
     blocks.section(_LOGS, shown=f"Where each partition{f' of {markdown(topic)}' if topic else ''} resumes")
     more = "" if len(of) == len(rows) else f" The {len(rows):,} of {len(of):,} partitions that most need a look."
     st.markdown(
@@ -334,10 +334,10 @@ def _downloads(held: Held[Comparison], rows: tuple[PartitionComparison, ...]) ->
 
 
 @cached(16)
-def facts_of(held: Held[Comparison]) -> Facts:
+def facts_of(held: Held[Comparison]) -> ComparisonFacts:
     """Return what the page says about the whole comparison."""
     shown = held.value
-    return Facts(
+    return ComparisonFacts(
         answer=verdicts.answer(shown),
         at_new_offsets=verdicts.at_new_offsets(shown),
         topics=tuple(sorted({row.topic for row in shown.partitions})),
@@ -349,7 +349,7 @@ def facts_of(held: Held[Comparison]) -> Facts:
 
 def of_topic(held: Held[Comparison], topic: str) -> Rows:
     """Return the partitions of a topic; of more than a chart can show, those that most need a look. In log order."""
-    rows = filtered(held, Filters(topics=(topic,)))
+    rows = filtered(held, PartitionFilters(topics=(topic,)))
     worst = sorted(rows, key=verdicts.urgency)[: compare_charts.MAX_LANES]
     return tuple(sorted(worst, key=lambda row: (row.partition, row.source)))
 

@@ -102,7 +102,7 @@ LANES: Final[table.Columns[PartitionComparison]] = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Filters:
+class PartitionFilters:
     """Which partitions are shown, and in which order. An empty tuple keeps all."""
 
     topics: tuple[str, ...] = ()
@@ -127,11 +127,11 @@ class Filters:
         return tuple(comparisons)
 
 
-def filters(topics: Sequence[str], codes: Sequence[str]) -> Filters:
+def filters(topics: Sequence[str], codes: Sequence[str]) -> PartitionFilters:
     """Draw the filters of the partition table."""
     words = list(dict.fromkeys(verdict.word for verdict in verdicts.EXACTNESS.values()))
     with st.container(horizontal=True):
-        return Filters(
+        return PartitionFilters(
             topics=several("Topic", "topic", topics),
             unedited=several("If unedited", "unedited", tuple(verdicts.RAW.values())),
             exactness=several("Exactness", "exactness", words),
@@ -141,7 +141,7 @@ def filters(topics: Sequence[str], codes: Sequence[str]) -> Filters:
 
 
 @cached(64)
-def filtered(held: Held[Comparison], filters: Filters) -> Rows:
+def filtered(held: Held[Comparison], filters: PartitionFilters) -> Rows:
     """Return the partitions that pass, in the chosen order."""
     return filters.apply(held.value.partitions)
 

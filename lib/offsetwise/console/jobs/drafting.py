@@ -53,7 +53,7 @@ class DraftedJobs:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Made:
+class _JobComparisons:
     """The comparisons of the jobs: those that plans are drafted from, and what the console holds of new ones."""
 
     keep: Keep
@@ -92,7 +92,7 @@ def draft_jobs(
     wanted = {workflow.WantedJob.of(job): job for job in request.jobs}
     now = datetime.now(UTC)
     fresh = {job: compared[subject] for job, subject in wanted.items() if _is_fresh(compared.get(subject), now)}
-    made = _Made(keep=keep, sources=dict(fresh))
+    made = _JobComparisons(keep=keep, sources=dict(fresh))
     targets = tuple(Target(kind=kind) for kind in request.targets)
     asked = DraftRequest(targets=targets, author=request.author, identities=request.identities)
     drafted = partial(workflow.draft_all, migration, asked, tuple(wanted), wave=request.wave)

@@ -176,7 +176,7 @@ def _line(  # noqa: PLR0917 - all that is known of one job
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Seen:
+class _ComparisonSummary:
     """What a line says of a comparison."""
 
     engine: str
@@ -186,9 +186,9 @@ class _Seen:
 
 
 @cached(_MOST)
-def _seen(held: Held[Comparison]) -> _Seen:
+def _seen(held: Held[Comparison]) -> _ComparisonSummary:
     comparison = held.value
-    return _Seen(
+    return _ComparisonSummary(
         engine=comparison.engine,
         partitions=len(comparison.partitions),
         changed=sum(row.new_offset is not None and row.old_offset != row.new_offset for row in comparison.partitions),
@@ -211,7 +211,7 @@ _STEPS: Final = {
 }
 
 
-def _step(plan: PlanRow | None, seen: _Seen | None, *, failed: bool) -> JobStep:
+def _step(plan: PlanRow | None, seen: _ComparisonSummary | None, *, failed: bool) -> JobStep:
     """Return how far a job came: its plan says so, else its comparison."""
     if plan is not None and plan.state in _STEPS:
         return _STEPS[plan.state]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
 import streamlit as st
 
 from offsetwise.console.answers import Answers, Held, Question
+from offsetwise.console.builtin import screen_of
 from offsetwise.console.explore.checkpoint.screen import beside_restart
 from offsetwise.console.explore.checkpoint.sources import resumed, resumes
 from offsetwise.console.operate import fleet_chart, fleet_files, fleet_table
@@ -212,7 +212,7 @@ def _facts_of(held: Held[Fleet], row: FleetRow, migration: Offered) -> None:
     _alike(held, row)
     _numbers(held, row, row.read, recorded=migration.recorded and bool(row.names))
     _positions(row.read)
-    import_module(engine_of(row.read.engine).screen).facts(row.read)
+    screen_of(row.read.engine).facts(row.read)
 
 
 def _links(row: FleetRow, migration: str) -> None:

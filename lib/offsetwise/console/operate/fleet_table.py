@@ -56,7 +56,7 @@ class Order(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Filters:
+class FleetFilters:
     """Which rows are shown. Empty keeps all; names are as they stand on screen."""
 
     verdicts: tuple[str, ...] = ()
@@ -107,7 +107,7 @@ def in_order(rows: Sequence[FleetRow], order: str, now_ms: int) -> Ordered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class FleetFacts:
     """What the page says about a whole fleet."""
 
     answer: tuple[Tone, str, str]
@@ -167,10 +167,10 @@ def _text(row: FleetRow) -> str:
     return "\n".join((row.uri, *row.names, job_id or "")).casefold()
 
 
-def filters(codes: Sequence[str], topics: Sequence[str]) -> Filters:
+def filters(codes: Sequence[str], topics: Sequence[str]) -> FleetFilters:
     """Draw the filters of the table."""
     with st.container(horizontal=True):
-        return Filters(
+        return FleetFilters(
             verdicts=several("Verdict", "verdict", [str(verdict) for verdict in FleetVerdict]),
             problems=several("Problem", "problem", codes),
             topics=several("Topic", "topic", topics),
@@ -190,11 +190,11 @@ def now_ms(held: Held[Fleet]) -> int:
 
 
 @cached(8)
-def facts(held: Held[Fleet]) -> Facts:
+def facts(held: Held[Fleet]) -> FleetFacts:
     """Return what the page says about the whole fleet."""
     rows = held.value.rows
     copies = sum(row.same_query > 1 for row in rows)
-    return Facts(
+    return FleetFacts(
         answer=answer(rows),
         longest=longest(rows, now_ms(held)),
         counts=Counter(row.verdict for row in rows),
@@ -210,7 +210,7 @@ def facts(held: Held[Fleet]) -> Facts:
 
 
 @cached(32)
-def filtered(held: Held[Fleet], filters: Filters) -> Rows:
+def filtered(held: Held[Fleet], filters: FleetFilters) -> Rows:
     """Return the rows that pass, in the chosen order."""
     return filters.apply(_in_order(held, filters.order), now_ms(held))
 

@@ -160,7 +160,7 @@ def draw_bar(seat: Seat, sheet: Sheet, checks: Sequence[GateCheck], offs: Offs, 
         offs: Why buttons are off.
         live: Draws what has to be said between two runs of the page.
     """
-    facts = bar.Facts(
+    facts = bar.PlanFacts(
         name=plan_name(sheet.row),
         state=standing.shown_state(sheet.standing),
         checks=checks,

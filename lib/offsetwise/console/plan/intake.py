@@ -94,7 +94,7 @@ _ANOTHER: Final = NotAllowed(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class IntakeAnswer:
     """What was answered about which file."""
 
     name: str
@@ -180,12 +180,12 @@ def keep(key: str, name: str, about: str, seat: board.Seat, verb: Callable[[boar
         answer = _ANOTHER if found is not seat.board else verb(board.Seat(board=found, person=person))
     except Exception as error:  # noqa: BLE001 - carried to the page, which shows it
         answer = error
-    st.session_state[f"{key}-told"] = Told(name=name, about=about, answer=answer)
+    st.session_state[f"{key}-told"] = IntakeAnswer(name=name, about=about, answer=answer)
 
 
 def draw(key: str, about: str) -> None:
     """Draw what was answered last."""
-    result: Told | None = st.session_state.get(f"{key}-told")
+    result: IntakeAnswer | None = st.session_state.get(f"{key}-told")
     if result is None or result.about != about:
         return
     name, answer = markdown(result.name), result.answer

@@ -12,7 +12,7 @@ import streamlit as st
 
 from offsetwise.console.plan import standing
 from offsetwise.console.plan.panel import bar
-from offsetwise.console.plan.panel.live import Listed
+from offsetwise.console.plan.panel.live import StoreListing
 from offsetwise.console.widgets import blocks, palette, table
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import cut, markdown
@@ -34,7 +34,7 @@ _MOST: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class PlanEntry:
     """A plan, or a set of plans that is decided about as one."""
 
     of: PlanRow | SetRow
@@ -59,7 +59,7 @@ def name_of(row: PlanRow | SetRow) -> str:
     return str(row.id) if isinstance(row, PlanRow) else f"{OF_SET}{row.id}"
 
 
-def choose(shown: Listed, now: datetime, *, sets: bool = False) -> PlanRow | SetRow | None:
+def choose(shown: StoreListing, now: datetime, *, sets: bool = False) -> PlanRow | SetRow | None:
     """Let the person choose a plan; None where there is none.
 
     Args:
@@ -98,7 +98,7 @@ def choose(shown: Listed, now: datetime, *, sets: bool = False) -> PlanRow | Set
     return chosen.of
 
 
-def _entries(shown: Listed, wanted: str | None, *, sets: bool) -> Iterator[Entry]:
+def _entries(shown: StoreListing, wanted: str | None, *, sets: bool) -> Iterator[PlanEntry]:
     """Yield what can be chosen: plans of a set that is as it was submitted only where one of them is asked for."""
     of_sets: set[int] = set()
     waiting = {each.of_set: each for each in shown.waiting if each.of_set is not None}
@@ -117,9 +117,9 @@ def _entries(shown: Listed, wanted: str | None, *, sets: bool) -> Iterator[Entry
             yield _of_plan(plan, alone.get(plan.id))
 
 
-def _of_set(row: SetRow, found: SetStanding, waiting: Waiting | None, plans: Sequence[PlanRow]) -> Entry:
+def _of_set(row: SetRow, found: SetStanding, waiting: Waiting | None, plans: Sequence[PlanRow]) -> PlanEntry:
     numbers = {member.plan for member in row.members}
-    return Entry(
+    return PlanEntry(
         of=row,
         label=f"set {row.id}",
         why="" if waiting is None else waiting.why,
@@ -131,8 +131,8 @@ def _of_set(row: SetRow, found: SetStanding, waiting: Waiting | None, plans: Seq
     )
 
 
-def _of_plan(row: PlanRow, waiting: Waiting | None) -> Entry:
-    return Entry(
+def _of_plan(row: PlanRow, waiting: Waiting | None) -> PlanEntry:
+    return PlanEntry(
         of=row,
         label=row.id,
         why="" if waiting is None else waiting.why,
@@ -146,8 +146,8 @@ def _of_plan(row: PlanRow, waiting: Waiting | None) -> Entry:
 
 @cached(16)
 def _table(
-    _columns: Columns[Entry],
-    _rows: Sequence[Entry],
+    _columns: Columns[PlanEntry],
+    _rows: Sequence[PlanEntry],
     cells: str,  # noqa: ARG001 - the key
     colours: Palette,
 ) -> table.Prepared:
@@ -155,7 +155,7 @@ def _table(
     return table.prepared(_columns, _rows, colours)
 
 
-def _label(found: Sequence[Entry], waiting: int) -> str:
+def _label(found: Sequence[PlanEntry], waiting: int) -> str:
     waits = "" if not waiting else f" · **{waiting:,} {'waits' if waiting == 1 else 'wait'} for you**"
     sets = sum(not isinstance(entry.of, PlanRow) for entry in found)
     plans = "" if sets == len(found) else many(len(found) - sets, "plan")
@@ -184,7 +184,7 @@ def _warn(chosen: str, first: str) -> None:
     )
 
 
-def _plans(now: datetime) -> Columns[Entry]:
+def _plans(now: datetime) -> Columns[PlanEntry]:
     return (
         Column("plan", lambda entry: entry.label, 60),
         Column("for you", lambda entry: entry.why, 190),

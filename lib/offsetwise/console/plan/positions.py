@@ -14,7 +14,7 @@ from offsetwise.console.board import Seat
 from offsetwise.console.plan.panel.position_words import at_most, mark, moves, spoken
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, evidence, selectors, table, terms
-from offsetwise.console.widgets.cached import cached
+from offsetwise.console.widgets.cached import cached, told_apart_by
 from offsetwise.console.widgets.escaping import cut, markdown, plain
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.console.widgets.selectors import row_names
@@ -47,6 +47,7 @@ LOOKS: Final = {
 }
 
 
+@told_apart_by(lambda row: row.name)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """One partition of a plan under review."""
@@ -128,6 +129,7 @@ _FILTERED: Final = 12
 """Partitions of several topics; where there are more, they can be filtered by topic."""
 
 
+@told_apart_by(lambda shown: shown.key)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
     """The partitions of one version, and what is said about them as a whole."""

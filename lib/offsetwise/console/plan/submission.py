@@ -177,7 +177,7 @@ def draw(
     saving = why_not or (None if new else "Nothing is changed against the version that is kept.")
     submitting = why_not or _why_not_submit(new=new, sheet=sheet)
     kept = None if new else sheet
-    facts = bar.Facts(
+    facts = bar.PlanFacts(
         name=f"New plan · {naming.shortened(job)}" if sheet is None else naming.plan_name(sheet.row),
         state=standing.STATES[State.DRAFT] if kept is None else standing.shown_state(kept.standing),
         checks=checks,

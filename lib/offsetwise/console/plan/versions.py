@@ -51,7 +51,7 @@ _CHANGES: Final[Columns[PositionChange]] = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class HistoryEntry:
     """One thing that somebody said or did."""
 
     at_ms: int
@@ -97,7 +97,7 @@ def difference(found: Difference, *, key: str) -> None:
         table.draw(change_table(found, span.start, span.stop), alt="Partitions that differ, before and now.")
 
 
-def entries(sheet: Sheet) -> tuple[Entry, ...]:
+def entries(sheet: Sheet) -> tuple[HistoryEntry, ...]:
     """Return everything that was done and decided, the newest first."""
     return tuple(sorted(_entries(sheet), key=lambda entry: entry.at_ms, reverse=True))
 
@@ -117,7 +117,7 @@ def comments(sheet: Sheet, now: datetime) -> None:
         _draw_entries(found, now, "talk")
 
 
-def _draw_entries(found: Sequence[Entry], now: datetime, key: str) -> None:
+def _draw_entries(found: Sequence[HistoryEntry], now: datetime, key: str) -> None:
     for place, entry in enumerate(found[table.page(len(found), key, label="Entries", size=_ENTRIES)]):
         st.markdown(
             f"**{markdown(entry.by.name)}** {entry.did}  \n"
@@ -143,25 +143,25 @@ def text(said: str) -> str:
     return "  \n".join(map(markdown, said.splitlines()))
 
 
-def _entries(sheet: Sheet) -> Iterator[Entry]:
+def _entries(sheet: Sheet) -> Iterator[HistoryEntry]:
     for version in sheet.versions:
-        yield Entry(at_ms=version.at_ms, by=version.by, did=f"saved version {version.number}")
+        yield HistoryEntry(at_ms=version.at_ms, by=version.by, did=f"saved version {version.number}")
     submission = sheet.standing.submission
     if submission is not None:
-        yield Entry(at_ms=submission.at_ms, by=submission.by, did=f"submitted version {sheet.row.number}")
+        yield HistoryEntry(at_ms=submission.at_ms, by=submission.by, did=f"submitted version {sheet.row.number}")
     numbers = {row.digest: row.number for row in sheet.versions}
     for decision in sheet.decisions:
         word = ":green[✓ approved]" if decision.verdict == Verdict.APPROVED else ":red[✗ rejected]"
         did = f"{word} version {numbers.get(decision.digest, '?')}"
         said = [override_fields.in_words(sheet, decision), accepting.told(decision)]
-        yield Entry(at_ms=decision.at_ms, by=decision.by, did=did, said="\n".join(filter(None, said)))
+        yield HistoryEntry(at_ms=decision.at_ms, by=decision.by, did=did, said="\n".join(filter(None, said)))
     for receipt in sheet.receipts:
-        yield Entry(at_ms=receipt.at_ms, by=receipt.by, did="handed in a receipt of its application")
+        yield HistoryEntry(at_ms=receipt.at_ms, by=receipt.by, did="handed in a receipt of its application")
 
 
-def _comments(sheet: Sheet) -> Iterator[Entry]:
+def _comments(sheet: Sheet) -> Iterator[HistoryEntry]:
     for comment in sheet.comments:
-        yield Entry(at_ms=comment.at_ms, by=comment.by, did=f"on version {comment.number}", said=comment.body)
+        yield HistoryEntry(at_ms=comment.at_ms, by=comment.by, did=f"on version {comment.number}", said=comment.body)
 
 
 def _differs(change: PositionChange) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 
 from offsetwise import files
 from offsetwise.console.answers import Answers
-from offsetwise.console.widgets.cached import cached
+from offsetwise.console.widgets.cached import cached, told_apart_by
 from offsetwise.errors import ConfigError, PlanError
 from offsetwise.model import Comparison, Override, Plan, Start, Subject, TopicPartition
 from offsetwise.model.digest import digest
@@ -37,6 +37,7 @@ class Work:
 _KEPT: Final = 8
 
 
+@told_apart_by(lambda frozen: frozen.id)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frozen:
     """One reading of everything, that plans are drafted from. Nothing is read again."""

@@ -21,31 +21,44 @@ from offsetwise.review.sheet import Sheet
 Params = ParamSpec("Params")
 Made = TypeVar("Made")
 
-_KEYS: Final[dict[str | type[Any], Callable[[Any], Any]]] = {
-    Held: lambda held: held.id,
-    PartitionComparison: lambda row: (row.source, row.topic, row.partition),
-    LagPartition: lambda row: row.key,
-    FleetRow: lambda row: row.uri.encode("utf-8", "surrogatepass"),  # a folder's name need not be UTF-8
-    TopicPair: lambda pair: pair.key,
-    PartitionState: lambda log: log.partition,
-    # Of what is held, and told apart by its id.
-    LagView: lambda _: None,
-    PartitionView: lambda _: None,
-    Sheet: lambda sheet: (sheet.digest, sheet.row.id, len(sheet.versions)),
-    SetSheet: lambda sheet: sheet.digest,
-    Difference: lambda found: (found.before, found.after),
-    DraftRequest: repr,
-    Strategy: lambda way: (way.kind.title, *way.why_not),
-    # By their names: their modules cache with this one.
-    "offsetwise.console.explore.clusters.summary.View": lambda view: view.ids,
-    "offsetwise.console.plan.positions.Row": lambda row: row.name,
-    "offsetwise.console.plan.positions.Shown": lambda shown: shown.key,
-    "offsetwise.console.plan.sets.rows.ShownSet": lambda shown: shown.key,
-    "offsetwise.console.plan.sets.rows.PositionOfSet": lambda row: row.name,
-    "offsetwise.console.plan.work.Frozen": lambda frozen: frozen.id,
-    "offsetwise.console.widgets.table.Prepared": lambda table: table.id,
-}
+
+class _Keys(dict[str | type[Any], Callable[[Any], Any]]):
+    """Streamlit goes through it at every call; meanwhile another thread may import a module that adds to it."""
+
+    def items(self) -> Any:
+        """Return what is there now."""
+        return [*super().items()]
+
+
+_KEYS: Final = _Keys(
+    {
+        Held: lambda held: held.id,
+        PartitionComparison: lambda row: (row.source, row.topic, row.partition),
+        LagPartition: lambda row: row.key,
+        FleetRow: lambda row: row.uri.encode("utf-8", "surrogatepass"),  # a folder's name need not be UTF-8
+        TopicPair: lambda pair: pair.key,
+        PartitionState: lambda log: log.partition,
+        # Of what is held, and told apart by its id.
+        LagView: lambda _: None,
+        PartitionView: lambda _: None,
+        Sheet: lambda sheet: (sheet.digest, sheet.row.id, len(sheet.versions)),
+        SetSheet: lambda sheet: sheet.digest,
+        Difference: lambda found: (found.before, found.after),
+        DraftRequest: repr,
+        Strategy: lambda way: (way.kind.title, *way.why_not),
+    }
+)
 """What tells values apart that would be long to hash: an answer by its id, a row of it by its name."""
+
+
+def told_apart_by(key: Callable[[Any], Any]) -> Callable[[type[Made]], type[Made]]:
+    """Declare what tells the values of a class apart, as `_KEYS` does of those of other packages."""
+
+    def declare(kind: type[Made]) -> type[Made]:
+        _KEYS[kind] = key
+        return kind
+
+    return declare
 
 
 def _of_tuple(values: tuple[Any, ...]) -> str | list[Any]:
@@ -54,8 +67,11 @@ def _of_tuple(values: tuple[Any, ...]) -> str | list[Any]:
     if len(kinds) != 1:
         return [*values]
     (kind,) = kinds
-    key = _KEYS.get(kind) or _KEYS.get(f"{kind.__module__}.{kind.__qualname__}")
+    key = _KEYS.get(kind)
     return [*values] if key is None else repr([key(value) for value in values])
+
+
+_KEYS[tuple] = _of_tuple
 
 
 def cached(entries: int, *, spinner: bool | str = False) -> Callable[[Callable[Params, Made]], Callable[Params, Made]]:
@@ -63,5 +79,5 @@ def cached(entries: int, *, spinner: bool | str = False) -> Callable[[Callable[P
 
     Results are shared by all sessions and must not be changed. What is called `_name` tells no call from another.
     """
-    made = st.cache_resource(max_entries=entries, show_spinner=spinner, hash_funcs={**_KEYS, tuple: _of_tuple})
+    made = st.cache_resource(max_entries=entries, show_spinner=spinner, hash_funcs=_KEYS)
     return cast("Callable[[Callable[Params, Made]], Callable[Params, Made]]", made)

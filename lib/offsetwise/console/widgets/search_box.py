@@ -136,7 +136,7 @@ export default function ({ parentElement: root, data, setStateValue }) {
 """
 
 
-class Link(TypedDict):
+class SearchResult(TypedDict):
     """A result: what it is, its name, what tells it from others of that name, and where it leads."""
 
     kind: str
@@ -155,7 +155,7 @@ def typed() -> str:
     return words if isinstance(words, str) else ""
 
 
-def draw(words: str, links: Sequence[Link]) -> None:
+def draw(words: str, links: Sequence[SearchResult]) -> None:
     """Draw the button, and the dialog that it and the keys open.
 
     Args:

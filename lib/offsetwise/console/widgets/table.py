@@ -18,7 +18,7 @@ from pandas.io.formats.style import Styler
 
 from offsetwise import wording
 from offsetwise.console.widgets import palette, selectors, terms, whole
-from offsetwise.console.widgets.cached import cached
+from offsetwise.console.widgets.cached import cached, told_apart_by
 from offsetwise.console.widgets.escaping import cell, plain
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.console.widgets.times import Time
@@ -81,6 +81,7 @@ def partition(value: Callable[[Row], int], *, pinned: bool = False) -> Column[Ro
     return Column("p", value, 70, pinned=pinned, heading="partition")
 
 
+@told_apart_by(lambda table: table.id)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
     """A table ready to be drawn. Shared between sessions and never changed."""

@@ -34,7 +34,6 @@ def _read(
 CONNECT: Final = CheckpointEngine(
     name=NAME,
     label="Kafka Connect",
-    moving="offsetwise.targets.connect.moving",
     what="a connector of Kafka Connect",
     holds="no folder, but offsets that workers tell at connect+http://HOST:PORT/connectors/NAME",
     job="connector",

@@ -17,7 +17,7 @@ from offsetwise.engines.flink.kinesis import LEGACY_STATE as LEGACY_SHARDS
 from offsetwise.engines.flink.metadata import (
     Metadata,
     OperatorEntry,
-    UnknownVersionError,
+    UnknownMetadataVersionError,
     parse_metadata,
 )
 from offsetwise.engines.flink.opened import Elsewhere, Opened, called
@@ -175,7 +175,7 @@ def _metadata(folder: FolderReader, entries: Sequence[Entry]) -> bytes:
 def _parsed(folder: FolderReader, data: bytes) -> Metadata:
     try:
         return parse_metadata(data)
-    except UnknownVersionError as error:
+    except UnknownMetadataVersionError as error:
         raise CheckpointError(
             f"{_shown(folder)}, {error}. No position was read.",
             fix="Restore it with a Flink of 1.15 or later, and take a new savepoint there."

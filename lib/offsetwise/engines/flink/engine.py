@@ -59,7 +59,6 @@ def _newer(uri: str, number: int, near: Iterable[str]) -> tuple[int | None, bool
 FLINK: Final = CheckpointEngine(
     name="flink",
     label="Flink",
-    moving="offsetwise.targets.flink.moving",
     what="a Flink checkpoint or savepoint",
     holds=METADATA,
     job="job",
@@ -67,7 +66,6 @@ FLINK: Final = CheckpointEngine(
     recognises=is_flink,
     read=_read,
     listings=listings,
-    screen="offsetwise.console.explore.checkpoint.flink",
     details=FlinkDetails,
     file=METADATA,
     commits_to_group=True,

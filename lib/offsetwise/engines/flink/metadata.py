@@ -35,7 +35,7 @@ _DISCARDED: Final = re.compile(
 _FORMAT: Final = re.compile(rb"t\x00(?:\x09(CANONICAL)|\x06(NATIVE))")
 
 
-class UnknownVersionError(DamagedError):
+class UnknownMetadataVersionError(DamagedError):
     """The file is one of a version that is not read."""
 
     def __init__(self, at: int, what: str, *, is_older: bool) -> None:
@@ -155,7 +155,7 @@ def _version(cursor: Cursor) -> int:
     version = cursor.int32("the version")
     if not FIRST_VERSION <= version <= LAST_VERSION:
         older = "older than Flink 1.15's" if version < FIRST_VERSION else "of a later Flink, or no version"
-        raise UnknownVersionError(
+        raise UnknownMetadataVersionError(
             4,
             f"expected version {FIRST_VERSION} to {LAST_VERSION}, found version {version}, which is {older}",
             is_older=version < FIRST_VERSION,

@@ -7,4 +7,4 @@ from typing import Final
 from offsetwise.engines.engine import Engine
 from offsetwise.model import SubjectKind
 
-GROUP: Final = Engine(name=SubjectKind.GROUP.value, label="consumer group", moving="offsetwise.targets.group.moving")
+GROUP: Final = Engine(name=SubjectKind.GROUP.value, label="consumer group")

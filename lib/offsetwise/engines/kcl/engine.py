@@ -51,7 +51,6 @@ def _parts(uri: str, *, roots: Sequence[str] | None = None) -> tuple[str, ...]:
 KCL: Final = CheckpointEngine(
     name=NAME,
     label="KCL",
-    moving="offsetwise.targets.kcl.moving",
     what="a lease table of the KCL",
     holds="the dump of a lease table",
     job="application",

@@ -39,7 +39,6 @@ def _read(
 POSITIONS: Final = CheckpointEngine(
     name=NAME,
     label="positions file",
-    moving="offsetwise.targets.positions.moving",
     what="a positions file",
     holds="no folder, but offsets of Kafka in a file",
     job="group",

@@ -19,7 +19,7 @@ from offsetwise.engines.spark.later_batches import BATCH, crc_path
 from offsetwise.engines.spark.offset_log import (
     GarbledError,
     OffsetFile,
-    UnknownVersionError,
+    UnknownLogVersionError,
     checksum_fits,
     parse_commit,
     parse_offsets,
@@ -248,7 +248,7 @@ def _parsed(
         problems.append(stale_checksum(path, crc_path(path)))
     try:
         return parse(data)
-    except UnknownVersionError as error:
+    except UnknownLogVersionError as error:
         message = f"{path} was written by another Spark: {error}. Its positions are not known."
         problems.append(checkpoint_damaged.problem(message, fix=_UNKNOWN_VERSION))
         return None

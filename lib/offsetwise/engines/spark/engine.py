@@ -37,7 +37,6 @@ def _read(
 SPARK: Final = CheckpointEngine(
     name="spark",
     label="Spark",
-    moving="offsetwise.targets.spark.moving",
     what="the checkpoint folder of a Spark query",
     holds="offsets/, commits/ and metadata",
     job="query",
@@ -48,7 +47,6 @@ SPARK: Final = CheckpointEngine(
     has_committer=True,
     own_groups="spark-kafka-",  # `KafkaSourceProvider`, unless `groupIdPrefix` or `kafka.group.id` is set
     batch_files=files_from,
-    screen="offsetwise.console.explore.checkpoint.spark",
     details=SparkDetails,
     reading=reading,
     repair=repair,

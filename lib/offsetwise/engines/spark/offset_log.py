@@ -50,7 +50,7 @@ class GarbledError(ValueError):
     """A file is not what Spark writes. The message says what was expected and what was found."""
 
 
-class UnknownVersionError(GarbledError):
+class UnknownLogVersionError(GarbledError):
     """A file has a version of its log that no known release of Spark writes."""
 
 
@@ -301,7 +301,7 @@ def _version(line: str, known: tuple[int, ...], what: str) -> int:
     version = int(matched[1])
     if version not in known:
         written = ", ".join(f"v{number}" for number in known)
-        raise UnknownVersionError(f"expected {what} log version {written}, found v{version}")
+        raise UnknownLogVersionError(f"expected {what} log version {written}, found v{version}")
     return version
 
 

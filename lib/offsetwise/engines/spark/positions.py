@@ -164,7 +164,7 @@ class _Lines:
         return self.initial if self.start is None or self.start.kind is None else self.start
 
 
-class _Made(NamedTuple):
+class _PlacedSource(NamedTuple):
     """A source with its positions."""
 
     source: CheckpointSource
@@ -176,17 +176,17 @@ class _Made(NamedTuple):
     """Of checksum files that do not fit, which Spark does not look at."""
 
 
-def _source(lines: _Lines, index: int, initial: InitialOffsets, *, usable: bool) -> _Made:
+def _source(lines: _Lines, index: int, initial: InitialOffsets, *, usable: bool) -> _PlacedSource:
     source = CheckpointSource(index=index, id=lines.id, kind="kafka" if lines.kafka else "other")
     if not usable:
-        return _Made(source)
+        return _PlacedSource(source)
     begin = lines.begin
     from_initial = begin is not None and begin is lines.initial
     problems, checksums = _initial_problems(lines, initial) if begin is lines.initial else ([], [])
     if begin is None or begin.damage is not None:
-        return _Made(source, from_initial, problems, checksums=checksums)
+        return _PlacedSource(source, from_initial, problems, checksums=checksums)
     if not lines.kafka:
-        return _Made(replace(source, raw=begin.raw), from_initial, problems, checksums=checksums)
+        return _PlacedSource(replace(source, raw=begin.raw), from_initial, problems, checksums=checksums)
     ends = {} if lines.planned is None else lines.planned.by_partition()
     positions = tuple(
         SourcePosition(topic=at.topic, partition=at.partition, offset=offset, planned_offset=ends.pop(at, None))
@@ -194,7 +194,7 @@ def _source(lines: _Lines, index: int, initial: InitialOffsets, *, usable: bool)
     )
     for topic, partition, _ in begin.negative:
         ends.pop(TopicPartition(topic, partition), None)
-    return _Made(replace(source, positions=positions), from_initial, problems, sorted(ends.items()), checksums)
+    return _PlacedSource(replace(source, positions=positions), from_initial, problems, sorted(ends.items()), checksums)
 
 
 def _shape_problems(last: OffsetFile | None, start: OffsetFile | None, initial: InitialOffsets) -> list[Problem]:

@@ -26,7 +26,7 @@ class QueryRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Application:
+class SparkApplication:
     """The streaming queries of one application."""
 
     address: str

@@ -17,7 +17,7 @@ from offsetwise.client_properties.sign_on import SignOn
 from offsetwise.engines.rest import NO_START, JobAddress, RestService
 from offsetwise.engines.spark.event_log import read_log_files
 from offsetwise.engines.spark.event_log.files import files_in_zip
-from offsetwise.engines.spark.query_runs import Application, QueryRun, RunSoFar, in_order
+from offsetwise.engines.spark.query_runs import QueryRun, RunSoFar, SparkApplication, in_order
 from offsetwise.errors import MissingError, OffsetwiseError, StorageError
 from offsetwise.storage.folders import MAX_READ_BYTES
 from offsetwise.wording import first_of
@@ -76,7 +76,7 @@ class SparkAddress:
         return self.url if self.app_id is None else f"{self.url}/api/v1/applications/{quote(self.app_id, safe='')}"
 
 
-def read_application(address: SparkAddress, sign_on: SignOn) -> Application:
+def read_application(address: SparkAddress, sign_on: SignOn) -> SparkApplication:
     """Read which streaming queries ran in an application.
 
     Raises:
@@ -94,7 +94,7 @@ def read_application(address: SparkAddress, sign_on: SignOn) -> Application:
     if not isinstance(executions, list) or not all(isinstance(execution, dict) for execution in executions):
         raise service.unlike(path, "a list of executions")
     runs, note = _logged(service, path.removesuffix("/sql"))
-    return Application(
+    return SparkApplication(
         address=f"{address.url}/api/v1/applications/{quote(app_id, safe='')}",
         id=app_id,
         name=str(entry.get("name"))[:200],

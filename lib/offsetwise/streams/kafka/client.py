@@ -95,7 +95,7 @@ class Deadline:
         return time.monotonic() >= self._end
 
 
-class _Log(logging.Handler):
+class _ClientLog(logging.Handler):
     """Keeps what librdkafka logs about one client, and passes it on."""
 
     def __init__(self) -> None:
@@ -161,7 +161,7 @@ class Client:
         """Partitions of `__consumer_offsets` at the first contact; 0 where unknown, or groups are placed otherwise."""
         self._counter = counter
         self._statistics = 0
-        self.log = _Log()
+        self.log = _ClientLog()
         try:
             self.admin = Admin(self._configuration(), logger=self.log.logger)
         except KafkaException as error:

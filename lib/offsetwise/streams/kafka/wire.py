@@ -32,7 +32,14 @@ from offsetwise.model import MAX_TIME_MS, LogWriter
 from offsetwise.position import TopicPartition
 from offsetwise.streams.kafka.batches import Fetched, headers
 from offsetwise.streams.kafka.client import Deadline
-from offsetwise.transactions.observed import Answer, Described, Listed, Missing, OpenWrite, UnsupportedBrokerError
+from offsetwise.transactions.observed import (
+    Answer,
+    Described,
+    ListedTransaction,
+    Missing,
+    OpenWrite,
+    UnsupportedBrokerError,
+)
 
 _LOG: Final = logging.getLogger("kafka")
 _LOG.addHandler(logging.NullHandler())
@@ -79,7 +86,7 @@ class Wire:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._client.close()
 
-    def list_transactions(self) -> tuple[dict[str, Listed], bool]:
+    def list_transactions(self) -> tuple[dict[str, ListedTransaction], bool]:
         """Ask every broker for the transactional ids that it coordinates.
 
         Returns:
@@ -88,7 +95,7 @@ class Wire:
         Raises:
             UnsupportedBrokerError: The brokers are older than Kafka 3.0.
         """
-        results: dict[str, Listed] = {}
+        results: dict[str, ListedTransaction] = {}
         left = {broker.node_id for broker in self.manager.cluster.brokers()}
         while left:
             for node, response in self._ask({node: ListTransactionsRequest() for node in left}).items():
@@ -96,7 +103,7 @@ class Wire:
                     continue
                 left.discard(node)
                 for state in response.transaction_states:
-                    results[state.transactional_id] = Listed(
+                    results[state.transactional_id] = ListedTransaction(
                         producer_id=state.producer_id, state=str(state.transaction_state)
                     )
                     self._coordinators[state.transactional_id] = node

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from offsetwise.config import JobTraits, Migration
 from offsetwise.engines.connect.engine import NAME as ENGINE
@@ -17,12 +17,22 @@ from offsetwise.plan.settings import Recorded
 from offsetwise.plan.target import TargetRole, TargetType, Where
 from offsetwise.plan.ways import Way
 
+if TYPE_CHECKING:
+    from offsetwise.apply.verification.job import JobModule
+
 _NAME: Final = "connector"
 PLACE: Final = "connector"
 """Among what is reviewed: which connector it is, and where."""
 KAFKA: Final = "Kafka cluster"
 """Among what is reviewed: the id of the Kafka cluster of its workers."""
 STOP: Final = "Stop the connector: PUT /connectors/NAME/stop. Then give the same command again."
+
+
+def job_module() -> JobModule:
+    """Import what asks the workers where a running connector began."""
+    from offsetwise.targets.connect import job  # noqa: PLC0415 - it contacts a job, and a plan is drafted without
+
+    return job
 
 
 def connector_of(migration: Migration, target: Target) -> Connector:
@@ -75,7 +85,7 @@ class ConnectorTarget(TargetType):
     where = Where.SERVICE
     role = TargetRole.POSITIONS
     address = "connector"
-    job = "offsetwise.targets.connect.job"
+    job = staticmethod(job_module)
     ways = (
         Way(
             name=_NAME,

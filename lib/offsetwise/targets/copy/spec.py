@@ -16,7 +16,7 @@ from offsetwise.plan.target import OFFSETS, OutputTarget, TargetRole
 from offsetwise.plan.ways import PRODUCERS_FIRST, Way, not_renamed
 from offsetwise.targets.spark.kinesis.spec import STREAM, added_ends, against_shards
 from offsetwise.targets.spark.operator import SPARK_OPERATOR
-from offsetwise.targets.spark.spec import JOB, against_checkpoint
+from offsetwise.targets.spark.spec import against_checkpoint, job_module
 
 _NAME: Final = "spark-checkpoint"
 
@@ -119,7 +119,7 @@ class SparkCopyTarget(OutputTarget):
     label = "Spark checkpoint, edited in a copy"
     role = TargetRole.STATE
     patches = (SPARK_OPERATOR,)
-    job = JOB
+    job = staticmethod(job_module)
     streams = frozenset({OFFSETS, STREAM})
     parameters = RepairSettings
     ways = (_COPY, _REWIND, _RENAME, replace(PRODUCERS_FIRST, engine=SPARK.name, target=_NAME), _FAILBACK)

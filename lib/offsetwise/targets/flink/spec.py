@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from offsetwise.config import JobTraits
 from offsetwise.engines.flink.details import FlinkDetails, flink_details
@@ -15,10 +15,11 @@ from offsetwise.model import Checkpoint, Comparison, Problem, Severity
 from offsetwise.plan.refusals import instead_of_copy, no_checkpoint, no_state_to_copy, sources
 from offsetwise.ports.stream import is_of_several_clusters
 
+if TYPE_CHECKING:
+    from offsetwise.apply.verification.job import JobModule
+
 _STOP: Final = "flink stop --type canonical --savepointPath SAVEPOINTS JOB_ID"
 STOP: Final = (_STOP,)
-JOB: Final = "offsetwise.targets.flink.job"
-"""The module that asks a running job what it was restored from."""
 START_ANEW: Final = ("flink run JOB",)
 START_FROM_COPY: Final = ("flink run -s DIR JOB",)
 START_FROM_COPY_IN_SQL: Final = (
@@ -37,6 +38,13 @@ _FROM_POSITIONS: Final = (
     "positions but those of its own savepoint: write to at-timestamp, one time for all shards, with `tolerates_replay: "
     "true` stated for the job; or move its job to the new source."
 )
+
+
+def job_module() -> JobModule:
+    """Import what asks a running job what it was restored from."""
+    from offsetwise.targets.flink import job  # noqa: PLC0415 - it contacts a job, and a plan is drafted without
+
+    return job
 
 
 def against_savepoint(

@@ -14,7 +14,7 @@ from offsetwise.plan.recorded import edited_in_place, notes_of_originals
 from offsetwise.plan.target import TargetRole, TargetType, Where
 from offsetwise.plan.ways import Way
 from offsetwise.targets.spark.operator import SPARK_OPERATOR
-from offsetwise.targets.spark.spec import JOB, against_checkpoint
+from offsetwise.targets.spark.spec import against_checkpoint, job_module
 
 _NAME: Final = "spark-checkpoint-in-place"
 _GUARD: Final = re.compile(rf"offsets/(?:{BATCH.pattern})")
@@ -39,7 +39,7 @@ class SparkInPlaceTarget(TargetType):
     where = Where.CHECKPOINT
     role = TargetRole.STATE
     patches = (SPARK_OPERATOR,)
-    job = JOB
+    job = staticmethod(job_module)
     ways = (_WAY,)
     notes = frozenset({"keep", "guard", "staged", "swapping"})
 

@@ -20,13 +20,13 @@ from offsetwise.plan.ways import PRODUCERS_FIRST, Way, not_renamed
 from offsetwise.targets.flink.kinesis.spec import STREAM, against_edit, against_legacy
 from offsetwise.targets.flink.operator import FLINK_OPERATOR
 from offsetwise.targets.flink.spec import (
-    JOB,
     KEEP_NAME,
     START_FROM_COPY,
     START_FROM_COPY_IN_SQL,
     STOP,
     WRITE_ELSEWHERE,
     against_savepoint,
+    job_module,
 )
 
 _NAME: Final = "flink-savepoint"
@@ -114,7 +114,7 @@ class SavepointTarget(OutputTarget):
     label = "Flink savepoint, edited in a copy"
     role = TargetRole.STATE
     patches = (FLINK_OPERATOR,)
-    job = JOB
+    job = staticmethod(job_module)
     streams = frozenset({OFFSETS, STREAM})
     moves_one_of_several = True
     parameters = MarkSettings

@@ -18,7 +18,7 @@ from offsetwise.streams.kinesis.spec import SPEC as STREAM
 from offsetwise.targets.flink.kinesis.settings import StreamSettings, stated
 from offsetwise.targets.flink.kinesis.spec import against_places, arn_of, is_legacy, new_savepoint
 from offsetwise.targets.flink.operator import FLINK_OPERATOR
-from offsetwise.targets.flink.spec import JOB, START_FROM_COPY, STOP, against_savepoint, no_savepoint
+from offsetwise.targets.flink.spec import START_FROM_COPY, STOP, against_savepoint, job_module, no_savepoint
 from offsetwise.targets.kinesis.spec import against_other_shards, is_to_another_stream
 
 _NAME: Final = "flink-savepoint-converted"
@@ -65,7 +65,7 @@ class SavepointConvertedTarget(OutputTarget):
     label = "Flink savepoint, its legacy consumer of Kinesis converted in a copy"
     role = TargetRole.STATE
     patches = (FLINK_OPERATOR,)
-    job = JOB
+    job = staticmethod(job_module)
     streams = frozenset({STREAM.name})
     parameters = StreamSettings
     ways = (_WAY,)

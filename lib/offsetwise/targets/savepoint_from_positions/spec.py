@@ -15,7 +15,7 @@ from offsetwise.streams.kinesis.spec import SPEC as STREAM
 from offsetwise.targets.flink.kinesis.settings import SavepointSettings, stated
 from offsetwise.targets.flink.kinesis.spec import against_splits, new_savepoint
 from offsetwise.targets.flink.operator import FLINK_OPERATOR
-from offsetwise.targets.flink.spec import JOB
+from offsetwise.targets.flink.spec import job_module
 
 _NAME: Final = "flink-savepoint-from-positions"
 
@@ -45,7 +45,7 @@ class SavepointFromPositionsTarget(OutputTarget):
     label = "Flink savepoint, made of positions alone"
     role = TargetRole.START
     patches = (FLINK_OPERATOR,)
-    job = JOB
+    job = staticmethod(job_module)
     streams = frozenset({STREAM.name})
     parameters = SavepointSettings
     ways = (_WAY,)

@@ -20,11 +20,11 @@ from offsetwise.plan.ways import Way
 from offsetwise.ports.stream import has_offsets
 from offsetwise.targets.flink.operator import FLINK_OPERATOR
 from offsetwise.targets.flink.spec import (
-    JOB,
     START_FROM_COPY,
     START_FROM_COPY_IN_SQL,
     STOP,
     against_savepoint,
+    job_module,
     whose_group,
 )
 
@@ -84,7 +84,7 @@ class SavepointWithoutSourcesTarget(OutputTarget):
     label = "Flink savepoint, its sources' state dropped in a copy"
     role = TargetRole.STATE
     patches = (FLINK_OPERATOR,)
-    job = JOB
+    job = staticmethod(job_module)
     parameters = MarkSettings
     ways = (_WAY,)
 

@@ -17,7 +17,7 @@ from offsetwise.plan.target import OutputTarget, TargetRole
 from offsetwise.plan.ways import Way
 from offsetwise.ports.stream import has_offsets
 from offsetwise.targets.spark.operator import SPARK_OPERATOR
-from offsetwise.targets.spark.spec import JOB, against_anew, against_several
+from offsetwise.targets.spark.spec import against_anew, against_several, job_module
 from offsetwise.wording import many
 
 _NAME: Final = "seeded-checkpoint"
@@ -60,7 +60,7 @@ class SeededCheckpointTarget(OutputTarget):
     label = "fresh checkpoint, seeded"
     role = TargetRole.START
     patches = (SPARK_OPERATOR,)
-    job = JOB
+    job = staticmethod(job_module)
     ways = (_WAY,)
 
     def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:

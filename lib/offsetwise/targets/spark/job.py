@@ -14,7 +14,7 @@ from offsetwise.apply.verification.job import Judgement
 from offsetwise.engines.rest import require_plain
 from offsetwise.engines.spark.event_log import read_event_log
 from offsetwise.engines.spark.offset_log import GarbledError, parse_query_id
-from offsetwise.engines.spark.query_runs import Application, QueryRun
+from offsetwise.engines.spark.query_runs import QueryRun, SparkApplication
 from offsetwise.engines.spark.rest import SparkAddress, read_application
 from offsetwise.model import JobOrigin, Plan, PlannedPosition, ReceiptStep, VerifiedJob
 from offsetwise.plan.target import TargetRole, has_opaque_positions, target_type
@@ -73,7 +73,7 @@ def _path(text: str) -> str:
 
 
 def _written_query(
-    steps: tuple[ReceiptStep, ...], readers: Readers, application: Application
+    steps: tuple[ReceiptStep, ...], readers: Readers, application: SparkApplication
 ) -> tuple[ReceiptStep, str | None]:
     """Return the step whose checkpoint has the id of a query that ran, else the first one, with the id that it has."""
     ids = [(step, _query_id(readers.files(step.place, (_METADATA,)))) for step in steps]
@@ -92,7 +92,7 @@ def _latest(runs: tuple[QueryRun, ...], query_id: str) -> QueryRun | None:
     return next((run for run in reversed(runs) if run.query_id == query_id), None)
 
 
-def _of_another(application: Application, query_id: str) -> Judgement:
+def _of_another(application: SparkApplication, query_id: str) -> Judgement:
     begun = [run for run in application.runs if run.newest_batch is not None]
     expected = f"expected the query {query_id}, the one of the checkpoint that the plan wrote"
     if not begun:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pydantic import Field
 
@@ -18,7 +18,17 @@ from offsetwise.engines.spark.kinesis import AWSLABS_ENDS, LEFT_UNREAD
 from offsetwise.errors import PlanError
 from offsetwise.findings.case import MigrationCase
 from offsetwise.findings.register import Stage, describe, finding
-from offsetwise.model import Comparison, GateCheck, Outcome, Plan, Prediction, Problem, RawVerdict, Severity
+from offsetwise.model import (
+    Comparison,
+    GateCheck,
+    Outcome,
+    Plan,
+    Prediction,
+    Problem,
+    RawVerdict,
+    ReceiptStep,
+    Severity,
+)
 from offsetwise.plan.exports import by_partition, whole_topics
 from offsetwise.plan.moving import Elsewhere, Moving, StartingOffsets
 from offsetwise.plan.predict import EXCEPTION, SAME_PLACE, UNKNOWN, Rows, damage, first, named
@@ -29,6 +39,10 @@ from offsetwise.streams.kinesis.findings import held_by
 from offsetwise.targets.spark.rewind import REWINDING
 from offsetwise.targets.spark.spec import against_anew, against_several
 from offsetwise.wording import many, number
+
+if TYPE_CHECKING:
+    from offsetwise.apply.readers import Readers
+    from offsetwise.apply.verification.seen import Seen
 
 _BEGINS: Final = "The query starts"
 
@@ -191,6 +205,12 @@ class QuerySettings(Settings):
     rewind_to: int | None = Field(default=None, ge=0, description="go back to this earlier batch")
 
 
+def _began_as_told(plan: Plan, step: ReceiptStep, data: bytes, readers: Readers, checkpoint: str | None) -> list[Seen]:
+    from offsetwise.targets.spark import verification  # noqa: PLC0415 - it reads, and a plan is drafted without
+
+    return verification.began_as_told(plan, step, data, readers, checkpoint)
+
+
 MOVING: Final = Moving(
     predict=_predict,
     parameters=QuerySettings,
@@ -204,7 +224,7 @@ MOVING: Final = Moving(
         about="For a query that starts anew and gives up its state: the text of the option `startingOffsets`.",
         against=_against,
         use='.option("startingOffsets", open("{0}").read())',
-        verification="offsetwise.targets.spark.verification",
+        began_as_told=_began_as_told,
     ),
     rewinding=REWINDING,
     stopped=_stopped,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from offsetwise.config import JobTraits
 from offsetwise.engines.spark.engine import SPARK
@@ -11,9 +11,17 @@ from offsetwise.model import Comparison, Problem
 from offsetwise.plan.refusals import instead_of_copy, no_checkpoint, no_state_to_copy, sources
 from offsetwise.targets.spark.sink import batch_ids
 
+if TYPE_CHECKING:
+    from offsetwise.apply.verification.job import JobModule
+
 _CHECKPOINT: Final = "checkpoint of Spark"
-JOB: Final = "offsetwise.targets.spark.job"
-"""The module that asks a running query which checkpoint it is on."""
+
+
+def job_module() -> JobModule:
+    """Import what asks a running query which checkpoint it is on."""
+    from offsetwise.targets.spark import job  # noqa: PLC0415 - it contacts a job, and a plan is drafted without
+
+    return job
 
 
 def against_checkpoint(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from offsetwise.apply.readers import Readers
 from offsetwise.apply.verification.seen import Seen
 from offsetwise.model import Plan, ReceiptStep
@@ -17,7 +15,7 @@ def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | No
     text = form.text(plan)
     if unlike := changed(plan, step, readers, text):
         return unlike
-    if form.verification is None:
+    if form.began_as_told is None:
         return as_written(plan, step, form.seen)
-    results: list[Seen] = import_module(form.verification).began_as_told(plan, step, text.encode(), readers, checkpoint)
+    results: list[Seen] = form.began_as_told(plan, step, text.encode(), readers, checkpoint)
     return results

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Final
 
 import streamlit as st
 
 from offsetwise.console.answers import Answers, Question
+from offsetwise.console.builtin import screen_of
 from offsetwise.console.explore.checkpoint import sources
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
@@ -100,7 +100,7 @@ def draw(answers: Answers, migration: Offered, subject: Subject, held: sources.R
         for problem in shown.problems:
             if problem not in said:
                 blocks.box(sources.tone(problem), f"**{title(problem)}** {_told(problem, shown.restart)}")
-    import_module(engine_of(shown.engine).screen).draw(answers, migration, subject.name, held)
+    screen_of(shown.engine).draw(answers, migration, subject.name, held)
     _identifiers(held)
 
 

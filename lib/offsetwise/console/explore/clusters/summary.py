@@ -13,13 +13,14 @@ from offsetwise.clusters.pairs import TopicDifference, TopicPair, differences, p
 from offsetwise.clusters.reading import ReadCluster
 from offsetwise.console.answers import Held
 from offsetwise.console.widgets import escaping, terms
-from offsetwise.console.widgets.cached import cached
+from offsetwise.console.widgets.cached import cached, told_apart_by
 from offsetwise.model import GroupState, PartitionState, TopicState
 from offsetwise.wording.verdicts import Tone, Verdict
 
 HeldCluster = Held[ReadCluster]
 
 
+@told_apart_by(lambda view: view.ids)
 @dataclass(frozen=True, kw_only=True)
 class View:
     """Two clusters side by side; either may not have been read."""

@@ -33,7 +33,7 @@ _STYLE: Final = """<style>
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class PlanFacts:
     """What the bar says of a plan."""
 
     name: str
@@ -56,7 +56,7 @@ class Message:
 
 
 @contextmanager
-def drawn(facts: Facts, message: Message | None, live: Callable[[], None] | None = None) -> Iterator[None]:
+def drawn(facts: PlanFacts, message: Message | None, live: Callable[[], None] | None = None) -> Iterator[None]:
     """Draw the bar; what is drawn inside, its buttons, stands at its right end.
 
     Args:
@@ -76,7 +76,7 @@ def drawn(facts: Facts, message: Message | None, live: Callable[[], None] | None
                 yield
 
 
-def in_words(facts: Facts) -> str:
+def in_words(facts: PlanFacts) -> str:
     """Return what the bar says of a plan, as Markdown."""
     parts = [f"**{markdown(facts.name)}**", f":{facts.state.tone.colour}-badge[{facts.state}]", _open(facts.checks)]
     if facts.digest is not None:

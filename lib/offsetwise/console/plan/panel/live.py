@@ -21,7 +21,7 @@ EVERY_S: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class StoreListing:
     """What the page shows of the store."""
 
     plans: tuple[PlanRow, ...]
@@ -33,23 +33,23 @@ class Listed:
     decisions: int = 0
 
 
-def listed(seat: Seat) -> Listed:
+def listed(seat: Seat) -> StoreListing:
     """Read the plans, and which wait for the person."""
-    return Listed(
+    return StoreListing(
         plans=seat.board.plans(seat.person),
         waiting=seat.board.waiting_for(seat.person),
         sets=seat.board.sets(seat.person),
     )
 
 
-def with_plan(found: Listed, sheet: Sheet | None) -> Listed:
+def with_plan(found: StoreListing, sheet: Sheet | None) -> StoreListing:
     """Return it with what was said about the chosen plan; None where there is none."""
     if sheet is None:
         return found
     return replace(found, comments=len(sheet.comments), decisions=len(sheet.decisions))
 
 
-def watch(seat: Seat, plan: int | None, shown: Listed) -> None:
+def watch(seat: Seat, plan: int | None, shown: StoreListing) -> None:
     """Draw the page again as soon as the store has something else than is shown.
 
     Args:
@@ -60,7 +60,7 @@ def watch(seat: Seat, plan: int | None, shown: Listed) -> None:
     st.fragment(_look, run_every=EVERY_S)(seat, plan, shown)
 
 
-def _look(seat: Seat, plan: int | None, shown: Listed) -> None:
+def _look(seat: Seat, plan: int | None, shown: StoreListing) -> None:
     with guard.block("live"):
         if seat.person is not None and board.person() is None:
             # The page is not drawn again: that would take away the fields, with what is typed in them.

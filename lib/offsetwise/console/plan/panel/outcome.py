@@ -48,7 +48,7 @@ _NAMED: Final = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class BoardAnswer:
     """What the board answered the last time somebody pressed a button in this session."""
 
     plan: About
@@ -62,13 +62,15 @@ class Told:
         return isinstance(self.answer, _DONE)
 
 
-def told(plan: About) -> Told | None:
+def told(plan: About) -> BoardAnswer | None:
     """Return what was answered last, if it is about this plan."""
-    result: Told | None = st.session_state.get(_TOLD)
+    result: BoardAnswer | None = st.session_state.get(_TOLD)
     return result if result is not None and result.plan == plan else None
 
 
-def ask(plan: About, question: Callable[[Board, Person | None], Answer], *, remarked: bool = False) -> Told | None:
+def ask(
+    plan: About, question: Callable[[Board, Person | None], Answer], *, remarked: bool = False
+) -> BoardAnswer | None:
     """Ask the board as whoever sits there now, keep the answer for the page, and return it.
 
     Args:
@@ -85,7 +87,7 @@ def ask(plan: About, question: Callable[[Board, Person | None], Answer], *, rema
         answer = question(asked, board.person())
     except Exception as error:  # noqa: BLE001 - carried to the page, which shows it
         answer = error
-    result = Told(plan=plan, answer=answer, remarked=remarked)
+    result = BoardAnswer(plan=plan, answer=answer, remarked=remarked)
     st.session_state[_TOLD] = result
     st.session_state[_NEW] = True
     return result
@@ -127,7 +129,7 @@ def _in_short(answer: Answer | Exception) -> str:
     return "Nothing was decided. Why is said beside the buttons."
 
 
-def _message(told: Told) -> Message:
+def _message(told: BoardAnswer) -> Message:
     kept = " Your remark is kept in the timeline." if told.remarked else ""
     match told.answer:
         case Approved() as answer:

@@ -138,7 +138,7 @@ def draw_bar(
 ) -> None:
     """Draw the bar: how the set stands, what came of the last button, and the next step."""
     name, found = name_of(sheet.row), sheet.standing
-    facts = bar.Facts(
+    facts = bar.PlanFacts(
         name=set_name(sheet.row),
         state=standing.set_state(found),
         checks=checks,

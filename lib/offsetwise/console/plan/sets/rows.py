@@ -12,7 +12,7 @@ from offsetwise.console.plan.panel.position_words import at_most, from_old_to_ne
 from offsetwise.console.plan.positions import Look
 from offsetwise.console.plan.standing import STATES
 from offsetwise.console.widgets import table
-from offsetwise.console.widgets.cached import cached
+from offsetwise.console.widgets.cached import cached, told_apart_by
 from offsetwise.console.widgets.escaping import cut, markdown
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.console.widgets.table import Column, Columns
@@ -24,6 +24,7 @@ from offsetwise.wording import many, number, signed, verdicts
 from offsetwise.wording.verdicts import Tone, Verdict
 
 
+@told_apart_by(lambda row: row.name)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PositionOfSet:
     """One position of one plan of a set."""
@@ -56,6 +57,7 @@ class PlanLine:
     """Why there is no plan; empty where there is one."""
 
 
+@told_apart_by(lambda shown: shown.key)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownSet:
     """What is said about the plans of a set, which is the same as long as its digest is."""

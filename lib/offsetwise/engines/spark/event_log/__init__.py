@@ -15,7 +15,7 @@ from typing import Any, Final
 from offsetwise.engines.rest import NO_START
 from offsetwise.engines.spark.event_log.blocks import CODECS, MAGICS, BrokenOffError, DamagedStreamError, decompressed
 from offsetwise.engines.spark.event_log.files import COMPACTED, LogFiles, files_of, unusable
-from offsetwise.engines.spark.query_runs import Application, RunSoFar, in_order
+from offsetwise.engines.spark.query_runs import RunSoFar, SparkApplication, in_order
 from offsetwise.errors import LibraryMissingError
 from offsetwise.strict_json import parse
 
@@ -28,7 +28,7 @@ MAX_TEXT_BYTES: Final = 4 * 1024 * 1024 * 1024
 """Of all files together, decompressed."""
 
 
-def read_event_log(uri: str) -> Application:
+def read_event_log(uri: str) -> SparkApplication:
     """Read the event log of one application.
 
     Args:
@@ -40,7 +40,7 @@ def read_event_log(uri: str) -> Application:
     return read_log_files(files_of(uri))
 
 
-def read_log_files(files: LogFiles) -> Application:
+def read_log_files(files: LogFiles) -> SparkApplication:
     """Read an event log whose files were found.
 
     Raises:
@@ -56,7 +56,7 @@ def read_log_files(files: LogFiles) -> Application:
                 state = _add(runs, _event(files.uri, name, line), is_whole=not name.endswith(COMPACTED)) or state
     match = re.search(r"((?:application|app|local|spark)-[0-9a-zA-Z-]+|application_[0-9]+_[0-9]+)", files.names[0])
     app_id = None if match is None else match[1]
-    return Application(address=files.uri, id=app_id, name=None, state=state, runs=in_order(runs.values()))
+    return SparkApplication(address=files.uri, id=app_id, name=None, state=state, runs=in_order(runs.values()))
 
 
 def _lines(files: LogFiles, name: str, *, may_break_off: bool) -> Iterator[bytes]:

@@ -1,0 +1,383 @@
+"""What the product itself registers: streams, targets and their writers, how the jobs of engines move, and findings.
+
+It is the one module that names them all, and it is imported when something is first asked for by its name. Each is
+imported when it is loaded, so that a command which asks for one of them does not wait for the others. Plug-ins come by
+entry points (`registry`); screens are registered by `console.builtin`.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from offsetwise.registry import FINDINGS, MATCHING, MIGRATES, READERS, STREAMS, TARGETS, WRITERS
+
+if TYPE_CHECKING:
+    from offsetwise.apply.writers import WriterModule
+    from offsetwise.plan.moving import Moving
+    from offsetwise.plan.target import TargetType
+    from offsetwise.ports.stream import Spec
+    from offsetwise.streams.reader import ClusterReader
+
+
+def _kafka() -> Spec:
+    from offsetwise.streams.kafka.spec import SPEC
+
+    return SPEC
+
+
+def _kafka_reader() -> ClusterReader:
+    from offsetwise.streams.kafka import reader
+
+    return reader
+
+
+def _kafka_matching() -> ModuleType:
+    from offsetwise.streams.kafka import matching
+
+    return matching
+
+
+def _kinesis() -> Spec:
+    from offsetwise.streams.kinesis.spec import SPEC
+
+    return SPEC
+
+
+def _kinesis_reader() -> ClusterReader:
+    from offsetwise.streams.kinesis import reader
+
+    return reader
+
+
+def _kinesis_matching() -> ModuleType:
+    from offsetwise.streams.kinesis import matching
+
+    return matching
+
+
+def _spark_checkpoint() -> TargetType:
+    from offsetwise.targets.copy.spec import TYPE
+
+    return TYPE
+
+
+def _spark_checkpoint_writer() -> WriterModule:
+    from offsetwise.targets.copy import writer
+
+    return writer
+
+
+def _spark_checkpoint_in_place() -> TargetType:
+    from offsetwise.targets.in_place.spec import TYPE
+
+    return TYPE
+
+
+def _spark_checkpoint_in_place_writer() -> WriterModule:
+    from offsetwise.targets.in_place import writer
+
+    return writer
+
+
+def _starting_offsets() -> TargetType:
+    from offsetwise.targets.starting_offsets.spec import TYPE
+
+    return TYPE
+
+
+def _starting_offsets_writer() -> WriterModule:
+    from offsetwise.targets.starting_offsets import writer
+
+    return writer
+
+
+def _seeded_checkpoint() -> TargetType:
+    from offsetwise.targets.seeded.spec import TYPE
+
+    return TYPE
+
+
+def _seeded_checkpoint_writer() -> WriterModule:
+    from offsetwise.targets.seeded import writer
+
+    return writer
+
+
+def _flink_savepoint() -> TargetType:
+    from offsetwise.targets.savepoint.spec import TYPE
+
+    return TYPE
+
+
+def _flink_savepoint_writer() -> WriterModule:
+    from offsetwise.targets.savepoint import writer
+
+    return writer
+
+
+def _flink_savepoint_without_sources() -> TargetType:
+    from offsetwise.targets.savepoint_without_sources.spec import TYPE
+
+    return TYPE
+
+
+def _flink_savepoint_without_sources_writer() -> WriterModule:
+    from offsetwise.targets.savepoint_without_sources import writer
+
+    return writer
+
+
+def _flink_savepoint_from_positions() -> TargetType:
+    from offsetwise.targets.savepoint_from_positions.spec import TYPE
+
+    return TYPE
+
+
+def _flink_savepoint_from_positions_writer() -> WriterModule:
+    from offsetwise.targets.savepoint_from_positions import writer
+
+    return writer
+
+
+def _flink_savepoint_converted() -> TargetType:
+    from offsetwise.targets.savepoint_converted.spec import TYPE
+
+    return TYPE
+
+
+def _flink_savepoint_converted_writer() -> WriterModule:
+    from offsetwise.targets.savepoint_converted import writer
+
+    return writer
+
+
+def _starting_position() -> TargetType:
+    from offsetwise.targets.starting_position.spec import TYPE
+
+    return TYPE
+
+
+def _starting_position_writer() -> WriterModule:
+    from offsetwise.targets.starting_position import writer
+
+    return writer
+
+
+def _at_timestamp() -> TargetType:
+    from offsetwise.targets.at_timestamp.spec import TYPE
+
+    return TYPE
+
+
+def _at_timestamp_writer() -> WriterModule:
+    from offsetwise.targets.at_timestamp import writer
+
+    return writer
+
+
+def _consumer_group() -> TargetType:
+    from offsetwise.targets.group.spec import TYPE
+
+    return TYPE
+
+
+def _consumer_group_writer() -> WriterModule:
+    from offsetwise.targets.group import writer
+
+    return writer
+
+
+def _positions_file() -> TargetType:
+    from offsetwise.targets.positions.spec import TYPE
+
+    return TYPE
+
+
+def _positions_file_writer() -> WriterModule:
+    from offsetwise.targets.positions import writer
+
+    return writer
+
+
+def _connector() -> TargetType:
+    from offsetwise.targets.connect.spec import TYPE
+
+    return TYPE
+
+
+def _connector_writer() -> WriterModule:
+    from offsetwise.targets.connect import writer
+
+    return writer
+
+
+def _kcl_leases() -> TargetType:
+    from offsetwise.targets.kcl_leases.spec import TYPE
+
+    return TYPE
+
+
+def _kcl_leases_writer() -> WriterModule:
+    from offsetwise.targets.kcl_leases import writer
+
+    return writer
+
+
+def _sink_transactions() -> TargetType:
+    from offsetwise.targets.sink_transactions.spec import TYPE
+
+    return TYPE
+
+
+def _sink_transactions_writer() -> WriterModule:
+    from offsetwise.targets.sink_transactions import writer
+
+    return writer
+
+
+def _hanging_transactions() -> TargetType:
+    from offsetwise.targets.hanging_transactions.spec import TYPE
+
+    return TYPE
+
+
+def _hanging_transactions_writer() -> WriterModule:
+    from offsetwise.targets.hanging_transactions import writer
+
+    return writer
+
+
+def _spark_moving() -> Moving:
+    from offsetwise.targets.spark.moving import MOVING
+
+    return MOVING
+
+
+def _flink_moving() -> Moving:
+    from offsetwise.targets.flink.moving import MOVING
+
+    return MOVING
+
+
+def _kcl_moving() -> Moving:
+    from offsetwise.targets.kcl.moving import MOVING
+
+    return MOVING
+
+
+def _positions_moving() -> Moving:
+    from offsetwise.targets.positions.moving import MOVING
+
+    return MOVING
+
+
+def _connect_moving() -> Moving:
+    from offsetwise.targets.connect.moving import MOVING
+
+    return MOVING
+
+
+def _group_moving() -> Moving:
+    from offsetwise.targets.group.moving import MOVING
+
+    return MOVING
+
+
+def _findings() -> tuple[ModuleType, ...]:
+    """Import the modules that declare findings, but for those that targets and engines bring."""
+    from offsetwise.engines.kcl import findings as of_kcl
+    from offsetwise.findings import committed, groups, logs, migration, place, reading, sinks, unedited
+    from offsetwise.lag import alerts, cutover
+    from offsetwise.plan import gate, refusals
+    from offsetwise.plan.sinks import marking
+    from offsetwise.status import findings as of_status
+    from offsetwise.streams.kinesis import findings as of_kinesis
+
+    return (
+        *(committed, groups, logs, migration, place, reading, sinks, unedited),
+        *(alerts, cutover, gate, refusals, marking),
+        *(of_kcl, of_kinesis, of_status),
+    )
+
+
+def _findings_of_targets_and_engines() -> None:
+    """Import the specs of targets, and how the jobs of engines move, which import what declares findings."""
+    from offsetwise.engines.registry import registered
+    from offsetwise.plan.moving import moving_of
+    from offsetwise.plan.target import target_types
+
+    for engine in registered():
+        moving_of(engine.name)
+    target_types()
+
+
+STREAMS.register(
+    {
+        "kafka": _kafka,
+        "kinesis": _kinesis,
+    }
+)
+READERS.register(
+    {
+        "kafka": _kafka_reader,
+        "kinesis": _kinesis_reader,
+    }
+)
+MATCHING.register(
+    {
+        "kafka": _kafka_matching,
+        "kinesis": _kinesis_matching,
+    }
+)
+TARGETS.register(
+    {
+        "spark-checkpoint": _spark_checkpoint,
+        "spark-checkpoint-in-place": _spark_checkpoint_in_place,
+        "starting-offsets": _starting_offsets,
+        "seeded-checkpoint": _seeded_checkpoint,
+        "flink-savepoint": _flink_savepoint,
+        "flink-savepoint-without-sources": _flink_savepoint_without_sources,
+        "flink-savepoint-from-positions": _flink_savepoint_from_positions,
+        "flink-savepoint-converted": _flink_savepoint_converted,
+        "starting-position": _starting_position,
+        "at-timestamp": _at_timestamp,
+        "consumer-group": _consumer_group,
+        "positions-file": _positions_file,
+        "connector": _connector,
+        "kcl-leases": _kcl_leases,
+        "sink-transactions": _sink_transactions,
+        "hanging-transactions": _hanging_transactions,
+    }
+)
+WRITERS.register(
+    {
+        "spark-checkpoint": _spark_checkpoint_writer,
+        "spark-checkpoint-in-place": _spark_checkpoint_in_place_writer,
+        "starting-offsets": _starting_offsets_writer,
+        "seeded-checkpoint": _seeded_checkpoint_writer,
+        "flink-savepoint": _flink_savepoint_writer,
+        "flink-savepoint-without-sources": _flink_savepoint_without_sources_writer,
+        "flink-savepoint-from-positions": _flink_savepoint_from_positions_writer,
+        "flink-savepoint-converted": _flink_savepoint_converted_writer,
+        "starting-position": _starting_position_writer,
+        "at-timestamp": _at_timestamp_writer,
+        "consumer-group": _consumer_group_writer,
+        "positions-file": _positions_file_writer,
+        "connector": _connector_writer,
+        "kcl-leases": _kcl_leases_writer,
+        "sink-transactions": _sink_transactions_writer,
+        "hanging-transactions": _hanging_transactions_writer,
+    }
+)
+MIGRATES.register(
+    {
+        "spark": _spark_moving,
+        "flink": _flink_moving,
+        "kcl": _kcl_moving,
+        "positions": _positions_moving,
+        "connect": _connect_moving,
+        "group": _group_moving,
+    }
+)
+FINDINGS.extend((_findings, _findings_of_targets_and_engines))
