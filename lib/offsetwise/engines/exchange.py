@@ -116,7 +116,7 @@ def ask(
 
 @contextmanager
 def _ending(connected: socket) -> Iterator[Event]:
-    """Give one exchange its time; the event says whether that is over."""
+    """Yield an event that is set once the time of one exchange is over."""
     # A timeout of the socket bounds one read alone; a service that sends a byte now and then is ended by the clock. The
     # socket is kept here: an answer that ends with the connection takes it out of the connection.
     ended = Event()
