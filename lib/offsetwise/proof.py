@@ -11,6 +11,7 @@ from offsetwise.client_properties import ClientProperties
 from offsetwise.comparison import Scene, candidates_of, standings_of, target_of
 from offsetwise.config import client_properties
 from offsetwise.errors import ClusterError
+from offsetwise.garbage import collected_seldom
 from offsetwise.model import (
     AnyPosition,
     Candidate,
@@ -76,6 +77,7 @@ class Proof:
         return Proof(found=results, pending_equal=equal, ways=ways, salt=self.salt if results else "")
 
 
+@collected_seldom()
 def prove(
     scenes: Sequence[Scene],
     properties: Mapping[Cluster, ClientProperties],

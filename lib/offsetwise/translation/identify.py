@@ -66,18 +66,16 @@ def identify(old: Records, new: Records, aborted: Records | None = None) -> Iden
       consistent one-to-one mapping of old to new ids explains all pairs.
     """
     aborted = aborted or Records()
-    timed = all(
-        time is not None and not appended
-        for records in (old, new)
-        for time, appended in zip(records.timestamps, records.log_append, strict=True)
-    )
-    names_old = {name for headers in chain(old.headers, aborted.headers) for name, _ in headers}
-    names_new = {name for headers in new.headers for name, _ in headers}
+    timed = not any(None in records.timestamps or any(records.log_append) for records in (old, new))
+    names_old = {name for headers in filter(None, chain(old.headers, aborted.headers)) for name, _ in headers}
+    names_new = {name for headers in filter(None, new.headers) for name, _ in headers}
     ignored = (names_new - names_old) | (PROVENANCE_HEADERS & (names_old | names_new))
     ignored |= _added(old, new, timed, (names_old & names_new) - ignored)
     plain = [_identities(records, records.content, timed, ignored) for records in (old, new, aborted)]
-    unmatched = Counter(plain[0]) - Counter(plain[1]) and Counter(plain[1]) - Counter(plain[0])
-    mapping = _schema_ids(old, new, timed, ignored) if unmatched else {}
+    mapping = {}
+    if _any_masked(old) and _any_masked(new):
+        unmatched = Counter(plain[0]) - Counter(plain[1]) and Counter(plain[1]) - Counter(plain[0])
+        mapping = _schema_ids(old, new, timed, ignored) if unmatched else {}
     if mapping:
         plain = [
             _masked(old, plain[0], timed, ignored, mapping),
@@ -153,8 +151,6 @@ def _added(old: Records, new: Records, timed: bool, names: set[str]) -> set[str]
 
 def _schema_ids(old: Records, new: Records, timed: bool, ignored: set[str] | frozenset[str]) -> dict[int, int]:
     """Return the one mapping old id -> new id that explains the pairs; empty where none exists, or none is needed."""
-    if not any(value is not None for value in old.masked) or not any(value is not None for value in new.masked):
-        return {}
     blank_old = _identities(old, _blank(old), timed, ignored)
     blank_new = _identities(new, _blank(new), timed, ignored)
     forward: dict[int, int] = {}
@@ -168,6 +164,10 @@ def _schema_ids(old: Records, new: Records, timed: bool, ignored: set[str] | fro
             if forward.setdefault(ours, theirs) != theirs or backward.setdefault(theirs, ours) != ours:
                 return {}
     return forward if any(ours != theirs for ours, theirs in forward.items()) else {}
+
+
+def _any_masked(records: Records) -> bool:
+    return any(value is not None for value in records.masked)
 
 
 def _blank(records: Records) -> list[bytes]:

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from offsetwise.comparison import Scene, assemble
 from offsetwise.config import Migration, spark_properties
 from offsetwise.errors import CheckpointError, ClusterError, FileError, OffsetwiseError
+from offsetwise.garbage import collected_seldom
 from offsetwise.model import Checkpoint, Cluster, Comparison, Snapshot, Subject
 from offsetwise.pipeline.start import install_pyspark, starting_beside
 from offsetwise.ports.stream import are_two, spec_of
@@ -141,6 +142,7 @@ def _known(known: Known | None, one: WantedJob, scene: Scene | OffsetwiseError) 
     return None if comparison is None else replace(comparison, read_from=(scene.old, scene.new))
 
 
+@collected_seldom()
 def _compared(scene: Scene, read: Proof, progress: Progress, *, content: bool) -> Comparison:
     at_positions = ReadAt()
     if scene.reads_at_positions:
