@@ -118,6 +118,18 @@ def test_looks_at_the_old_logs_and_messages_are_kept_beside(watches: BackgroundS
     assert watched.messages == ("out/x.json: expected a plan.",)
 
 
+def test_what_cannot_be_read_now_is_told_until_a_look_succeeds(watches: BackgroundStatuses) -> None:
+    silent = "Cluster 'new': expected a Kafka broker, found none."
+    later = f"import time\ntime.sleep(1)\nprint({silent!r}, file=sys.stderr, flush=True)\n{GOES_ON}"
+    watches.start("m", child(look(JobState.RUNNING), then=later))
+    assert seen_when(watches, lambda each: each.unread is not None).unread == silent
+    watches.stop("m")
+
+    again = f"import time\ntime.sleep(2)\nprint({look(JobState.RUNNING, 5)!r}, end='', flush=True)\n{GOES_ON}"
+    watches.start("m", child(look(JobState.RUNNING), then=again, message=f"{silent}\n"))
+    assert seen_when(watches, lambda each: each.looks == 2).unread is None
+
+
 def test_why_it_ended_is_kept(watches: BackgroundStatuses, tmp_path: Path) -> None:
     watches.start("m", statuses.command(tmp_path / "absent.yaml", None, still_for_s=60))
     error = seen_when(watches, lambda each: not each.running).error

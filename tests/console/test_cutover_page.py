@@ -18,6 +18,7 @@ from offsetwise.streams.kinesis.spec import TERMS
 from offsetwise.watch.looks import StatusHistory
 from offsetwise.watch.recording import RecordedLook, recorded_cutover
 from offsetwise.watch.statuses import WatchedStatus
+from offsetwise.wording import clock as at
 from tests.console import builders
 from tests.console.conftest import OpenPage, figures, words
 from tests.console.readers import ValueReader
@@ -208,6 +209,19 @@ def test_what_could_not_be_read_and_why_it_ended_are_said(open_page: OpenPage) -
 
     page = open_page(watching(TWO, running=False, unwatched=True), PAGE, **LIVE)
     assert "Nobody looked for a minute, so the watch ended." in said(page)
+
+
+def test_an_old_look_is_not_taken_for_now_where_a_cluster_is_silent(open_page: OpenPage) -> None:
+    silent, old = "Cluster 'new': expected a Kafka broker, found none.", NOW - timedelta(seconds=48)
+    page = open_page(watching(TWO, messages=(silent,), unread=silent, looked_at=old), PAGE, **LIVE)
+    assert "No look for" in page.warning[0].value
+    assert at(old) in page.warning[0].value
+    assert silent in page.warning[0].value.replace("\\", "")
+
+    ended = {"running": False, "unread": silent, "looked_at": old}
+    for changes in ({"unread": None, "looked_at": old}, {"unread": silent}, ended):
+        page = open_page(watching(TWO, messages=(silent,), **changes), PAGE, **LIVE)
+        assert not page.warning
 
 
 def test_hostile_names_stay_text(open_page: OpenPage) -> None:

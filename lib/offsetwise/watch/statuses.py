@@ -53,6 +53,8 @@ class WatchedStatus:
     """When the newest look was over."""
     messages: tuple[str, ...] = ()
     """What could not be read, in a sentence each, the newest last."""
+    unread: str | None = None
+    """The newest of them, where no look has succeeded since."""
     error: OffsetwiseError | None = None
     """What ended it, with its remedy."""
     ended: str | None = None
@@ -156,6 +158,7 @@ class _Watch:
                 history=self.state.history.with_look(status),
                 looks=self.state.looks + 1,
                 looked_at=datetime.now(UTC),
+                unread=None,
             )
         elif kind == "offsetwise/cutover":
             self._change(logs=files.load(line, "cutover", subject="the watch"))
@@ -167,7 +170,7 @@ class _Watch:
         with self._talk as lines:
             for line in filter(str.strip, lines):
                 self._messages.append(line.strip())
-                self._change(messages=tuple(self._messages))
+                self._change(messages=tuple(self._messages), unread=self._messages[-1])
 
     def _change(self, **changes: object) -> None:
         with self._lock:

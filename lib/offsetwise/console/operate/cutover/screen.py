@@ -34,6 +34,8 @@ WAVE: Final = "wave"
 _STILL_FOR: Final = {"30 s": 30.0, "1 min": 60.0, "5 min": 300.0, "15 min": 900.0}
 _OVERDUE_S: Final = 60
 """A look takes seconds; one that is this old says that something is wrong."""
+_LATE_S: Final = 15
+"""A look that is this old, while something could not be read, is no picture of now."""
 _MESSAGES: Final = 5
 _FEW: Final = 5
 """So few jobs leave room for the next step of one of them."""
@@ -168,12 +170,22 @@ def _freshness(watched: WatchedStatus) -> str:
     since = f"Watched since {at(watched.started_at)}"
     if watched.looked_at is None:
         return f"{since}."
-    ago_s = max(0, int((datetime.now(UTC) - watched.looked_at).total_seconds()))
+    ago_s = _ago_s(watched.looked_at)
     overdue = " The next one is overdue." if ago_s > _OVERDUE_S else ""
     return f"{since} · {many(watched.looks, 'look')}, the newest {duration(1_000 * ago_s)} ago.{overdue}"
 
 
+def _ago_s(looked_at: datetime) -> int:
+    return max(0, int((datetime.now(UTC) - looked_at).total_seconds()))
+
+
 def _trouble(watched: WatchedStatus) -> None:
+    if watched.running and watched.unread and watched.looked_at and (ago_s := _ago_s(watched.looked_at)) > _LATE_S:
+        st.warning(
+            f"**No look for {duration(1_000 * ago_s)}: what stands below is from {at(watched.looked_at)}**  \n"
+            f"{markdown(watched.unread)}",
+            icon=":material/warning:",
+        )
     if watched.error is not None:
         blocks.failed(watched.error, key="status")
     elif watched.ended is not None:
