@@ -575,6 +575,7 @@ OPENS: Final = {
     "pipeline/shipping.py": "our own sources, and a temporary folder of ours",
     "regular_files.py": "the one place",
     "engines/spark/state.py": "a member of an archive in memory",
+    "engines/spark/event_log/files.py": "a member of an archive in memory",
     "store/database.py": "makes the store's file; SQLite opens it",
     "watch/recording.py": "a sample of our own package",
     "console/reader.py": "opens a session of Spark, and no file",
