@@ -6,7 +6,7 @@ import json
 import tempfile
 import threading
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from offsetwise.console.reader import Reader
@@ -24,7 +24,8 @@ from tests.console.test_checkpoint_page import two_partitions, write
 from tests.cutovers import DRAINING, GROWING, OPEN_TRANSACTION, STILL, seen
 
 SLOW_S = 6
-WATCHED_JOBS = {"cutover": 200, "cutover-two": 2, "cutover-many": 10_000}
+WATCHED_JOBS = {"cutover": 200, "cutover-two": 2, "cutover-many": 10_000, "cutover-down": 200}
+SILENT_S = 48
 LOOKS = 10
 STALLED_S = 20
 PARTITIONS = 10_000
@@ -43,11 +44,17 @@ DENIED = ClusterAuthError(
 
 
 class _Watched(ValueReader):
-    """Jobs in every state, once somebody watches them; some seconds into a second watch, all have caught up."""
+    """Jobs in every state, once somebody watches them; some seconds into a second watch, all have caught up.
 
-    def __init__(self, jobs: int) -> None:
+    Args:
+        jobs: How many.
+        silent: Why no look has succeeded for `SILENT_S`; None where each does.
+    """
+
+    def __init__(self, jobs: int, silent: OffsetwiseError | None = None) -> None:
         super().__init__(live=builders.comparison(migration="orders-to-new"))
         self._shown = status_looks.many(jobs, LOOKS)
+        self._silent = silent
         self._watches = 0
 
     def watch_status(self, migration: str, still_for_s: float) -> None:
@@ -70,6 +77,9 @@ class _Watched(ValueReader):
         self.watched = replace(
             watched, history=shown, logs=logs, looks=len(shown.moments), looked_at=now, running=not over
         )
+        if self._silent is not None:
+            why, then = self._silent.problem, now - timedelta(seconds=SILENT_S)
+            self.watched = replace(self.watched, looked_at=then, messages=(why,), unread=why)
         return self.watched
 
 
@@ -126,6 +136,8 @@ def reader(scenario: str) -> Reader:
             return _over(builders.comparison((builders.partition(old=beyond, new=950, old_log=ends), rows[1])))
         case "cutover" | "cutover-two" | "cutover-many":
             return _Watched(WATCHED_JOBS[scenario])
+        case "cutover-down":
+            return _Watched(WATCHED_JOBS[scenario], DOWN)
         case "jobs":
             made = ManyReader(JOBS)
             made.fleet_given = fleets.a_thousand(PARTITIONS)

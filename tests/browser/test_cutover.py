@@ -73,6 +73,22 @@ def test_two_jobs_and_ten_thousand_are_as_clear_as_two_hundred(
     keep(page, f"{scenario}-{theme}")
 
 
+@pytest.mark.parametrize("theme", THEMES)
+def test_jobs_are_not_taken_for_those_of_now_where_a_cluster_is_silent(
+    windows: Windows, serve: Serve, theme: str
+) -> None:
+    page = opened(windows[theme], f"{serve('cutover-down')}/{PAGE}")
+    page.set_viewport_size(DESKTOP)
+    if page.get_by_role("button", name="Stop watching").count() == 0:  # another theme's test may have begun it
+        press(page, "Watch")
+    warning = page.get_by_role("alert").filter(has_text="No look for")
+    expect(warning).to_contain_text("Cluster 'new': expected an answer within 20 s", timeout=PATIENCE_MS)
+    expect(page.get_by_text("40 of 200 jobs cannot go on")).to_be_visible()
+    accessible(page)
+    fits(page)
+    keep(page, f"cutover-down-{theme}")
+
+
 def test_the_page_follows_the_jobs_without_a_click_and_ends_when_all_have_caught_up(
     windows: Windows, serve: Serve
 ) -> None:
