@@ -60,7 +60,7 @@ class Count:
 
     @cached_property
     def read(self) -> Counter[Hashable]:
-        """Records of the old log before the position. Where one number is enough, `totals` has it for less."""
+        """Records of the old log before the position."""
         return Counter(self.old.identities[self.stretch.old_from : self.split])
 
     @property
