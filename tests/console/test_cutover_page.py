@@ -212,14 +212,15 @@ def test_what_could_not_be_read_and_why_it_ended_are_said(open_page: OpenPage) -
 
 
 def test_an_old_look_is_not_taken_for_now_where_a_cluster_is_silent(open_page: OpenPage) -> None:
-    silent, old = "Cluster 'new': expected a Kafka broker, found none.", NOW - timedelta(seconds=48)
+    silent, now = "Cluster 'new': expected a Kafka broker, found none.", datetime.now(UTC)
+    old = now - timedelta(seconds=48)
     page = open_page(watching(TWO, messages=(silent,), unread=silent, looked_at=old), PAGE, **LIVE)
     assert "No look for" in page.warning[0].value
     assert at(old) in page.warning[0].value
     assert silent in page.warning[0].value.replace("\\", "")
 
     ended = {"running": False, "unread": silent, "looked_at": old}
-    for changes in ({"unread": None, "looked_at": old}, {"unread": silent}, ended):
+    for changes in ({"unread": None, "looked_at": old}, {"unread": silent, "looked_at": now}, ended):
         page = open_page(watching(TWO, messages=(silent,), **changes), PAGE, **LIVE)
         assert not page.warning
 
