@@ -35,7 +35,6 @@ def test_one_number_crosses_no_more_than_it_did(counts: Counts) -> None:
     assert len(counts.types) <= TYPES
 
 
-@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="later versions have fewer frames")
 def test_the_page_says_what_is_counted(counts: Counts) -> None:
     page = (ROOT / "docs" / "architecture.md").read_text()
     assert counts.sentences() in page, "run tools/number_walk.py --write"

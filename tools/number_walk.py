@@ -64,10 +64,9 @@ class Counts:
         screens = sum(name.startswith("console/") for name in self.modules)
         return textwrap.fill(
             "`.venv/bin/python tools/number_walk.py` follows it through Compare, `compare`, `draft` and `export` and "
-            f"counts what holds the number, however deep: {self.function_count} functions ({self.frames} where each "
-            f"comprehension is one, as in Python 3.11), {len(self.modules)} modules ({screens} of the console) and "
-            f"{len(self.types)} types. `--functions` lists them, and `--write` writes this paragraph, which a test "
-            "compares with what it counts.",
+            f"counts what holds the number, however deep: {self.function_count} functions, {len(self.modules)} modules "
+            f"({screens} of the console) and {len(self.types)} types. `--functions` lists them, and `--write` writes "
+            "this paragraph, which a test compares with what it counts.",
             width=120,
             break_on_hyphens=False,
         )
