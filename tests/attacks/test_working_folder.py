@@ -6,11 +6,14 @@ import os
 import re
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 import offsetwise
+from tests.gates import of_all
 from tests.with_cases import with_cases
 
 WORK = """
@@ -32,17 +35,24 @@ with open(os.path.join({folder!r}, "ran-" + __name__), "a") as noted:
 """
 
 
-@pytest.fixture
-def planted(tmp_path: Path) -> Path:
-    """A folder with a module of each name that Python, Spark's workers or Offsetwise may import."""
-    folder, ran = tmp_path / "folder", tmp_path / "ran"
-    folder.mkdir()
-    ran.mkdir()
-    used = subprocess.run([sys.executable, "-P", "-c", WORK], capture_output=True, text=True, cwd=ran, check=True)
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> frozenset[str]:
+    """The names that Python, Spark's workers or Offsetwise may import."""
+    folder = tmp_path_factory.mktemp("imported")
+    used = subprocess.run([sys.executable, "-P", "-c", WORK], capture_output=True, text=True, cwd=folder, check=True)
     count, _, names = used.stdout.partition(" ")
     assert count == "10"
     others = {"psutil", "pandas", "numpy", "pyarrow", "zstandard", "sitecustomize", "usercustomize", "memory_profiler"}
-    for name in {*eval(names), *sys.stdlib_module_names, *others}:
+    return frozenset({*eval(names), *sys.stdlib_module_names, *others})
+
+
+@pytest.fixture
+def planted(imported: frozenset[str], tmp_path: Path) -> Path:
+    """A folder with a module of each of these names."""
+    folder, ran = tmp_path / "folder", tmp_path / "ran"
+    folder.mkdir()
+    ran.mkdir()
+    for name in imported:
         (folder / f"{name}.py").write_text(PLANTED.format(folder=str(ran)), encoding="utf-8")
     return folder
 
@@ -69,9 +79,11 @@ def test_python_itself_would_run_them(planted: Path) -> None:
     assert ran(planted) == ["ran-psutil"]
 
 
-@with_cases("where", ["the working folder", "the folder above"])
-@with_cases("jars", ["jars", "assembly"])
-@with_cases("named", [None, ""], ids=["no SPARK_HOME", "an empty SPARK_HOME"])
+AROUND: Final = (*product(("the working folder", "the folder above"), ("jars", "assembly"), (None, "")),)
+"""Where a Spark lies, what it has, and what SPARK_HOME is."""
+
+
+@with_cases(("where", "jars", "named"), of_all(AROUND[0], AROUND[-1], others=AROUND[1:-1]))
 def test_a_command_starts_no_spark_that_lies_around_its_working_folder(
     where: str, jars: str, named: str | None, tmp_path: Path
 ) -> None:

@@ -21,6 +21,7 @@ from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
 import offsetwise
 from offsetwise.lab.brokers import free_ports
 from tests.browser.forked import Forked
+from tests.gates import of_all
 from tools.screenshots import THEMES, WIDTHS, settle, whole
 
 ROOT = Path(__file__).parents[2]
@@ -32,10 +33,13 @@ TESTED = os.pathsep.join((str(Path(offsetwise.__file__).parents[1]), str(ROOT)))
 
 START_SECONDS = 120
 
+WALKED_THEMES: Final = of_all(THEMES[0], others=THEMES[1:])
+"""Of a walk through pages that `test_screens.py` looks at in each theme."""
+
 Serve = Callable[..., str]
 Started: TypeAlias = subprocess.Popen[bytes] | Forked
 
-__all__ = ["CLI", "SCREENSHOTS", "Serve", "choose", "console", "keep", "process", "settle", "whole"]
+__all__ = ["CLI", "SCREENSHOTS", "WALKED_THEMES", "Serve", "choose", "console", "keep", "process", "settle", "whole"]
 
 
 def choose(page: Page, name: str, option: str | None) -> None:
@@ -125,15 +129,25 @@ def kept_windows(browser: Browser) -> Iterator[Mapping[str, Page]]:
 
 @pytest.fixture
 def windows(kept_windows: Mapping[str, Page]) -> Iterator[Mapping[str, Page]]:
-    """One window per theme, for tests that only look; empty afterwards, since a page looks for its server for ever.
+    """One window per theme, as new for each test; empty afterwards, since a page looks for its server for ever.
 
     Each has Playwright's usual size, whatever an earlier test made of it: a narrow table draws fewer columns.
     """
-    for page in kept_windows.values():
+    for theme, page in kept_windows.items():
         page.set_viewport_size(_SIZE)
+        page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
     yield kept_windows
     for page in kept_windows.values():
+        if page.url != "about:blank":
+            page.evaluate("localStorage.clear(), sessionStorage.clear()")
+        page.context.clear_cookies()
         page.goto("about:blank")
+
+
+@pytest.fixture
+def page(windows: Mapping[str, Page]) -> Page:
+    """The light one of these."""
+    return windows["light"]
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Page
 
 from offsetwise import workflow
 from offsetwise.bundled import Bundled
@@ -28,9 +28,9 @@ KINESIS = "migration=orders-to-frankfurt+(sample)&of=checkpoint+orders-query"
     ids=["Kafka, 1440", "Kafka, 1920", "Kinesis, 1440", "Kinesis, 1920"],
 )
 def test_the_columns_that_matter_are_whole_beside_the_proof(
-    browser: Browser, bundled: str, size: tuple[int, int], query: str, last: str
+    page: Page, bundled: str, size: tuple[int, int], query: str, last: str
 ) -> None:
-    page = browser.new_page(viewport={"width": size[0], "height": size[1]})
+    page.set_viewport_size({"width": size[0], "height": size[1]})
     page.goto(f"{bundled}/compare?{query}")
     settle(page)
     scrolls = page.locator(".dvn-scroller").first
@@ -38,7 +38,6 @@ def test_the_columns_that_matter_are_whole_beside_the_proof(
     there, whole, bar = scrolls.evaluate(
         "one => [one.clientWidth, one.scrollWidth, getComputedStyle(one).scrollbarColor]"
     )
-    page.close()
 
     kinesis = query == KINESIS
     rows = workflow.sample_comparison(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,10 +16,9 @@ WAIT_S = 10
 
 
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    made = browser.new_page(viewport={"width": 1440, "height": 900})
-    yield made
-    made.close()
+def page(page: Page) -> Page:
+    page.set_viewport_size({"width": 1440, "height": 900})
+    return page
 
 
 def test_the_bar_names_migration_job_and_clusters_whole_above_the_title(page: Page, bundled: str) -> None:

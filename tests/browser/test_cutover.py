@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import SCREENSHOTS, Serve, keep, settle, whole
 from tests.browser.test_phone import DESKTOP, HEIGHT, WIDTH, look
-from tests.browser.test_screens import accessible, fits, opened
-from tools.screenshots import THEMES, rest
+from tests.browser.test_screens import accessible, fits, in_each_theme, opened
 
-Windows = Mapping[str, Page]
 PAGE = "cutover?migration=orders-to-new"
 PATIENCE_MS = 60_000
 
@@ -24,32 +20,28 @@ def press(page: Page, *names: str) -> None:
     next(button for button in buttons if button.count()).click()
 
 
-@pytest.mark.parametrize("theme", THEMES)
-def test_two_hundred_jobs_are_whole_and_accessible_on_a_wall_and_on_a_phone(
-    windows: Windows, serve: Serve, theme: str
-) -> None:
-    page = opened(windows[theme], f"{serve('cutover')}/{PAGE}")
+def test_two_hundred_jobs_are_whole_and_accessible_on_a_wall_and_on_a_phone(page: Page, serve: Serve) -> None:
+    opened(page, f"{serve('cutover')}/{PAGE}")
     page.set_viewport_size(DESKTOP)
-    if page.get_by_role("button", name="Stop watching").count() == 0:  # another theme's test may have begun it
-        accessible(page)
-        press(page, "Watch")
+    accessible(page)
+    press(page, "Watch")
     expect(page.get_by_text("40 of 200 jobs cannot go on")).to_be_visible(timeout=PATIENCE_MS)
     lanes = page.get_by_role("list", name="Jobs", exact=True)
     expect(lanes.get_by_role("listitem")).to_have_count(50)
     expect(lanes.get_by_role("listitem").first).to_contain_text("! different")
     expect(page.get_by_text("OLD_LOG_GROWS").first).to_be_visible()
-    accessible(page)
-    fits(page)
-    keep(page, f"cutover-{theme}")
+    for theme in in_each_theme(page):
+        accessible(page)
+        fits(page)
+        keep(page, f"cutover-{theme}")
 
     page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
-    rest(page)
-    look(page, PAGE)
-    whole(page)
-    page.screenshot(path=SCREENSHOTS / f"cutover-{theme}-{WIDTH}.png")
+    for theme in in_each_theme(page):
+        look(page, PAGE)
+        whole(page)
+        page.screenshot(path=SCREENSHOTS / f"cutover-{theme}-{WIDTH}.png")
 
 
-@pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize(
     ("scenario", "answer", "lanes"),
     [
@@ -58,43 +50,37 @@ def test_two_hundred_jobs_are_whole_and_accessible_on_a_wall_and_on_a_phone(
     ],
 )
 def test_two_jobs_and_ten_thousand_are_as_clear_as_two_hundred(
-    windows: Windows, serve: Serve, theme: str, scenario: str, answer: str, lanes: int
+    page: Page, serve: Serve, scenario: str, answer: str, lanes: int
 ) -> None:
-    page = opened(windows[theme], f"{serve(scenario)}/{PAGE}")
+    opened(page, f"{serve(scenario)}/{PAGE}")
     page.set_viewport_size(DESKTOP)
-    if page.get_by_role("button", name="Stop watching").count() == 0:  # another theme's test may have begun it
-        press(page, "Watch")
+    press(page, "Watch")
     expect(page.get_by_text(answer)).to_be_visible(timeout=PATIENCE_MS)
     items = page.get_by_role("list", name="Jobs", exact=True).get_by_role("listitem")
     expect(items).to_have_count(lanes)
     expect(items.first).to_contain_text("! different")
-    accessible(page)
-    fits(page)
-    keep(page, f"{scenario}-{theme}")
+    for theme in in_each_theme(page):
+        accessible(page)
+        fits(page)
+        keep(page, f"{scenario}-{theme}")
 
 
-@pytest.mark.parametrize("theme", THEMES)
-def test_jobs_are_not_taken_for_those_of_now_where_a_cluster_is_silent(
-    windows: Windows, serve: Serve, theme: str
-) -> None:
-    page = opened(windows[theme], f"{serve('cutover-down')}/{PAGE}")
+def test_jobs_are_not_taken_for_those_of_now_where_a_cluster_is_silent(page: Page, serve: Serve) -> None:
+    opened(page, f"{serve('cutover-down')}/{PAGE}")
     page.set_viewport_size(DESKTOP)
-    if page.get_by_role("button", name="Stop watching").count() == 0:  # another theme's test may have begun it
-        press(page, "Watch")
+    press(page, "Watch")
     warning = page.get_by_role("alert").filter(has_text="No look for")
     expect(warning).to_contain_text("Cluster 'new': expected an answer within 20 s", timeout=PATIENCE_MS)
     expect(page.get_by_text("40 of 200 jobs cannot go on")).to_be_visible()
-    accessible(page)
-    fits(page)
-    keep(page, f"cutover-down-{theme}")
+    for theme in in_each_theme(page):
+        accessible(page)
+        fits(page)
+        keep(page, f"cutover-down-{theme}")
 
 
-def test_the_page_follows_the_jobs_without_a_click_and_ends_when_all_have_caught_up(
-    windows: Windows, serve: Serve
-) -> None:
-    page = opened(windows["light"], f"{serve('cutover')}/{PAGE}")
-    if page.get_by_role("button", name="Stop watching").count() == 0:
-        press(page, "Watch")
+def test_the_page_follows_the_jobs_without_a_click_and_ends_when_all_have_caught_up(page: Page, serve: Serve) -> None:
+    opened(page, f"{serve('cutover')}/{PAGE}")
+    press(page, "Watch")
     press(page, "Stop watching")
     press(page, "Watch again")
 

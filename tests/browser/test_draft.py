@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import choose, console, keep, settle
 
@@ -20,10 +20,9 @@ def fresh(tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": 1400, "height": 1000})
-    yield context.new_page()
-    context.close()
+def page(page: Page) -> Page:
+    page.set_viewport_size({"width": 1400, "height": 1000})
+    return page
 
 
 def test_a_plan_of_the_sample_is_drafted_submitted_edited_and_waits_for_the_reviewer(page: Page, fresh: str) -> None:

@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, ViewportSize, expect
+from playwright.sync_api import Locator, Page, ViewportSize, expect
 
 from offsetwise.console.help import questions
 from tests.browser.conftest import console, settle
 from tests.browser.test_confirmations import in_viewport
 from tests.browser.test_phone import look
 from tests.browser.test_review import SERVE
-from tools.screenshots import pages
 
 DESK, PHONE = ViewportSize(width=1440, height=900), ViewportSize(width=390, height=844)
-TITLE_PX, ABOVE_PX = 28, 24
-"""The largest title, and the most of nothing above it."""
-TITLE = """() => {
-    const title = document.querySelector('h1')
-    const box = (one) => one.getBoundingClientRect()
-    const line = box(document.querySelector('.st-key-top-line'))
-    const above = Math.max(line.bottom, box(document.querySelector('.st-key-context-bar')).bottom)
-    const row = box(title.closest('[data-testid="stHorizontalBlock"]'))
-    return [parseFloat(getComputedStyle(title).fontSize), line.top, row.top - above, row.height]
-}"""
-"""The size of a title, what is empty above the first line of the page and above the title, and how tall its row is."""
 CHOSEN = {
     "draft?play=author": "Decide about",
     "review?play=reviewer": "Details of",
@@ -36,10 +23,9 @@ CHOSEN = {
 
 
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    context = browser.new_context(viewport=DESK)
-    yield context.new_page()
-    context.close()
+def page(page: Page) -> Page:
+    page.set_viewport_size(DESK)
+    return page
 
 
 def stands(page: Page, shown: Locator) -> None:
@@ -47,17 +33,6 @@ def stands(page: Page, shown: Locator) -> None:
     expect(shown).to_be_visible()
     assert in_viewport(page, shown)
     assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollTop") == 0
-
-
-def test_titles_are_no_larger_than_they_have_to_be_and_nothing_is_wasted_above_them(page: Page, bundled: str) -> None:
-    for path in pages():
-        page.goto(f"{bundled}/{path}")
-        settle(page)
-        size, first, above, row = page.evaluate(TITLE)
-        assert size <= TITLE_PX, path
-        assert first <= ABOVE_PX, path
-        assert above <= ABOVE_PX, path
-        assert row <= TITLE_PX + ABOVE_PX, path
 
 
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])

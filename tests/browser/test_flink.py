@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import choose, console, keep, settle
+from tests.browser.conftest import WALKED_THEMES, choose, console, keep, settle
 from tests.browser.test_confirmations import fill_in
 from tests.browser.test_review import APPROVE
 from tests.browser.test_settling import shown
-from tools.screenshots import THEMES
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -24,10 +22,9 @@ KILLED = f"{OF.removesuffix('counts')}audit"
 
 
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": 1400, "height": 1000})
-    yield context.new_page()
-    context.close()
+def page(page: Page) -> Page:
+    page.set_viewport_size({"width": 1400, "height": 1000})
+    return page
 
 
 def test_1050_and_950_stand_on_one_row_flagged_and_its_evidence_opens(page: Page, bundled: str) -> None:
@@ -104,7 +101,7 @@ def test_a_plan_is_drafted_approved_and_exported_by_the_people_of_the_demonstrat
             assert any(b'"flink-savepoint"' in kit.read(name) for name in kit.namelist())
 
 
-@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("theme", WALKED_THEMES)
 def test_transactions_of_a_killed_job_are_seen_decided_planned_and_approved_by_the_people_of_the_demonstration(
     browser: Browser, tmp_path: Path, theme: str
 ) -> None:

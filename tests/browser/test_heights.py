@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from urllib.parse import urlencode
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from offsetwise.console.reader import Reader
 from tests.browser.conftest import settle
@@ -17,6 +17,17 @@ WIDTH, HEIGHT = 1440, 900
 OF_ONE_JOB = ("checkpoint", "clusters", "compare", "lag", "fleet")
 ELSEWHERE = ("draft", "review", "export")
 """Pages of a plan, which `test_confirmations.py` walks through and measures as these are."""
+TITLE_PX, ABOVE_PX = 28, 24
+"""The largest title, and the most of nothing above it."""
+TITLE = """() => {
+    const title = document.querySelector('h1')
+    const box = (one) => one.getBoundingClientRect()
+    const line = box(document.querySelector('.st-key-top-line'))
+    const above = Math.max(line.bottom, box(document.querySelector('.st-key-context-bar')).bottom)
+    const row = box(title.closest('[data-testid="stHorizontalBlock"]'))
+    return [parseFloat(getComputedStyle(title).fontSize), line.top, row.top - above, row.height]
+}"""
+"""The size of a title, what is empty above the first line of the page and above the title, and how tall its row is."""
 GRIDS = {
     "compare": ("what the old number would do", "Evidence · "),
     "lag": ("with position and lag on both clusters", " over time"),
@@ -27,10 +38,9 @@ GRIDS = {
 
 
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    made = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
-    yield made
-    made.close()
+def page(page: Page) -> Page:
+    page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
+    return page
 
 
 def screens(page: Page) -> float:
@@ -50,14 +60,20 @@ def addresses() -> list[str]:
     return [*(path for path in pages() if path not in (*OF_ONE_JOB, *ELSEWHERE)), *of_jobs]
 
 
-def test_no_page_of_a_sample_is_longer_than_two_and_a_half_screens(
+def test_no_page_of_a_sample_is_longer_than_two_and_a_half_screens_and_nothing_is_wasted_above_its_title(
     page: Page, bundled: str, figure: Callable[[str], None]
 ) -> None:
     heights = {}
-    for path in addresses():
+    for path in [*addresses(), *ELSEWHERE]:
         page.goto(f"{bundled}/{path}")
         settle(page)
-        heights[path] = screens(page)
+        size, first, above, row = page.evaluate(TITLE)
+        assert size <= TITLE_PX, path
+        assert first <= ABOVE_PX, path
+        assert above <= ABOVE_PX, path
+        assert row <= TITLE_PX + ABOVE_PX, path
+        if path not in ELSEWHERE:
+            heights[path] = screens(page)
     longest = max(heights, key=lambda path: heights[path])
     figure(f"the longest page of the samples is {longest} with {heights[longest]:.1f} screens")
     assert {path: height for path, height in heights.items() if height > SCREENS} == {}

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import keep, settle
+from tests.browser.conftest import WALKED_THEMES, keep, settle
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -32,7 +32,7 @@ HALVED = """chart => {
 OF = f"migration={quote('orders-to-frankfurt (sample)')}&of={quote('checkpoint orders-query')}"
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", WALKED_THEMES)
 def test_positions_stand_on_the_tree_of_shards_and_the_lag_is_a_time(
     windows: Mapping[str, Page], bundled: str, theme: str
 ) -> None:

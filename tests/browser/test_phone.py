@@ -14,7 +14,7 @@ from offsetwise.console.plan.positions import POSITIONS, rows_of
 from offsetwise.console.widgets import table
 from offsetwise.console.widgets.palette import LIGHT
 from offsetwise.wording import number
-from tests.browser.conftest import console, settle
+from tests.browser.conftest import WALKED_THEMES, console, settle
 from tests.browser.reviews import of_sample
 from tests.browser.test_compare_columns import BOX_PX
 from tests.browser.test_confirmations import BAR, fill_in, in_viewport
@@ -30,6 +30,23 @@ PAGES = {
     BUNDLED[0]: pages(),
     **{sample: [f"{path}?{LINKS[sample]}" for path in OF_ONE_JOB] for sample in BUNDLED[1:]},
 }
+BROKEN = """() => [...document.querySelectorAll('[data-testid="stMain"] code')].flatMap(code => {
+    const lines = [''], pieces = document.createTreeWalker(code, NodeFilter.SHOW_TEXT), range = document.createRange()
+    let bottom = null
+    for (let piece = pieces.nextNode(); piece; piece = pieces.nextNode()) {
+        for (let at = 0; at < piece.length; at++) {
+            range.setStart(piece, at)
+            range.setEnd(piece, at + 1)
+            const box = range.getClientRects()[0]
+            if (!box || box.width === 0) continue
+            if (bottom !== null && box.top >= bottom - 1) lines.push('')
+            bottom = box.bottom
+            lines[lines.length - 1] += piece.data[at]
+        }
+    }
+    return lines.slice(0, -1).filter((line, at) => /(^|\\s)-{1,2}$/.test(line) && /^[-a-z]/.test(lines[at + 1]))
+})"""
+"""Lines of code that end with the hyphens of an option."""
 PAPER = """getComputedStyle(document.querySelector('[data-testid="stApp"]')).backgroundColor"""
 WIDTH, HEIGHT = 390, 844
 OVERLAPPING = """() => {
@@ -55,6 +72,12 @@ CUT = """body => [...body.querySelectorAll('pre')].filter(one => one.scrollWidth
 DESKTOP = ViewportSize(width=1440, height=900)
 
 
+@pytest.fixture
+def page(page: Page) -> Page:
+    page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
+    return page
+
+
 def look(page: Page, path: str) -> None:
     """Hold the page as it stands against axe's rules, and against the window's right edge."""
     settle(page)
@@ -65,20 +88,19 @@ def look(page: Page, path: str) -> None:
 
 
 @pytest.mark.parametrize("sample", BUNDLED)
-def test_axe_finds_nothing_on_a_phone_and_every_page_fits(browser: Browser, bundled: str, sample: str) -> None:
-    page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+def test_axe_finds_nothing_on_a_phone_and_every_page_fits(page: Page, bundled: str, sample: str) -> None:
     for path in PAGES[sample]:
         page.emulate_media(color_scheme="light")
         page.goto(f"{bundled}/{path}")
         look(page, path)
         assert page.evaluate(SQUEEZED) == [], path
+        assert page.evaluate(BROKEN) == [], path
         if path.partition("?")[0] == "":
             assert page.evaluate(SCATTERED) == []
         light = page.evaluate(PAPER)
         page.emulate_media(color_scheme="dark")
         look(page, path)
         assert page.evaluate(PAPER) != light
-    page.close()
 
 
 def opened_whole(page: Page) -> None:
@@ -103,7 +125,7 @@ def opened_whole(page: Page) -> None:
         expect(body).to_have_count(0)
 
 
-@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("theme", WALKED_THEMES)
 def test_a_plan_is_drafted_approved_and_exported_on_a_phone(
     browser: Browser, address: str, theme: Literal["light", "dark"]
 ) -> None:
@@ -168,8 +190,7 @@ def test_the_offsets_to_approve_stand_on_a_phone_without_scrolling_to_the_side(
         page.close()
 
 
-def test_both_ends_of_the_logs_are_named_on_a_phone(browser: Browser, bundled: str) -> None:
-    page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+def test_both_ends_of_the_logs_are_named_on_a_phone(page: Page, bundled: str) -> None:
     page.goto(f"{bundled}/clusters")
     settle(page)
     chart = page.locator(".js-plotly-plot").locator("visible=true").first
@@ -180,7 +201,6 @@ def test_both_ends_of_the_logs_are_named_on_a_phone(browser: Browser, bundled: s
         assert box is not None
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= WIDTH
-    page.close()
 
 
 CUT_LABELS = """chart => {
@@ -193,11 +213,9 @@ CUT_LABELS = """chart => {
 
 
 @pytest.mark.parametrize("path", ["checkpoint", "clusters", "compare"])
-def test_no_word_of_a_chart_is_cut_on_a_phone(browser: Browser, bundled: str, path: str) -> None:
-    page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+def test_no_word_of_a_chart_is_cut_on_a_phone(page: Page, bundled: str, path: str) -> None:
     page.goto(f"{bundled}/{path}")
     settle(page)
     chart = page.locator(".js-plotly-plot").locator("visible=true").first
     expect(chart.locator("text").first).to_be_visible()
     assert chart.evaluate(CUT_LABELS) == []
-    page.close()

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Final
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import choose, console, process, settle
 from tests.browser.keyboard import tabbed
+from tests.gates import of_all
 from tools.screenshots import pages
 
 
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    made = browser.new_page(viewport={"width": 1400, "height": 1000})
-    yield made
-    made.close()
+def page(page: Page) -> Page:
+    page.set_viewport_size({"width": 1400, "height": 1000})
+    return page
 
 
 def test_the_overview_shows_1050_beside_950_and_leads_to_the_proof(page: Page, bundled: str) -> None:
@@ -101,12 +101,17 @@ def test_tabs_of_the_browser_say_which_page_and_what_it_shows(page: Page, bundle
     expect(page).to_have_title("Compare · checkpoint payments · Offsetwise")
 
 
-@pytest.mark.parametrize("path", pages(), ids=lambda path: path or "overview")
-def test_the_first_request_of_a_fresh_server_may_go_straight_to_any_page(
-    windows: Mapping[str, Page], tmp_path: Path, path: str
-) -> None:
+STRAIGHT: Final = ("", "compare", "review")
+"""Pages of each kind: that of the migration, of one job, and of plans."""
+
+
+@pytest.mark.parametrize(
+    "path",
+    of_all(*STRAIGHT, others=tuple(path for path in pages() if path not in STRAIGHT)),
+    ids=lambda path: path or "overview",
+)
+def test_the_first_request_of_a_fresh_server_may_go_straight_to_any_page(page: Page, tmp_path: Path, path: str) -> None:
     with console("-m", "tests.browser.serve", "{port}", log=tmp_path / "log") as address:
-        page = windows["light"]
         page.goto(f"{address}/{path}")
         settle(page)
         expect(page.get_by_text("Page not found")).to_have_count(0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -21,14 +21,12 @@ NOT_OURS = {"exclude": [[each] for each in (*_FRAME, ".js-plotly-plot")]}
 """Streamlit's own sidebar, toolbar and toast, whose dialog has no name and whose words stand on the page too; and
 Plotly's drawing, which has a text of its own beside it."""
 
-Windows = Mapping[str, Page]
 
-
-def opened(page: Page, address: str) -> Page:
+def opened(page: Page, address: str) -> None:
+    """Open a page at the usual width."""
     page.set_viewport_size({"width": WIDTHS[0], "height": 1000})
     page.goto(address)
     settle(page)
-    return page
 
 
 def accessible(page: Page) -> None:
@@ -53,22 +51,32 @@ CROWDED = """() => [...document.querySelectorAll('.js-plotly-plot .textpoint')].
 LOOKED_AT = [*pages(), "help?code=LOSS_INSIDE_LOG", "help?about=Clusters+and+ACLs"]
 
 
+def in_each_theme(page: Page) -> Iterator[str]:
+    """Yield each theme, with the page drawn in it: it follows the browser while it is open."""
+    size = page.viewport_size
+    assert size is not None
+    for theme in THEMES:
+        page.set_viewport_size(size)
+        page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+        rest(page)
+        yield theme
+
+
 @pytest.mark.parametrize("path", LOOKED_AT, ids=lambda path: path or "overview")
-@pytest.mark.parametrize("theme", THEMES)
 def test_a_page_of_the_sample_is_accessible_by_eye_ear_and_keyboard_and_fits_the_window(
-    windows: Windows, bundled: str, path: str, theme: str
+    page: Page, bundled: str, path: str
 ) -> None:
-    page = opened(windows[theme], f"{bundled}/{path}")
+    opened(page, f"{bundled}/{path}")
     expect(page.get_by_test_id("stException")).to_have_count(0)
-    accessible(page)
-    if theme == THEMES[0]:  # what has a place has it in any colour
-        assert not_reached(page) == []
-        assert unseen_focus(page) == []
-        for width in WIDTHS:
-            page.set_viewport_size({"width": width, "height": 1000})
-            rest(page)
-            fits(page)
-    keep(page, f"sample-{path.replace('?', '-') or 'overview'}-{theme}")
+    assert not_reached(page) == []
+    assert unseen_focus(page) == []
+    for width in reversed(WIDTHS):  # the usual one is the last
+        page.set_viewport_size({"width": width, "height": 1000})
+        rest(page)
+        fits(page)
+    for theme in in_each_theme(page):
+        accessible(page)
+        keep(page, f"sample-{path.replace('?', '-') or 'overview'}-{theme}")
 
 
 def test_charts_follow_a_theme_that_changes_while_the_page_is_open(browser: Browser, bundled: str) -> None:
@@ -91,10 +99,10 @@ def rgb(colour: str) -> str:
 
 
 @pytest.mark.parametrize("scenario", ["two", "topics", "empty", "down"])
-def test_every_page_stays_whole_whatever_there_is_to_show(windows: Windows, serve: Serve, scenario: str) -> None:
+def test_every_page_stays_whole_whatever_there_is_to_show(page: Page, serve: Serve, scenario: str) -> None:
     address = serve(scenario)
     for path in [each for each in pages() if each != "help"]:
-        page = opened(windows["light"], f"{address}/{linked(path, scenario)}")
+        opened(page, f"{address}/{linked(path, scenario)}")
         if scenario in LINKS:
             ask(page, path)
         expect(page.get_by_test_id("stException")).to_have_count(0)
@@ -118,28 +126,26 @@ MANY_JOBS: Mapping[str, tuple[str, str]] = {
 
 
 def test_many_jobs_their_set_of_plans_and_ten_thousand_checkpoints_fit_a_window_and_a_phone(
-    windows: Windows, serve: Serve
+    page: Page, serve: Serve
 ) -> None:
     address = serve("jobs")
     for name, (path, message) in MANY_JOBS.items():
-        for theme in THEMES:
-            page = opened(windows[theme], f"{address}/{path}")
-            if name == "fleet" and theme == THEMES[0]:
-                ask(page, "fleet")
-            expect(page.get_by_text(message).first).to_be_visible()
+        opened(page, f"{address}/{path}")
+        if name == "fleet":
+            ask(page, "fleet")
+        expect(page.get_by_text(message).first).to_be_visible()
+        for theme in in_each_theme(page):
             accessible(page)
             keep(page, f"jobs-{name}-{theme}")
-        page = windows[THEMES[0]]
         page.set_viewport_size(PHONE)
         rest(page)
         fits(page)
 
 
 @pytest.mark.parametrize("scenario", ["seven", "many", "hostile", "reference"])
-def test_every_kind_of_comparison_is_drawn(windows: Windows, serve: Serve, scenario: str) -> None:
-    address = serve(scenario)
-    for theme in THEMES:
-        page = opened(windows[theme], f"{address}/compare")
+def test_every_kind_of_comparison_is_drawn(page: Page, serve: Serve, scenario: str) -> None:
+    opened(page, f"{serve(scenario)}/compare")
+    for theme in in_each_theme(page):
         expect(page.get_by_test_id("stException")).to_have_count(0)
         expect(page.get_by_test_id("stAlert").first).to_be_visible()
         keep(page, f"{scenario}-compare-{theme}")
@@ -165,9 +171,9 @@ def test_a_hostile_name_runs_nothing(browser: Browser, serve: Serve) -> None:
 
 @pytest.mark.parametrize(("scenario", "said"), [("down", "The cluster does not answer"), ("denied", "Not permitted")])
 def test_a_cluster_that_gives_no_answer_is_told_and_the_rest_stays(
-    windows: Windows, serve: Serve, scenario: str, said: str
+    page: Page, serve: Serve, scenario: str, said: str
 ) -> None:
-    page = opened(windows["light"], f"{serve(scenario)}/compare?migration=orders-to-new")
+    opened(page, f"{serve(scenario)}/compare?migration=orders-to-new")
     page.get_by_role("button", name="Compare now").click()
     expect(page.get_by_text(said)).to_be_visible()
     expect(page.get_by_role("button", name="Retry")).to_be_visible()
@@ -176,8 +182,8 @@ def test_a_cluster_that_gives_no_answer_is_told_and_the_rest_stays(
     keep(page, f"{scenario}-compare")
 
 
-def test_a_live_migration_shows_its_steps_and_then_its_answer(windows: Windows, serve: Serve) -> None:
-    page = opened(windows["light"], f"{serve('slow')}/compare?migration=orders-to-new")
+def test_a_live_migration_shows_its_steps_and_then_its_answer(page: Page, serve: Serve) -> None:
+    opened(page, f"{serve('slow')}/compare?migration=orders-to-new")
     page.get_by_role("button", name="Compare now").click()
     expect(page.get_by_text("old cluster · 0 of 40")).to_be_visible()
     expect(page.get_by_text("3 s so far", exact=True)).to_be_visible()
@@ -187,8 +193,8 @@ def test_a_live_migration_shows_its_steps_and_then_its_answer(windows: Windows, 
     expect(page.get_by_text("5 of 8 partitions would go wrong")).to_be_visible(timeout=20_000)
 
 
-def test_a_comparison_is_stopped_by_a_click_while_the_page_waits_for_it(windows: Windows, serve: Serve) -> None:
-    page = opened(windows["light"], f"{serve('slow')}/compare?migration=orders-to-new")
+def test_a_comparison_is_stopped_by_a_click_while_the_page_waits_for_it(page: Page, serve: Serve) -> None:
+    opened(page, f"{serve('slow')}/compare?migration=orders-to-new")
     page.get_by_role("button", name="Compare now").click()
     page.get_by_role("button", name="Stop comparing").click()
     expect(page.get_by_role("button", name="Compare now")).to_be_visible(timeout=20_000)
@@ -258,8 +264,8 @@ def _click_everywhere(browser: Browser, address: str, figure: Callable[[str], No
     page.close()
 
 
-def test_offsets_beyond_2_53_are_shown_with_every_digit(windows: Windows, serve: Serve) -> None:
-    page = opened(windows["light"], f"{serve('huge')}/compare")
+def test_offsets_beyond_2_53_are_shown_with_every_digit(page: Page, serve: Serve) -> None:
+    opened(page, f"{serve('huge')}/compare")
     expect(page.locator("tr[role=row]", has_text="9,007,199,254,740,993").first).to_be_attached()
     expect(page.get_by_role("heading", name="Evidence · orders-0")).to_be_visible()
     keep(page, "huge-compare")

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import Serve, settle
+from tests.browser.conftest import WALKED_THEMES, Serve, settle
 
 FINGER_PX = 44
 """What a finger hits, by the guidelines for the web."""
 
 
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    made = browser.new_page(viewport={"width": 1440, "height": 900})
-    yield made
-    made.close()
+def page(page: Page) -> Page:
+    page.set_viewport_size({"width": 1440, "height": 900})
+    return page
 
 
 def test_a_partition_a_page_and_a_finding_are_reached_by_the_keyboard_alone(page: Page, bundled: str) -> None:
@@ -75,9 +74,10 @@ def test_letters_typed_press_no_key_of_streamlits_and_a_slash_in_a_field_is_a_sl
     expect(page.get_by_role("combobox", name="Search pages")).to_be_hidden()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_open_search_is_accessible(browser: Browser, bundled: str, theme: str) -> None:
-    page = browser.new_page(viewport={"width": 390, "height": 844}, color_scheme="dark" if theme == "dark" else "light")
+@pytest.mark.parametrize("theme", WALKED_THEMES)
+def test_the_open_search_is_accessible(windows: Mapping[str, Page], bundled: str, theme: str) -> None:
+    page = windows[theme]
+    page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{bundled}/compare")
     settle(page)
     page.keyboard.press("Control+k")
@@ -88,10 +88,10 @@ def test_the_open_search_is_accessible(browser: Browser, bundled: str, theme: st
     assert box is not None
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= 390
-    page.close()
 
 
-def test_a_letter_among_ten_thousand_partitions_sends_little(page: Page, serve: Serve) -> None:
+def test_a_letter_among_ten_thousand_partitions_sends_little(browser: Browser, serve: Serve) -> None:
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
     sent: list[int] = []
     page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: sent.append(len(frame))))
     page.goto(f"{serve('many')}/compare")
@@ -104,6 +104,7 @@ def test_a_letter_among_ten_thousand_partitions_sends_little(page: Page, serve: 
     assert 0 < sum(sent) <= 100_000
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name=re.compile("Evidence · topic-007-3"))).to_be_visible()
+    page.close()
 
 
 def test_the_open_search_is_closed_by_a_finger_and_by_the_tab_key_alone(browser: Browser, bundled: str) -> None:

@@ -20,6 +20,7 @@ from typing import Final
 from offsetwise.lab.brokers import LOG_CONFIGURATION, cluster_id, configuration, free_ports, jvm
 from offsetwise.lab.jars import KAFKA_VERSION, kafka_jars
 from offsetwise.lab.processes import Process, is_alive, start, stop
+from tests.gates import of_all
 
 USERS: Final = {"reader": 'pass"word\\1', "stranger": "stranger-secret"}
 _CERTIFICATE: Final = (
@@ -30,6 +31,8 @@ _START_LIMIT_S: Final = 180
 NEWEST_KAFKA: Final = "4.4.0"
 """The newest release that Maven Central has whole; its command line tools are not among it."""
 KAFKAS: Final = (KAFKA_VERSION, NEWEST_KAFKA)
+TRIED_KAFKAS: Final = of_all(KAFKA_VERSION, others=(NEWEST_KAFKA,))
+"""Of tests of which the release changes nothing that is known."""
 OLD_KAFKA: Final = "2.8.2"
 """The newest before 3.0, whose brokers do not list transactions."""
 

@@ -19,6 +19,7 @@ from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.lab import Lab, Policy
 from offsetwise.plan.sinks.gate import PENDING, RESTORE
 from tests.commands import call
+from tests.gates import of_all
 from tests.integration.dynamic_job import DynamicJob
 from tests.integration.flink_cluster import Flink, running, wait_until
 from tests.integration.flink_distribution import DISTRIBUTIONS, Distribution
@@ -248,7 +249,7 @@ def test_a_job_goes_on_from_an_edited_savepoint_and_its_sink_holds_every_record_
     assert move.verify("--checkpoint", str(move.checkpoint))[::2] == (1, False), "the old one tells nothing of the job"
 
 
-@flinks(OLDEST, NEWEST)
+@flinks(*of_all(NEWEST, others=(OLDEST,)))
 def test_the_same_job_restored_unedited_does_exactly_the_damage_that_is_predicted(
     stopped: Stopped, applied: Drafted
 ) -> None:
@@ -273,7 +274,7 @@ def test_the_same_job_restored_unedited_does_exactly_the_damage_that_is_predicte
     assert Counter(serial for serial, _ in sink.rows()) == Counter(predicted)
 
 
-@flinks(OLDEST, NEWEST)
+@flinks(*of_all(NEWEST, others=(OLDEST,)))
 def test_a_job_that_may_not_reset_stops_where_its_position_is_not_in_the_log(stopped: Stopped) -> None:
     lab = stopped.orders.lab
     sink = _sink(lab, f"{stopped.sink.topic}-stops")
@@ -284,7 +285,7 @@ def test_a_job_that_may_not_reset_stops_where_its_position_is_not_in_the_log(sto
     assert sink.rows() == []
 
 
-@flinks(OLDEST, NEWEST)
+@flinks(*of_all(NEWEST, others=(OLDEST,)))
 def test_a_job_whose_sources_state_is_dropped_begins_at_the_groups_offsets_with_all_its_other_state(
     stopped: Stopped, tmp_path: Path
 ) -> None:
@@ -329,7 +330,7 @@ def kept(savepoint: Path) -> dict[int, int]:
     }
 
 
-@flinks(OLDEST, NEWEST)
+@flinks(*of_all(NEWEST, others=(OLDEST,)))
 @pytest.mark.parametrize("lost", [{0}, {0, 1}], ids=["1 of 2", "2 of 2"])
 def test_a_partition_that_no_reader_holds_is_never_read_and_no_plan_is_drafted(
     stopped: Stopped, lost: set[int], tmp_path: Path
@@ -370,12 +371,8 @@ def decisions(seen: Mapping[str, Any], *, held: bool) -> set[str]:
     return {row["decision"] for row in seen["transactions"] if row["held"] is held and row["decision"] != "NOTHING"}
 
 
-SETTLED: Final = (
-    (OLDEST, None),
-    (NEWEST, "POOLING"),
-    (WITH_STRATEGIES, "INCREMENTING"),
-)
-"""Each version and each strategy."""
+SETTLED: Final = of_all((NEWEST, "POOLING"), (WITH_STRATEGIES, "INCREMENTING"), others=((OLDEST, None),))
+"""Each strategy, and each version."""
 
 
 @pytest.mark.parametrize(

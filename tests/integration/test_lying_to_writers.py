@@ -17,6 +17,7 @@ from offsetwise.errors import LostReplyError, OffsetwiseError
 from offsetwise.lab import Lab
 from offsetwise.model import ReceiptStep, StepState
 from tests.commands import Ran
+from tests.gates import of_all
 from tests.integration.groups import Job, commit
 from tests.integration.led_topic import GONE, TOPIC
 from tests.integration.lying_proxy import (
@@ -55,7 +56,7 @@ def after(answers: int, lie: Lie) -> Lie:
     return later
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", of_all(*range(10), others=tuple(range(10, 40))))
 def test_no_lie_ends_the_process_that_writes_and_what_follows_goes_on_from_the_truth(
     seed: int, lab: Lab, topic: str, tmp_path: Path
 ) -> None:
@@ -117,7 +118,7 @@ def run(job: Job, verb: str) -> Ran:
     return job.apply("--execute") if verb == "apply" else job.receipt("rollback", "--execute")
 
 
-@pytest.mark.parametrize("moment", ["at once", "behind the recheck", "behind the change"])
+@pytest.mark.parametrize("moment", of_all("behind the change", others=("at once", "behind the recheck")))
 def test_an_answer_that_ends_the_library_ends_no_command_and_the_same_command_finishes_the_work(
     moment: str, lab: Lab, topic: str, tmp_path: Path
 ) -> None:

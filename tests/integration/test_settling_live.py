@@ -43,7 +43,7 @@ from offsetwise.targets.transactions import kafka as sink_of
 from offsetwise.transactions.observed import Described
 from tests.commands import Ran, call
 from tests.integration.clusters import config, create, fill
-from tests.integration.secured_broker import KAFKAS, USERS, SecuredCluster, secured_cluster
+from tests.integration.secured_broker import TRIED_KAFKAS, USERS, SecuredCluster, secured_cluster
 from tests.integration.test_transactions_live import (
     OF_ONE_RELEASE,
     PREFIX,
@@ -65,7 +65,7 @@ LATER = f"{PREFIX}-0-4"
 SWORN = "cannot be taken back"
 
 
-@pytest.fixture(scope="module", params=KAFKAS)
+@pytest.fixture(scope="module", params=TRIED_KAFKAS)
 def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredCluster]:
     with secured_cluster(tmp_path_factory.mktemp("settling"), request.param) as running:
         create(running.plain, NewTopic(TOPIC, 2, replica_assignment=[[1], [2]]))

@@ -43,7 +43,7 @@ from offsetwise.transactions.decisions import Decision
 from offsetwise.transactions.observed import Described, Missing, TransactionLook
 from tests.commands import Ran, call
 from tests.integration.clusters import config, create, fill
-from tests.integration.secured_broker import KAFKAS, USERS, SecuredCluster, old_broker, secured_cluster
+from tests.integration.secured_broker import TRIED_KAFKAS, USERS, SecuredCluster, old_broker, secured_cluster
 from tests.transactions.savepoints import savepoint
 
 pytestmark = pytest.mark.proof
@@ -93,7 +93,7 @@ def producers(bootstrap: str, *names: str) -> dict[str, tuple[int, int]]:
     }
 
 
-@pytest.fixture(scope="module", params=KAFKAS)
+@pytest.fixture(scope="module", params=TRIED_KAFKAS)
 def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredCluster]:
     """A cluster on which nobody has made a transaction when the first test begins."""
     with secured_cluster(tmp_path_factory.mktemp("transactions"), request.param) as running:
