@@ -15,6 +15,7 @@ POSTGRES := $(VENV)/.postgres
 FLINK   := $(VENV)/.flink
 EMULATORS := $(VENV)/.emulators
 SPARKS  := $(VENV)/.sparks
+ALL_SPARKS := $(VENV)/.all-sparks
 SPARK   := $(VENV)/spark.jsa
 PIP     := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 UV      := $(BIN)/uv pip install --python $(BIN)/python
@@ -43,7 +44,7 @@ test: $(PACKAGE) $(JARS) $(POSTGRES) $(SPARK)
 proof: $(PACKAGE) $(JARS) $(BROWSER) $(POSTGRES) $(FLINK) $(EMULATORS) $(SPARKS) $(SPARK)
 	$(PYTEST) 4 -m proof $(PYTEST_ARGS)
 
-gates: $(PACKAGE) $(JARS) $(BROWSER) $(POSTGRES) $(FLINK) $(EMULATORS) $(SPARKS)
+gates: $(PACKAGE) $(JARS) $(BROWSER) $(POSTGRES) $(FLINK) $(EMULATORS) $(ALL_SPARKS)
 	OFFSETWISE_GATES=full OFFSETWISE_FIGURES=docs/gates.md $(PYTEST) 2 $(PYTEST_ARGS)
 
 lint: $(PACKAGE)
@@ -145,4 +146,8 @@ $(FLINK): $(PACKAGE) tests/integration/flink_distribution.py $(wildcard locks/fl
 
 $(SPARKS): $(PACKAGE) tests/integration/spark_versions.py $(wildcard locks/spark-*.txt) lib/offsetwise/jars.lock
 	$(BIN)/python -m tests.integration.spark_versions
+	touch $@
+
+$(ALL_SPARKS): $(SPARKS)
+	OFFSETWISE_GATES=full $(BIN)/python -m tests.integration.spark_versions
 	touch $@

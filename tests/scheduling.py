@@ -18,18 +18,21 @@ SECOND_LAB: Final = "second-lab"
 """The other half of them, with a lab of its own: all in one process would end long after everything else."""
 _ON_SECOND_LAB: Final = frozenset(
     {
+        "test_approval_live",
         "test_flink_live",
         "test_leading_away_live",
         "test_lying_brokers",
         "test_lying_to_writers",
         "test_other_tools",
         "test_spark_repairs_live",
+        "test_windows_live",
     }
 )
 """Files that take about half of the time of all."""
 KINESIS: Final = "kinesis"
 """The group of all tests on servers of Kinesis and DynamoDB, which start slowly and are shared."""
-_LONG: Final = {LAB: 0, SECOND_LAB: 1, KINESIS: 2}
+_FORTY_JOBS: Final = "tests/integration/test_forty_jobs.py"
+_LONG: Final = {LAB: 0, SECOND_LAB: 1, KINESIS: 2, _FORTY_JOBS: 3}
 """The groups that take longest, in the order in which they begin: what begins last would end alone."""
 _SERVERS: Final = frozenset({"kinesis_mock", "kinesalite", "dynamodb_local"})
 REAL: Final = frozenset({LAB, "own_lab", "secured", "browser", *_SERVERS})

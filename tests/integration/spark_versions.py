@@ -1,7 +1,8 @@
 """The releases of Spark that the product runs on, those beside the installed one in a folder each.
 
-`python -m tests.integration.spark_versions` installs them, as `make proof` does, so that no test needs a network. A
-folder holds PySpark alone, and goes before the packages of this environment: all releases take the same ones.
+`python -m tests.integration.spark_versions` installs them, as `make proof` does, so that no test needs a network; as
+`make gates` does with OFFSETWISE_GATES=full. A folder holds PySpark alone, and goes before the packages of this
+environment: all releases take the same ones.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Final
 from offsetwise.errors import OffsetwiseError
 from offsetwise.jars import locked_jars
 from offsetwise.lab.java import find_java
+from tests.gates import of_all
 
 ROOT: Final = Path(__file__).parents[2]
 INSTALLED: Final = "4.2.0"
@@ -52,7 +54,8 @@ class SparkRelease:
         return self.packages
 
 
-OTHER_SPARKS: Final = tuple(SparkRelease(version=version) for version in SPARKS if version != INSTALLED)
+TRIED_SPARKS: Final = of_all(*SPARKS[1:], others=SPARKS[:1])
+OTHER_SPARKS: Final = tuple(SparkRelease(version=version) for version in TRIED_SPARKS if version != INSTALLED)
 
 
 def fetch(spark: SparkRelease) -> None:
