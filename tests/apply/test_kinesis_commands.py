@@ -14,7 +14,7 @@ from offsetwise.engines.checkpoint import read_checkpoint
 from tests.apply.kinesis_plans import ARN, CHAIN
 from tests.apply.plans import aged, files_of
 from tests.apply.test_kcl_leases import TABLE, Application, app
-from tests.apply.test_kinesis_state import LEGACY, data_of, source_of
+from tests.apply.test_kinesis_state import LEGACY, restarted_from, source_of
 from tests.commands import Ran, call
 from tests.engines.test_kinesis import DATA
 from tests.storage.test_dynamodb import dynamodb, live
@@ -97,7 +97,7 @@ def test_a_savepoint_of_a_lease_table_alone_though_nobody_can_ask_the_stream(tmp
     assert not out.exists()
     applied = folder.apply("--output", out, "--execute")
     assert applied.code == 0, applied.err
-    assert source_of((out / "_metadata").read_bytes()) == source_of(data_of("made-from-kcl-leases"))
+    assert source_of((out / "_metadata").read_bytes()) == restarted_from("made-from-kcl-leases")
     verified = folder.after("verify")
     assert verified.code == 0, verified.err
     taken = folder.after("rollback", "--trust", tmp_path / "reviewer.pub", "--execute")

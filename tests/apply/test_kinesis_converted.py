@@ -21,7 +21,7 @@ from offsetwise.streams.kinesis.spec import after
 from offsetwise.targets import FlinkSavepointConverted
 from tests.apply.kinesis_plans import ARN, shard_plan
 from tests.apply.plans import MIGRATION, aged, context, journal
-from tests.apply.test_kinesis_state import LEGACY, data_of, source_of, with_legacy_position
+from tests.apply.test_kinesis_state import LEGACY, data_of, restarted_from, source_of, with_legacy_position
 from tests.engines.test_kinesis import DATA, rows
 from tests.with_cases import with_cases
 
@@ -54,7 +54,7 @@ def test_the_copy_has_the_state_that_flink_was_restarted_from_and_the_old_one_st
     out = tmp_path / "out" / "copy"
 
     assert "converted" in shown.told
-    assert source_of((out / "_metadata").read_bytes()) == source_of(data_of("converted-legacy-to-streams-source"))
+    assert source_of((out / "_metadata").read_bytes()) == restarted_from("converted-legacy-to-streams-source")
     assert (savepoint / "_metadata").read_bytes() == before
     eyes = LiveReaders(migration=MIGRATION.model_copy(update={"write_roots": (str(tmp_path),)}))
     assert [each.turnout for each in MODULE.verify(plan, step, eyes, None)] == [Turnout.CONFIRMED] * 2
@@ -126,7 +126,7 @@ def test_a_person_names_the_arn_where_nobody_could_ask_the_stream(
     assert [each.code for each in target_type(TARGET.kind).unfit(plan)] == wanted
     if not wanted:
         out = made_at(plan, tmp_path) / "_metadata"
-        assert source_of(out.read_bytes()) == source_of(data_of("converted-legacy-to-streams-source"))
+        assert source_of(out.read_bytes()) == restarted_from("converted-legacy-to-streams-source")
 
 
 def test_aggregates_are_refused_because_the_new_source_does_not_take_them_apart(savepoint: Path) -> None:

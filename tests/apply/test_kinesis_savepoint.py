@@ -12,6 +12,8 @@ from offsetwise.api.readers import LiveReaders
 from offsetwise.apply.writers import writer_module
 from offsetwise.apply.writing import StepStanding
 from offsetwise.engines.checkpoint import read_checkpoint
+from offsetwise.engines.flink.binary import Cursor
+from offsetwise.engines.flink.kinesis.splits import read_enumerator
 from offsetwise.errors import ApplyError, OutputError, PlanError
 from offsetwise.model import NewSavepoint, Plan, SourcePosition, Start, StepState, Turnout
 from offsetwise.plan.settings import accepted
@@ -19,9 +21,11 @@ from offsetwise.plan.target import target_type
 from offsetwise.position import Position
 from offsetwise.streams.kinesis.spec import AT_UNKNOWN_TIME, LATEST, SHARD_END, TRIM_HORIZON, after, at, at_time
 from offsetwise.targets import FlinkSavepointFromPositions
+from offsetwise.targets.flink.kinesis.savepoint import Splits
+from offsetwise.targets.flink.kinesis.spec import splits_of
 from tests.apply.kinesis_plans import ARN, ASKED, CHAIN, shard_plan
 from tests.apply.plans import MIGRATION, context, journal
-from tests.apply.test_kinesis_state import data_of, source_of
+from tests.apply.test_kinesis_state import restarted_from, source_of
 from tests.engines.test_kinesis import DATA, rows
 from tests.with_cases import with_cases
 
@@ -44,6 +48,17 @@ def only(number: int, place: Position) -> Plan:
     return plan(move=moved)
 
 
+@with_cases("place", [TRIM_HORIZON, after(7), at_time(1_800_000_000_000)], ids=str)
+def test_splits_made_anew_are_of_the_version_that_every_release_reads(place: Position) -> None:
+    """KinesisStreamsSource 5.0.0 refuses version 2."""
+    made = plan(move=lambda _: place)
+    shards = splits_of(made, ARN)
+    known = read_enumerator(Cursor(Splits.of(shards).coordinator))
+
+    assert {shard.version for shard in shards} == {known.split_version} == {1}
+    assert len(known.splits) == len(made.positions)
+
+
 def test_it_is_made_verified_and_taken_back(tmp_path: Path) -> None:
     made, out = plan(), tmp_path / "out" / "copy"
     shown = WRITER.prepare(made, TARGET, context(tmp_path))
@@ -51,7 +66,7 @@ def test_it_is_made_verified_and_taken_back(tmp_path: Path) -> None:
         step = WRITER.write(made, TARGET, context(tmp_path, journal=one))
 
     assert shown.told.endswith("with 3 shards of the source 'kinesis-src' and no other state.")
-    assert source_of((out / "_metadata").read_bytes()) == source_of(data_of("made-from-kcl-leases"))
+    assert source_of((out / "_metadata").read_bytes()) == restarted_from("made-from-kcl-leases")
     assert rows(read_checkpoint(str(out))) == rows(read_checkpoint(str(DATA / "flink" / "made-from-kcl-leases")))
     assert WRITER.look(made, step, context(tmp_path)).standing is StepStanding.AS_WRITTEN
     eyes = LiveReaders(migration=MIGRATION.model_copy(update={"write_roots": (str(tmp_path),)}))

@@ -16,6 +16,9 @@ from offsetwise.streams.kinesis.shards import LAST_HASH_KEY, Shard, hash_key
 from offsetwise.streams.kinesis.spec import LATEST, SHARD_END, TRIM_HORIZON, ShardPlace, after, at_time, sequence_number
 
 LAST_SPLIT_VERSION: Final = 2
+NEW_SPLIT_VERSION: Final = 1
+"""Of splits that are made anew: KinesisStreamsSource 5.0.0 refuses a later one, and version 2 only adds whether a shard
+is finished, which none of these is."""
 UNASSIGNED: Final = 1
 FINISHED: Final = 2
 KINESIS: Final = "kinesis"

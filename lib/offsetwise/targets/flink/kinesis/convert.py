@@ -13,7 +13,7 @@ from offsetwise.engines.flink.binary import Cursor
 from offsetwise.engines.flink.elements import element_bounds, is_compressed
 from offsetwise.engines.flink.kinesis import LEGACY_STATE
 from offsetwise.engines.flink.kinesis.legacy import read_legacy
-from offsetwise.engines.flink.kinesis.splits import LAST_SPLIT_VERSION, ShardSplit, SplitFields
+from offsetwise.engines.flink.kinesis.splits import NEW_SPLIT_VERSION, ShardSplit, SplitFields
 from offsetwise.engines.flink.metadata import NAMES_SINCE, Metadata, OperatorEntry, Subtask
 from offsetwise.engines.flink.opened import Opened
 from offsetwise.streams.kinesis.spec import SHARD_END, TRIM_HORIZON, Place, ShardPlace
@@ -119,7 +119,7 @@ def _fields(split: ShardSplit, arn: str, position: ShardPlace) -> SplitFields:
     if shard.low is None or shard.high is None:
         raise NotEditableError(f"{shard.id} without its hash keys")
     return SplitFields(
-        version=LAST_SPLIT_VERSION,
+        version=NEW_SPLIT_VERSION,
         arn=arn,
         shard=shard.id,
         position=position,

@@ -8,7 +8,7 @@ from typing import Final
 
 from offsetwise.engines.flink.details import FlinkDetails
 from offsetwise.engines.flink.kinesis import LEGACY_STATE
-from offsetwise.engines.flink.kinesis.splits import LAST_SPLIT_VERSION, SplitFields
+from offsetwise.engines.flink.kinesis.splits import NEW_SPLIT_VERSION, SplitFields
 from offsetwise.findings import Stage, finding
 from offsetwise.lookalikes import invisible
 from offsetwise.model import (
@@ -50,7 +50,7 @@ def splits_of(plan: Plan, arn: str) -> tuple[SplitFields, ...]:
         if shard is not None and position is not None:
             splits.append(
                 SplitFields(
-                    version=LAST_SPLIT_VERSION,
+                    version=NEW_SPLIT_VERSION,
                     arn=arn,
                     shard=shard_id(one.partition),
                     position=TRIM_HORIZON if position.place is Place.SHARD_END else position,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from offsetwise.engines.flink.kinesis.legacy import LegacyFields
-from offsetwise.engines.flink.kinesis.splits import LAST_SPLIT_VERSION, ShardEnumerator, SplitFields
+from offsetwise.engines.flink.kinesis.splits import NEW_SPLIT_VERSION, ShardEnumerator, SplitFields
 from offsetwise.streams.kinesis.spec import TRIM_HORIZON, Place, ShardPlace
 from offsetwise.targets.flink.elements import NotEditableError
 from offsetwise.targets.flink.output import flag, int32, int64, sized, text
@@ -51,7 +51,7 @@ def coordinator_state(
     splits: Sequence[tuple[SplitFields, int | None]],
     *,
     last: str | None,
-    split_version: int = LAST_SPLIT_VERSION,
+    split_version: int | None = None,
     version: int = _ENUMERATOR,
     wrapped: int = _WRAPPED,
 ) -> bytes:
@@ -60,13 +60,15 @@ def coordinator_state(
     Args:
         splits: Those that it knows, each with whether it is assigned; None where its version does not say.
         last: The last shard that it has seen.
-        split_version: Of all splits.
+        split_version: Of all splits; None for that of the first.
         version: Of the enumerator.
         wrapped: Of what Flink wraps it in.
 
     Raises:
         NotEditableError: A split cannot hold its position.
     """
+    if split_version is None:
+        split_version = splits[0][0].version if splits else NEW_SPLIT_VERSION
     seen = flag(False) if last is None else flag(True) + text(last)
     listed = b"".join(sized(_split(fields)) + (b"" if status is None else int32(status)) for fields, status in splits)
     data = seen + int32(len(splits)) + int32(split_version) + listed
