@@ -1,4 +1,4 @@
-"""The register of findings: assembled from the modules that declare, then closed; a drawer brings its own."""
+"""The register of findings: assembled from the modules that declare, then closed; another package may bring its own."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tests.findings.cases import case, row
 
 
 @pytest.fixture
-def drawer(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Name a drawer's module in a register that nobody has read yet; afterwards it is as before."""
-    monkeypatch.setattr(registry, "FINDINGS", [*registry.FINDINGS, lambda: import_module("tests.findings.drawer")])
+def toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Name the module of a toy in a register that nobody has read yet; afterwards it is as before."""
+    monkeypatch.setattr(registry, "FINDINGS", [*registry.FINDINGS, lambda: import_module("tests.toys.finding")])
     monkeypatch.setattr(register, "_declared", dict(findings()))
     _unread()
     yield
-    sys.modules.pop("tests.findings.drawer", None)
+    sys.modules.pop("tests.toys.finding", None)
     monkeypatch.undo()
     _unread()
 
@@ -32,15 +32,18 @@ def _unread() -> None:
     register.decided.cache_clear()
 
 
-@pytest.mark.usefixtures("drawer")
+@pytest.mark.usefixtures("toy")
 def test_a_finding_of_another_package_is_decided_ranked_and_linked_like_any() -> None:
-    found = judge(case(row(old_offset=1050)))
+    code = "TOY_FAR_BEHIND"
+    message = "orders-0: 100,001 records are left to read on the old cluster."
 
-    assert [(each.code, each.message) for each in found] == [("LEASE_LOST", "orders-0 is leased to another worker.")]
-    assert found[0].remedy == "Stop the other worker."
-    assert next(iter(findings())) == "LEASE_LOST"
-    assert describe("LEASE_LOST").page == "docs/findings/LEASE_LOST.md"
-    assert "help?code=LEASE_LOST" in linked("LEASE_LOST")
+    assert [(said.code, said.message) for said in judge(case(row(lag_old=100_001)))] == [(code, message)]
+    assert judge(case(row(lag_old=100_000))) == judge(case(row(lag_old=None))) == ()
+    severities = [kind.severity for kind in findings().values()]
+    assert severities == sorted(severities, key=[*Severity].index)
+    assert findings()[code].severity is Severity.WARNS
+    assert describe(code).page == f"docs/findings/{code}.md"
+    assert f"help?code={code}" in linked(code)
 
 
 def test_a_code_is_declared_once_and_not_after_the_register_was_read() -> None:

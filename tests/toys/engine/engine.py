@@ -46,24 +46,30 @@ def _read(
     uids: Sequence[str],  # noqa: ARG001 - as above
     committer: Table | None,  # noqa: ARG001 - as above
 ) -> Checkpoint:
-    assert folder is not None
-    data = folder.read_many({FILE: None})[FILE]
+    data = None if folder is None else folder.read_many({FILE: None})[FILE]
     if not isinstance(data, bytes):
         raise CheckpointError(f"{uri}/{FILE}: expected positions, found that it cannot be read.", fix="Restore it.")
-    body = json.loads(data)
-    positions = tuple(
-        SourcePosition(topic=topic, partition=number, offset=found)
-        for topic, number, at in body["at"]
-        if (found := position(str(at))) is not None
-    )
+    try:
+        body = json.loads(data)
+        positions = tuple(
+            SourcePosition(topic=str(topic), partition=int(number), offset=offset)
+            for topic, number, at in body["at"]
+            if (offset := position(str(at))) is not None
+        )
+        details = ToyDetails(colour=str(body["colour"]))
+    except (ValueError, TypeError, KeyError) as error:
+        raise CheckpointError(
+            f"{uri}/{FILE}: expected a job, a colour and positions, found {str(error)[:200]!r}. Nothing was used.",
+            fix="Let the job write its file again.",
+        ) from error
     return Checkpoint(
         uri=uri,
         engine=TOY.name,
-        job_id=body["job"],
+        job_id=str(body.get("job", "")),
         restart=f"The toy goes on in {len(positions)} partitions.",
         sources=(CheckpointSource(index=0, id=SOURCE, kind=body.get("of", "kafka"), positions=positions),),
         pins=((FILE, sha256(data).hexdigest()),),
-        details=ToyDetails(colour=body["colour"]),
+        details=details,
     )
 
 
