@@ -16,9 +16,11 @@ from offsetwise.lab import Lab
 from tests.commands import Ran, call
 from tests.integration.connect_workers import PASSWORD, USER, Workers, workers
 from tests.integration.groups import committed
+from tests.integration.test_positions_live import moved
 from tests.integration.topics import copies, create, produce
 
 ORDERS: Final = "connect-orders"
+FILED: Final = "connect-filed"
 READ, END = 250, 300
 GONE: Final = 100
 """What the copy of the old log begins without."""
@@ -131,7 +133,7 @@ def test_a_sink_connector_moves_and_every_record_is_written_once(
     assert job.old.offsets(job.name) == {0: READ}
     for bootstrap in (lab.old_bootstrap, lab.new_bootstrap):
         produce(bootstrap, {ORDERS: copies(READ, END)})
-    moved = job.new.create(job.new_name, ORDERS, state="STOPPED")
+    there = job.new.create(job.new_name, ORDERS, state="STOPPED")
     document = job.compare().answered()
     (row,) = document["partitions"]
     assert (row["old_offset"], row["new_offset"], row["exactness"]) == (str(READ), str(READ - GONE), "EXACT")
@@ -154,13 +156,41 @@ def test_a_sink_connector_moves_and_every_record_is_written_once(
 
     assert job.asked(job.new_name, "again.json")[:2] == (1, "UNKNOWN"), "it is stopped"
     job.new.change(job.new_name, "RUNNING")
-    until(moved, END - READ)
+    until(there, END - READ)
     code, origin, told = job.asked(job.new_name, "again.json")
     assert (code, origin) == (0, "RESTORED_FROM_PLAN"), told
     job.new.change(job.new_name, "STOPPED")
-    lines = [json.loads(line)["serial"] for out in (written, moved) for line in out.read_text().splitlines()]
+    lines = [json.loads(line)["serial"] for out in (written, there) for line in out.read_text().splitlines()]
     assert lines == serials(0, END), "every record once, in order"
     assert job.turnouts("again.json") == {"MOVED_ON"}
+
+
+def test_offsets_that_a_worker_printed_are_moved_in_a_file_and_taken_by_another_worker(
+    lab: Lab, running: tuple[Workers, Workers], tmp_path: Path
+) -> None:
+    old, new = running
+    create(lab.old_bootstrap, FILED)
+    create(lab.new_bootstrap, FILED)
+    produce(lab.old_bootstrap, {FILED: copies(0, READ)})
+    produce(lab.new_bootstrap, {FILED: copies(GONE, READ)})
+    written = old.create("filed", FILED)
+    until(written, READ)
+    old.change("filed", "STOPPED")
+    printed = json.dumps(old.ask("GET", "/connectors/filed/offsets"))
+    for bootstrap in (lab.old_bootstrap, lab.new_bootstrap):
+        produce(bootstrap, {FILED: copies(READ, END)})
+    there = new.create("filed-new", FILED, state="STOPPED")
+
+    file, receipt = moved(lab, tmp_path, printed)
+    assert f"--data @{file} " in receipt["steps"][0]["told"]
+    new.ask("PATCH", "/connectors/filed-new/offsets", json.loads(file.read_text()))
+    assert new.offsets("filed-new") == {0: READ - GONE}
+    new.change("filed-new", "RUNNING")
+    until(there, END - READ)
+    new.change("filed-new", "STOPPED")
+
+    lines = [json.loads(line)["serial"] for out in (written, there) for line in out.read_text().splitlines()]
+    assert lines == serials(0, END), "every record once, in order"
 
 
 def test_nothing_stays_written_to_a_connector_that_runs_or_reads_another_cluster(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -25,6 +26,7 @@ from tests.integration.flink_cluster import Flink, running, wait_until
 from tests.integration.flink_distribution import DISTRIBUTIONS, Distribution
 from tests.integration.lost_splits import changed, dropping, forgotten, handed_back
 from tests.integration.moving import GONE, Move, Orders, create, key_of, moved, tree
+from tests.integration.test_positions_live import moved as moved_in_a_file
 from tests.integration.test_settling_live import end_elsewhere
 from tests.lab.reading import read_log
 
@@ -309,6 +311,27 @@ def test_a_job_whose_sources_state_is_dropped_begins_at_the_groups_offsets_with_
     before = Counter(serials(orders)) - Counter(unread)
     counted = once(serials(orders)) - once([*before.elements()])
     assert Counter((key_of(serial), nth) for serial, nth in rows) == counted, "with the state it had"
+
+
+@flinks(NEWEST)
+def test_specific_offsets_of_a_table_are_moved_in_a_file_and_a_job_begins_there(
+    stopped: Stopped, tmp_path: Path
+) -> None:
+    orders, lab, at = stopped.orders, stopped.orders.lab, kept(stopped.savepoint)
+    offsets = ";".join(f"partition:{partition},offset:{offset}" for partition, offset in sorted(at.items()))
+    options = {"topic": TOPIC, "scan.startup.mode": "specific-offsets", "scan.startup.specific-offsets": offsets}
+    text = ",\n".join(f"'{name}' = '{value}'" for name, value in options.items())
+
+    written, _ = moved_in_a_file(lab, tmp_path, text)
+    begin = dict(re.findall(r"'([^']+)' = '([^']*)'", written.read_text()))
+    assert begin.keys() == options.keys()
+    assert begin != options
+    sink = _sink(lab, "from-specific-offsets")
+    job = stopped.jobs.start(lab.new_bootstrap, sink, begin=begin)
+    unread = [serial for each in beyond(orders, at).values() for serial in each]
+    stopped.jobs.stop(job, sink, len(unread), tmp_path / "after")
+
+    assert Counter(serial for serial, _ in sink.rows()) == Counter(unread), "every record that was not read, once"
 
 
 NOBODY: Final = "no reader keeps a position"
