@@ -12,6 +12,7 @@ from tests.browser.conftest import console, settle
 from tests.browser.test_confirmations import in_viewport
 from tests.browser.test_phone import look
 from tests.browser.test_review import SERVE
+from tests.gates import of_all
 
 DESK, PHONE = ViewportSize(width=1440, height=900), ViewportSize(width=390, height=844)
 CHOSEN = {
@@ -69,7 +70,7 @@ def test_a_click_on_any_cell_opens_its_row_on_the_pages_of_a_plan(page: Page, tm
             expect(chosen).not_to_have_value(before)
 
 
-@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+@pytest.mark.parametrize("size", of_all(PHONE, others=(DESK,)), ids=of_all("phone", others=("desk",)))
 def test_beside_each_title_a_button_opens_what_the_page_is_about(page: Page, bundled: str, size: ViewportSize) -> None:
     page.set_viewport_size(size)
     for title, question in questions().items():

@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from offsetwise.console.reader import Reader
 from tests.browser.conftest import settle
+from tests.gates import of_all
 from tools.screenshots import pages, rest
 
 SCREENS = 2.5
@@ -50,11 +51,11 @@ def screens(page: Page) -> float:
 
 
 def addresses() -> list[str]:
-    """Every page of every job of every sample, and the pages of no job."""
+    """Every page of the first job of every sample, in full of every job, and the pages of no job."""
     of_jobs = [
         f"{path}?{urlencode(sample.address(subject))}"
         for sample in Reader(()).offered()
-        for subject in sample.subjects
+        for subject in of_all(sample.subjects[0], others=sample.subjects[1:])
         for path in OF_ONE_JOB
     ]
     return [*(path for path in pages() if path not in (*OF_ONE_JOB, *ELSEWHERE)), *of_jobs]
