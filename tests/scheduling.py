@@ -32,7 +32,8 @@ _ON_SECOND_LAB: Final = frozenset(
 KINESIS: Final = "kinesis"
 """The group of all tests on servers of Kinesis and DynamoDB, which start slowly and are shared."""
 _FORTY_JOBS: Final = "tests/integration/test_forty_jobs.py"
-_LONG: Final = {LAB: 0, SECOND_LAB: 1, KINESIS: 2, _FORTY_JOBS: 3}
+_REMEDIES: Final = "tests/remedies/test_remedies.py"
+_LONG: Final = {LAB: 0, SECOND_LAB: 1, KINESIS: 2, _FORTY_JOBS: 3, _REMEDIES: 4}
 """The groups that take longest, in the order in which they begin: what begins last would end alone."""
 _SERVERS: Final = frozenset({"kinesis_mock", "kinesalite", "dynamodb_local"})
 REAL: Final = frozenset({LAB, "own_lab", "secured", "browser", *_SERVERS})
