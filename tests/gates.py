@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Final, TypeVar
 
 Case = TypeVar("Case")
@@ -12,6 +13,6 @@ PART: Final = 1 if FULL else 20
 """One of so many is tried."""
 
 
-def of_all(*cases: Case, others: tuple[Case, ...]) -> tuple[Case, ...]:
-    """Return the cases that are always tried, and in full the others as well: older releases, further combinations."""
-    return (*cases, *others) if FULL else cases
+def of_all(every: Sequence[Case], always: Sequence[Case]) -> Sequence[Case]:
+    """Return every case in full, else those that are always tried: newest releases, combinations that differ most."""
+    return every if FULL else always

@@ -20,13 +20,14 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 ROOT: Final = Path(__file__).parent.parent
-THEMES: Final = ("light", "dark")
+Theme: TypeAlias = Literal["light", "dark"]
+THEMES: Final[tuple[Theme, ...]] = ("light", "dark")
 WIDTHS: Final = (1400, 1000)
 HEIGHT: Final = 1000
 SOON_MS: Final = 1_500
@@ -98,7 +99,7 @@ class Shots:
     """Which pictures to take, and where to put them."""
 
     addresses: Sequence[str]
-    themes: Sequence[str]
+    themes: Sequence[Theme]
     widths: Sequence[int]
     out: Path
 
@@ -158,9 +159,7 @@ def take(browser: Browser, url: str, scenario: str, shots: Shots) -> None:
     """Write one picture of a scenario per page, theme and width."""
     shots.out.mkdir(parents=True, exist_ok=True)
     windows = {
-        (theme, width): browser.new_page(
-            viewport={"width": width, "height": HEIGHT}, color_scheme="dark" if theme == "dark" else "light"
-        )
+        (theme, width): browser.new_page(viewport={"width": width, "height": HEIGHT}, color_scheme=theme)
         for theme in shots.themes
         for width in shots.widths
     }

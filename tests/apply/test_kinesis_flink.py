@@ -34,10 +34,10 @@ from offsetwise.streams.kinesis.spec import LATEST, TRIM_HORIZON, after, at_time
 from offsetwise.targets.flink.edit import Making, edit_source
 from offsetwise.targets.flink.elements import Piece
 from offsetwise.targets.flink.kinesis.edit import rewrite_of
-from offsetwise.targets.flink.kinesis.states import enumerator_state, split_element
+from offsetwise.targets.flink.kinesis.states import split_element
 from tests.apply.kinesis_plans import ARN, halves, on_another, shard_plan, with_child
 from tests.apply.plans import MIGRATION, SAVEPOINT, aged, context, flink_savepoint, journal
-from tests.apply.test_kinesis_state import LEGACY, coordinators, data_of, fields_of, opened, source_of
+from tests.apply.test_kinesis_state import LEGACY, coordinators, data_of, enumerator_in, fields_of, opened, source_of
 from tests.engines.flink.files import codes
 from tests.engines.test_kinesis import rows
 from tests.with_cases import with_cases
@@ -64,11 +64,7 @@ def of_version(version: int) -> bytes:
 
     def coordinator(cursor: Cursor) -> list[Piece]:
         begun = cursor.at
-        found = read_enumerator(Cursor(cursor.data, begun, cursor.end))
-        splits = tuple(
-            replace(each, fields=replace(each.fields, version=version)) for each in found.splits if each.fields
-        )
-        made = enumerator_state(replace(found, splits=splits, split_version=version))
+        made = enumerator_in(version, read_enumerator(Cursor(cursor.data, begun, cursor.end)))
         return [Piece(begun, cursor.end, made)]
 
     making = Making(opened=opened(data))

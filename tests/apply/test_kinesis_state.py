@@ -17,6 +17,7 @@ from offsetwise.engines.flink.kinesis import LEGACY_STATE, splits
 from offsetwise.engines.flink.kinesis.legacy import LegacyFields, read_fields
 from offsetwise.engines.flink.kinesis.splits import (
     NEW_SPLIT_VERSION,
+    ShardEnumerator,
     ShardSplit,
     SplitFields,
     read_enumerator,
@@ -84,25 +85,19 @@ def restarted_from(name: str) -> tuple[list[tuple[str, bytes]], list[bytes]]:
     """
     states, known = source_of(data_of(name))
     found = [read_enumerator(Cursor(each)) for each in known]
+    recorded = [*(fields_of(data) for _, data in states), *(one.fields for each in found for one in each.splits)]
+    assert not any(fields is None or fields.finished for fields in recorded), "version 1 does not say that"
     return (
-        [(state, split_element(_as_new(fields_of(data)))) for state, data in states],
-        [
-            enumerator_state(
-                replace(
-                    each,
-                    splits=tuple(replace(one, fields=_as_new(one.fields)) for one in each.splits),
-                    split_version=NEW_SPLIT_VERSION,
-                )
-            )
-            for each in found
-        ],
+        [(state, split_element(replace(fields_of(data), version=NEW_SPLIT_VERSION))) for state, data in states],
+        [enumerator_in(NEW_SPLIT_VERSION, each) for each in found],
     )
 
 
-def _as_new(fields: SplitFields | None) -> SplitFields:
-    assert fields is not None
-    assert not fields.finished, "version 1 does not say that"
-    return replace(fields, version=NEW_SPLIT_VERSION)
+def enumerator_in(version: int, found: ShardEnumerator) -> bytes:
+    """Return the state of a coordinator with its splits in another version of their form."""
+    assert all(each.fields is not None for each in found.splits)
+    splits = tuple(replace(each, fields=replace(each.fields, version=version)) for each in found.splits if each.fields)
+    return enumerator_state(replace(found, splits=splits, split_version=version))
 
 
 def fields_of(data: bytes) -> SplitFields:

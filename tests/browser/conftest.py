@@ -22,7 +22,7 @@ import offsetwise
 from offsetwise.lab.brokers import free_ports
 from tests.browser.forked import Forked
 from tests.gates import of_all
-from tools.screenshots import THEMES, WIDTHS, settle, whole
+from tools.screenshots import THEMES, WIDTHS, Theme, settle, whole
 
 ROOT = Path(__file__).parents[2]
 SCREENSHOTS = ROOT / "artifacts" / "screens"
@@ -33,7 +33,7 @@ TESTED = os.pathsep.join((str(Path(offsetwise.__file__).parents[1]), str(ROOT)))
 
 START_SECONDS = 120
 
-WALKED_THEMES: Final = of_all(THEMES[0], others=THEMES[1:])
+WALKED_THEMES: Final = of_all(THEMES, THEMES[:1])
 """Of a walk through pages that `test_screens.py` looks at in each theme."""
 
 Serve = Callable[..., str]
@@ -119,23 +119,23 @@ _SIZE: Final[ViewportSize] = {"width": 1280, "height": 720}
 
 
 @pytest.fixture(scope="session")
-def kept_windows(browser: Browser) -> Iterator[Mapping[str, Page]]:
+def kept_windows(browser: Browser) -> Iterator[Mapping[Theme, Page]]:
     """One window per theme: a new one loads Streamlit's frontend again, for seconds."""
-    opened = {theme: browser.new_page(color_scheme="dark" if theme == "dark" else "light") for theme in THEMES}
+    opened = {theme: browser.new_page(color_scheme=theme) for theme in THEMES}
     yield opened
     for page in opened.values():
         page.close()
 
 
 @pytest.fixture
-def windows(kept_windows: Mapping[str, Page]) -> Iterator[Mapping[str, Page]]:
+def windows(kept_windows: Mapping[Theme, Page]) -> Iterator[Mapping[Theme, Page]]:
     """One window per theme, as new for each test; empty afterwards, since a page looks for its server for ever.
 
     Each has Playwright's usual size, whatever an earlier test made of it: a narrow table draws fewer columns.
     """
     for theme, page in kept_windows.items():
         page.set_viewport_size(_SIZE)
-        page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+        page.emulate_media(color_scheme=theme)
     yield kept_windows
     for page in kept_windows.values():
         if page.url != "about:blank":
@@ -145,7 +145,7 @@ def windows(kept_windows: Mapping[str, Page]) -> Iterator[Mapping[str, Page]]:
 
 
 @pytest.fixture
-def page(windows: Mapping[str, Page]) -> Page:
+def page(windows: Mapping[Theme, Page]) -> Page:
     """The light one of these."""
     return windows["light"]
 

@@ -176,7 +176,7 @@ def drafted(author: Page, name: str, *, kind: str = "group", picture: str | None
 def in_both_themes(page: Page, name: str) -> None:
     """Keep a picture of a page in light and in dark."""
     for theme in THEMES:
-        page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+        page.emulate_media(color_scheme=theme)
         settle(page)
         keep(page, f"{name}-{theme}")
     page.emulate_media(color_scheme="light")

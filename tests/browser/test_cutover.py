@@ -20,9 +20,21 @@ def press(page: Page, *names: str) -> None:
     next(button for button in buttons if button.count()).click()
 
 
-def test_two_hundred_jobs_are_whole_and_accessible_on_a_wall_and_on_a_phone(page: Page, serve: Serve) -> None:
-    opened(page, f"{serve('cutover')}/{PAGE}")
+def kept_in_each_theme(page: Page, name: str) -> None:
+    """Hold that the page is whole and accessible in each theme, and keep its pictures."""
+    for theme in in_each_theme(page):
+        accessible(page)
+        fits(page)
+        keep(page, f"{name}-{theme}")
+
+
+def opened_on_a_desk(page: Page, address: str) -> None:
+    opened(page, f"{address}/{PAGE}")
     page.set_viewport_size(DESKTOP)
+
+
+def test_two_hundred_jobs_are_whole_and_accessible_on_a_wall_and_on_a_phone(page: Page, serve: Serve) -> None:
+    opened_on_a_desk(page, serve("cutover"))
     accessible(page)
     press(page, "Watch")
     expect(page.get_by_text("40 of 200 jobs cannot go on")).to_be_visible(timeout=PATIENCE_MS)
@@ -30,10 +42,7 @@ def test_two_hundred_jobs_are_whole_and_accessible_on_a_wall_and_on_a_phone(page
     expect(lanes.get_by_role("listitem")).to_have_count(50)
     expect(lanes.get_by_role("listitem").first).to_contain_text("! different")
     expect(page.get_by_text("OLD_LOG_GROWS").first).to_be_visible()
-    for theme in in_each_theme(page):
-        accessible(page)
-        fits(page)
-        keep(page, f"cutover-{theme}")
+    kept_in_each_theme(page, "cutover")
 
     page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
     for theme in in_each_theme(page):
@@ -52,30 +61,22 @@ def test_two_hundred_jobs_are_whole_and_accessible_on_a_wall_and_on_a_phone(page
 def test_two_jobs_and_ten_thousand_are_as_clear_as_two_hundred(
     page: Page, serve: Serve, scenario: str, answer: str, lanes: int
 ) -> None:
-    opened(page, f"{serve(scenario)}/{PAGE}")
-    page.set_viewport_size(DESKTOP)
+    opened_on_a_desk(page, serve(scenario))
     press(page, "Watch")
     expect(page.get_by_text(answer)).to_be_visible(timeout=PATIENCE_MS)
     items = page.get_by_role("list", name="Jobs", exact=True).get_by_role("listitem")
     expect(items).to_have_count(lanes)
     expect(items.first).to_contain_text("! different")
-    for theme in in_each_theme(page):
-        accessible(page)
-        fits(page)
-        keep(page, f"{scenario}-{theme}")
+    kept_in_each_theme(page, scenario)
 
 
 def test_jobs_are_not_taken_for_those_of_now_where_a_cluster_is_silent(page: Page, serve: Serve) -> None:
-    opened(page, f"{serve('cutover-down')}/{PAGE}")
-    page.set_viewport_size(DESKTOP)
+    opened_on_a_desk(page, serve("cutover-down"))
     press(page, "Watch")
     warning = page.get_by_role("alert").filter(has_text="No look for")
     expect(warning).to_contain_text("Cluster 'new': expected an answer within 20 s", timeout=PATIENCE_MS)
     expect(page.get_by_text("40 of 200 jobs cannot go on")).to_be_visible()
-    for theme in in_each_theme(page):
-        accessible(page)
-        fits(page)
-        keep(page, f"cutover-down-{theme}")
+    kept_in_each_theme(page, "cutover-down")
 
 
 def test_the_page_follows_the_jobs_without_a_click_and_ends_when_all_have_caught_up(page: Page, serve: Serve) -> None:

@@ -15,6 +15,7 @@ from tests.browser.test_review import SERVE
 from tests.gates import of_all
 
 DESK, PHONE = ViewportSize(width=1440, height=900), ViewportSize(width=390, height=844)
+SIZES = [pytest.param(DESK, id="desk"), pytest.param(PHONE, id="phone")]
 CHOSEN = {
     "draft?play=author": "Decide about",
     "review?play=reviewer": "Details of",
@@ -36,7 +37,7 @@ def stands(page: Page, shown: Locator) -> None:
     assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollTop") == 0
 
 
-@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+@pytest.mark.parametrize("size", SIZES)
 def test_the_numbers_stand_on_the_first_screen(page: Page, bundled: str, size: ViewportSize) -> None:
     page.set_viewport_size(size)
     page.goto(f"{bundled}/compare")
@@ -70,7 +71,7 @@ def test_a_click_on_any_cell_opens_its_row_on_the_pages_of_a_plan(page: Page, tm
             expect(chosen).not_to_have_value(before)
 
 
-@pytest.mark.parametrize("size", of_all(PHONE, others=(DESK,)), ids=of_all("phone", others=("desk",)))
+@pytest.mark.parametrize("size", of_all(SIZES, SIZES[-1:]))
 def test_beside_each_title_a_button_opens_what_the_page_is_about(page: Page, bundled: str, size: ViewportSize) -> None:
     page.set_viewport_size(size)
     for title, question in questions().items():

@@ -14,6 +14,7 @@ from tests.browser.conftest import WALKED_THEMES, choose, console, keep, settle
 from tests.browser.test_confirmations import fill_in
 from tests.browser.test_review import APPROVE
 from tests.browser.test_settling import shown
+from tools.screenshots import Theme
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -103,11 +104,9 @@ def test_a_plan_is_drafted_approved_and_exported_by_the_people_of_the_demonstrat
 
 @pytest.mark.parametrize("theme", WALKED_THEMES)
 def test_transactions_of_a_killed_job_are_seen_decided_planned_and_approved_by_the_people_of_the_demonstration(
-    browser: Browser, tmp_path: Path, theme: str
+    browser: Browser, tmp_path: Path, theme: Theme
 ) -> None:
-    context = browser.new_context(
-        viewport={"width": 1400, "height": 1000}, color_scheme="dark" if theme == "dark" else "light"
-    )
+    context = browser.new_context(viewport={"width": 1400, "height": 1000}, color_scheme=theme)
     page = context.new_page()
     with console("-m", "tests.browser.serve", "{port}", log=tmp_path / "log") as address:
         page.goto(f"{address}/draft?{KILLED}")

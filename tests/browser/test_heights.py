@@ -55,7 +55,7 @@ def addresses() -> list[str]:
     of_jobs = [
         f"{path}?{urlencode(sample.address(subject))}"
         for sample in Reader(()).offered()
-        for subject in of_all(sample.subjects[0], others=sample.subjects[1:])
+        for subject in of_all(sample.subjects, sample.subjects[:1])
         for path in OF_ONE_JOB
     ]
     return [*(path for path in pages() if path not in (*OF_ONE_JOB, *ELSEWHERE)), *of_jobs]

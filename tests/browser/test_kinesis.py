@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import WALKED_THEMES, keep, settle
+from tools.screenshots import Theme
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -34,7 +35,7 @@ OF = f"migration={quote('orders-to-frankfurt (sample)')}&of={quote('checkpoint o
 
 @pytest.mark.parametrize("theme", WALKED_THEMES)
 def test_positions_stand_on_the_tree_of_shards_and_the_lag_is_a_time(
-    windows: Mapping[str, Page], bundled: str, theme: str
+    windows: Mapping[Theme, Page], bundled: str, theme: Theme
 ) -> None:
     page = windows[theme]
     page.goto(bundled)

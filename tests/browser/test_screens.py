@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Dialog, Page, ViewportSize, expect
 from offsetwise.console.widgets.palette import DARK, LIGHT
 from tests.browser.conftest import SCREENSHOTS, Serve, choose, keep, process, settle
 from tests.browser.keyboard import not_reached, unseen_focus
-from tools.screenshots import LINKS, THEMES, WIDTHS, ask, linked, pages, rest
+from tools.screenshots import LINKS, THEMES, WIDTHS, Theme, ask, linked, pages, rest
 
 BYTES_PER_CLICK = 200_000
 SERVER_MIB = 600
@@ -51,13 +51,13 @@ CROWDED = """() => [...document.querySelectorAll('.js-plotly-plot .textpoint')].
 LOOKED_AT = [*pages(), "help?code=LOSS_INSIDE_LOG", "help?about=Clusters+and+ACLs"]
 
 
-def in_each_theme(page: Page) -> Iterator[str]:
+def in_each_theme(page: Page) -> Iterator[Theme]:
     """Yield each theme, with the page drawn in it: it follows the browser while it is open."""
     size = page.viewport_size
     assert size is not None
     for theme in THEMES:
         page.set_viewport_size(size)
-        page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+        page.emulate_media(color_scheme=theme)
         rest(page)
         yield theme
 

@@ -10,6 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import WALKED_THEMES, Serve, settle
+from tools.screenshots import Theme
 
 FINGER_PX = 44
 """What a finger hits, by the guidelines for the web."""
@@ -75,7 +76,7 @@ def test_letters_typed_press_no_key_of_streamlits_and_a_slash_in_a_field_is_a_sl
 
 
 @pytest.mark.parametrize("theme", WALKED_THEMES)
-def test_the_open_search_is_accessible(windows: Mapping[str, Page], bundled: str, theme: str) -> None:
+def test_the_open_search_is_accessible(windows: Mapping[Theme, Page], bundled: str, theme: Theme) -> None:
     page = windows[theme]
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{bundled}/compare")

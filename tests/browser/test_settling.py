@@ -15,6 +15,7 @@ from tests.browser.oidc import provider
 from tests.browser.signing import sign_in, write_secrets
 from tests.browser.test_screens import accessible, fits
 from tests.console.test_draft_settling import SETTLE
+from tools.screenshots import Theme
 
 OF = f"migration=orders-to-new&of={quote('checkpoint orders')}"
 
@@ -43,11 +44,9 @@ def shown(page: Page, name: str) -> None:
 
 @pytest.mark.parametrize("theme", WALKED_THEMES)
 def test_an_author_asks_decides_drafts_and_submits_and_the_clusters_page_shows_what_waits(
-    browser: Browser, operated: str, theme: str
+    browser: Browser, operated: str, theme: Theme
 ) -> None:
-    context = browser.new_context(
-        viewport={"width": 1400, "height": 1000}, color_scheme="dark" if theme == "dark" else "light"
-    )
+    context = browser.new_context(viewport={"width": 1400, "height": 1000}, color_scheme=theme)
     page = context.new_page()
     page.goto(f"{operated}/draft?{OF}&does={quote(SETTLE)}")
     settle(page)

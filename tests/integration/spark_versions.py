@@ -54,7 +54,7 @@ class SparkRelease:
         return self.packages
 
 
-TRIED_SPARKS: Final = of_all(*SPARKS[1:], others=SPARKS[:1])
+TRIED_SPARKS: Final = of_all(SPARKS, SPARKS[1:])
 OTHER_SPARKS: Final = tuple(SparkRelease(version=version) for version in TRIED_SPARKS if version != INSTALLED)
 
 

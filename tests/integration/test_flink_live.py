@@ -32,6 +32,7 @@ from tests.lab.reading import read_log
 
 pytestmark = pytest.mark.timeout(1800)  # a whole job with its Flink, on a machine that may be busy
 OLDEST, WITH_STRATEGIES, NEWEST = DISTRIBUTIONS
+TRIED: Final = of_all((OLDEST, NEWEST), (NEWEST,))
 TOPIC: Final = "flink-orders"
 FEW: Final = 4
 """Records that arrive in a test: in all of a Flink's tests fewer than `GONE`, or the old position is in the new log."""
@@ -251,7 +252,7 @@ def test_a_job_goes_on_from_an_edited_savepoint_and_its_sink_holds_every_record_
     assert move.verify("--checkpoint", str(move.checkpoint))[::2] == (1, False), "the old one tells nothing of the job"
 
 
-@flinks(*of_all(NEWEST, others=(OLDEST,)))
+@flinks(*TRIED)
 def test_the_same_job_restored_unedited_does_exactly_the_damage_that_is_predicted(
     stopped: Stopped, applied: Drafted
 ) -> None:
@@ -276,7 +277,7 @@ def test_the_same_job_restored_unedited_does_exactly_the_damage_that_is_predicte
     assert Counter(serial for serial, _ in sink.rows()) == Counter(predicted)
 
 
-@flinks(*of_all(NEWEST, others=(OLDEST,)))
+@flinks(*TRIED)
 def test_a_job_that_may_not_reset_stops_where_its_position_is_not_in_the_log(stopped: Stopped) -> None:
     lab = stopped.orders.lab
     sink = _sink(lab, f"{stopped.sink.topic}-stops")
@@ -287,7 +288,7 @@ def test_a_job_that_may_not_reset_stops_where_its_position_is_not_in_the_log(sto
     assert sink.rows() == []
 
 
-@flinks(*of_all(NEWEST, others=(OLDEST,)))
+@flinks(*TRIED)
 def test_a_job_whose_sources_state_is_dropped_begins_at_the_groups_offsets_with_all_its_other_state(
     stopped: Stopped, tmp_path: Path
 ) -> None:
@@ -353,7 +354,7 @@ def kept(savepoint: Path) -> dict[int, int]:
     }
 
 
-@flinks(*of_all(NEWEST, others=(OLDEST,)))
+@flinks(*TRIED)
 @pytest.mark.parametrize("lost", [{0}, {0, 1}], ids=["1 of 2", "2 of 2"])
 def test_a_partition_that_no_reader_holds_is_never_read_and_no_plan_is_drafted(
     stopped: Stopped, lost: set[int], tmp_path: Path
@@ -394,8 +395,9 @@ def decisions(seen: Mapping[str, Any], *, held: bool) -> set[str]:
     return {row["decision"] for row in seen["transactions"] if row["held"] is held and row["decision"] != "NOTHING"}
 
 
-SETTLED: Final = of_all((NEWEST, "POOLING"), (WITH_STRATEGIES, "INCREMENTING"), others=((OLDEST, None),))
-"""Each strategy, and each version."""
+EACH: Final = ((OLDEST, None), (NEWEST, "POOLING"), (WITH_STRATEGIES, "INCREMENTING"))
+"""Each version and each strategy."""
+SETTLED: Final = of_all(EACH, EACH[1:])
 
 
 @pytest.mark.parametrize(

@@ -322,7 +322,7 @@ def _sample(line: str) -> LagSample:
     return sample
 
 
-@pytest.mark.parametrize("lie", of_all("both", others=tuple([*LIES][:-1])))
+@pytest.mark.parametrize("lie", of_all([*LIES], ["both"]))
 def test_a_running_console_lives_and_another_visitors_session_goes_on(brokers: Lab, tmp_path: Path, lie: str) -> None:
     lies: dict[int, Lie] = {METADATA: LIES[lie]}
     with lying(brokers.old_bootstrap, lies) as proxy:
@@ -388,7 +388,7 @@ ENDS: dict[str, Callable[[], Lie]] = {
 
 
 @pytest.mark.parametrize("lie", ENDS)
-@pytest.mark.parametrize("side", of_all("source", others=("target",)))
+@pytest.mark.parametrize("side", of_all(["source", "target"], ["source"]))
 def test_starts_and_ends_that_cannot_be_end_no_command_and_no_console_and_prove_nothing(
     brokers: Lab, console: Callable[[str], Reader], tmp_path: Path, side: str, lie: str
 ) -> None:

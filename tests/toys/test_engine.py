@@ -19,7 +19,7 @@ from offsetwise.config import load_migration
 from offsetwise.engines import registry
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.engines.discovery import find_checkpoints
-from offsetwise.errors import FileError, NotACheckpointError, PlanError, StalePlanError
+from offsetwise.errors import CheckpointError, FileError, NotACheckpointError, PlanError, StalePlanError
 from offsetwise.model import Comparison, Exactness, Target, Turnout
 from offsetwise.plan.exports import starting_offsets
 from offsetwise.plan.reading import read_plan
@@ -78,6 +78,30 @@ def test_it_is_inspected_in_words_and_as_json(tmp_path: Path) -> None:
     for word in ("train", "red positions", "The toy goes on in 2 partitions.", "orders-1", "1,050"):
         assert word in shown
     assert (told["engine"], told["colour"], told["offset_files"][0][0]) == ("toy", "red", FILE)
+
+
+@with_cases(
+    ("content", "told"),
+    [
+        ("{", "Expecting property name"),
+        ("[]", "list indices"),
+        ('{"colour": "red", "at": []}', "'job'"),
+        ('{"job": "train", "at": []}', "'colour'"),
+        ('{"job": "train", "colour": "red"}', "'at'"),
+        ('{"job": "train", "colour": "red", "at": [["orders", 0]]}', "missing 1 required"),
+        ('{"job": "train", "colour": "red", "at": [["orders", 0, "soon"]]}', "['orders', 0, 'soon']"),
+        ('{"job": "train", "colour": "red", "at": [["orders", 0.5, 1050]]}', "['orders', 0.5, 1050]"),
+        ('{"job": "train", "colour": "red", "at": [[7, 0, 1050]]}', "[7, 0, 1050]"),
+    ],
+)
+def test_a_file_that_is_not_as_the_job_writes_it_is_refused_whole(content: str, told: str, tmp_path: Path) -> None:
+    folder = toy(tmp_path)
+    (folder / FILE).write_text(content)
+
+    with pytest.raises(CheckpointError, match="Nothing was used") as refused:
+        read_checkpoint(str(folder))
+    assert told in refused.value.problem
+    assert FILE in refused.value.problem
 
 
 def test_it_is_found_below_a_root(tmp_path: Path) -> None:

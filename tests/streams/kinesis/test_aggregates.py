@@ -93,9 +93,10 @@ def planned(plan: ow.Plan | str) -> PlannedPosition:
     return position
 
 
-EVERY = [(count, sub) for count in range(1, 5) for sub in range(count)]
-ALWAYS = ((1, 0), (2, 0), (2, 1), (4, 2))
-CASES = of_all(*ALWAYS, others=tuple(case for case in EVERY if case not in ALWAYS))
+CASES = of_all(
+    [(count, sub) for count in range(1, 5) for sub in range(count)],
+    [(1, 0), (2, 0), (2, 1), (4, 2)],
+)
 """How many user records an aggregate has, and at which the lease is."""
 
 

@@ -51,12 +51,8 @@ def _read(
         raise CheckpointError(f"{uri}/{FILE}: expected positions, found that it cannot be read.", fix="Restore it.")
     try:
         body = json.loads(data)
-        positions = tuple(
-            SourcePosition(topic=str(topic), partition=int(number), offset=offset)
-            for topic, number, at in body["at"]
-            if (offset := position(str(at))) is not None
-        )
-        details = ToyDetails(colour=str(body["colour"]))
+        job, details = str(body["job"]), ToyDetails(colour=str(body["colour"]))
+        positions = tuple(_position(*entry) for entry in body["at"])
     except (ValueError, TypeError, KeyError) as error:
         raise CheckpointError(
             f"{uri}/{FILE}: expected a job, a colour and positions, found {str(error)[:200]!r}. Nothing was used.",
@@ -65,12 +61,19 @@ def _read(
     return Checkpoint(
         uri=uri,
         engine=TOY.name,
-        job_id=str(body.get("job", "")),
+        job_id=job,
         restart=f"The toy goes on in {len(positions)} partitions.",
         sources=(CheckpointSource(index=0, id=SOURCE, kind=body.get("of", "kafka"), positions=positions),),
         pins=((FILE, sha256(data).hexdigest()),),
         details=details,
     )
+
+
+def _position(topic: object, number: object, at: object) -> SourcePosition:
+    offset = position(str(at))
+    if not isinstance(topic, str) or type(number) is not int or offset is None:
+        raise ValueError(f"{[topic, number, at]} for a topic, a partition and a position")
+    return SourcePosition(topic=topic, partition=number, offset=offset)
 
 
 def _listings(checkpoint: Checkpoint) -> tuple[Listing, ...]:
