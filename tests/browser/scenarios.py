@@ -164,7 +164,10 @@ def _two() -> ValueReader:
     made.folders["orders"] = two_partitions(_folder())
     offsets = {("orders", 0): 1050, ("orders", 1): 1004}
     made.clusters = {
-        Cluster.OLD: old(topic("orders", [log(0, 100, 1200), log(1, 100, 1190)]), groups=[group(offsets=offsets)]),
+        Cluster.OLD: old(
+            topic("orders", [log(0, 100, 1200), log(1, 100, 1190)]),
+            groups=[group(offsets=offsets), *clusters_of_tests.other_groups()],
+        ),
         Cluster.NEW: new(topic("orders", [log(0, 0, 1100), log(1, 0, 1140)]), groups=[group(offsets=offsets)]),
     }
     made.samples = Recording(lag_samples.growing(40, partitions=2))

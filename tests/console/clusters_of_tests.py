@@ -1,9 +1,23 @@
-"""Clusters made from values for the Clusters page: the reference case, a large one, and hostile names."""
+"""Clusters made from values for the Clusters page: the reference case, other groups, a large one, hostile names."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from offsetwise.clusters.reading import ReadCluster
-from offsetwise.model import Cluster, Heartbeat, MirrorCheckpoint, MirrorState, MirrorTopic, OffsetSync
+from offsetwise.model import (
+    Application,
+    ApplicationEvidence,
+    Cluster,
+    GroupOffset,
+    GroupState,
+    Heartbeat,
+    MirrorCheckpoint,
+    MirrorState,
+    MirrorTopic,
+    OffsetSync,
+)
+from offsetwise.model.clusters import SHARE
 from tests.clusters.values import TAKEN_MS, group, log, new, old, topic
 
 SYNCS = "mm2-offset-syncs.new.internal"
@@ -42,6 +56,22 @@ def reference() -> dict[Cluster, ReadCluster]:
             counterparts={"old.clicks": "clicks", "orders": "orders"},
         ),
     }
+
+
+def other_groups() -> tuple[GroupState, ...]:
+    """A share group that has begun in orders, and an application of Kafka Streams that reads them."""
+    starts = tuple(
+        GroupOffset(topic="orders", partition=number, offset=offset) for number, offset in enumerate((1150, 1130))
+    )
+    counting = Application(
+        evidence=ApplicationEvidence.METADATA,
+        changelogs=("counting-counts-changelog",),
+        repartitions=("counting-by-value-repartition",),
+    )
+    return (
+        GroupState(name="emails", state="Empty", type=SHARE, start_offsets=starts),
+        replace(group("counting", {("orders", 0): 1200, ("orders", 1): 1100}), application=counting),
+    )
 
 
 def large(topics: int, partitions: int) -> dict[Cluster, ReadCluster]:

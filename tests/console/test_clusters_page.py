@@ -114,6 +114,34 @@ def test_groups_show_both_offsets_and_a_copied_number_is_pointed_out(open_page: 
     assert states["state old"].tolist() == ["Empty"]
 
 
+def test_share_groups_and_applications_of_kafka_streams_are_named_and_shown_with_their_offsets(
+    open_page: OpenPage,
+) -> None:
+    made = reader()
+    before, after = clusters_of_tests.reference()[Cluster.OLD], clusters_of_tests.reference()[Cluster.NEW]
+    groups = (*before.snapshot.groups, *clusters_of_tests.other_groups())
+    made.clusters = {Cluster.OLD: replace(before, snapshot=replace(before.snapshot, groups=groups)), Cluster.NEW: after}
+
+    page = open_page(made, CLUSTERS)
+
+    assert not page.exception
+    rows = table_with(page, "kind").set_index("group")
+    assert rows["kind"].to_dict() == {
+        "counting": "Kafka Streams",
+        "emails": "share group",
+        "orders-etl": "consumer group",
+    }
+    # Log ends 1,200 and 1,180 minus start offsets; no bound is stated of groups that commit.
+    assert rows["lag old, at most"]["emails"] == 100
+    assert rows["lag old, at most"].isna().to_dict() == {"counting": True, "emails": False, "orders-etl": True}
+    assert rows["committed old"].to_dict() == {"counting": 2, "emails": 2, "orders-etl": 1}
+    assert rows["committed new"].isna()["emails"]
+    page = page.selectbox(key="group").set_value("emails").run()
+    begins = table_with(page, "hint")
+    assert begins["old offset"].tolist() == [1150, 1130]
+    assert set(begins["hint"]) == {"nothing committed on new"}
+
+
 def test_mirror_health_names_heartbeat_sync_and_what_could_not_be_decoded(open_page: OpenPage) -> None:
     page = open_page(reader(), CLUSTERS)
     assert "✓ alive" in words(page)
