@@ -15,7 +15,6 @@ POSTGRES := $(VENV)/.postgres
 FLINK   := $(VENV)/.flink
 EMULATORS := $(VENV)/.emulators
 SPARKS  := $(VENV)/.sparks
-ALL_SPARKS := $(VENV)/.all-sparks
 SPARK   := $(VENV)/spark.jsa
 PIP     := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 UV      := $(BIN)/uv pip install --python $(BIN)/python
@@ -39,12 +38,12 @@ console: $(CONSOLE)
 	$(BIN)/offsetwise console
 
 test: $(PACKAGE) $(JARS) $(POSTGRES) $(SPARK)
-	$(PYTEST) 3 -m "not proof" $(PYTEST_ARGS)
+	$(PYTEST) 3 -m "not proof and not gates" $(PYTEST_ARGS)
 
-proof: $(PACKAGE) $(JARS) $(BROWSER) $(POSTGRES) $(FLINK) $(EMULATORS) $(SPARKS) $(SPARK)
-	$(PYTEST) 4 -m proof $(PYTEST_ARGS)
+proof: $(PACKAGE) $(JARS) $(BROWSER) $(POSTGRES) $(FLINK) $(EMULATORS) $(SPARK)
+	$(PYTEST) 4 -m "proof and not gates" $(PYTEST_ARGS)
 
-gates: $(PACKAGE) $(JARS) $(BROWSER) $(POSTGRES) $(FLINK) $(EMULATORS) $(ALL_SPARKS)
+gates: $(PACKAGE) $(JARS) $(BROWSER) $(POSTGRES) $(FLINK) $(EMULATORS) $(SPARKS)
 	OFFSETWISE_GATES=full OFFSETWISE_FIGURES=docs/gates.md $(PYTEST) 2 $(PYTEST_ARGS)
 
 lint: $(PACKAGE)
@@ -146,8 +145,4 @@ $(FLINK): $(PACKAGE) tests/integration/flink_distribution.py $(wildcard locks/fl
 
 $(SPARKS): $(PACKAGE) tests/integration/spark_versions.py $(wildcard locks/spark-*.txt) lib/offsetwise/jars.lock
 	$(BIN)/python -m tests.integration.spark_versions
-	touch $@
-
-$(ALL_SPARKS): $(SPARKS)
-	OFFSETWISE_GATES=full $(BIN)/python -m tests.integration.spark_versions
 	touch $@

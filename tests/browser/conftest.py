@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -80,7 +81,8 @@ def process(
 
     Variables are added to the environment of that process alone: urllib keeps a proxy of this one's for good.
     """
-    (port,) = free_ports(1)
+    port = next((port for port in _left if _is_free(port)), None) or free_ports(1)[0]
+    _left.discard(port)
     arguments = [part.replace("{port}", str(port)) for part in command]
     env = {"STREAMLIT_SERVER_HEADLESS": "true", **os.environ, "PYTHONPATH": TESTED, **variables}
     running = _started(arguments, log, env, cwd)
@@ -96,6 +98,16 @@ def process(
             # At the first signal the server waits for requests that are under way, at Ctrl-C it does no more.
             running.send_signal(signal.SIGINT)
             running.wait(timeout=60)
+        _left.add(port)
+
+
+_left: Final[set[int]] = set()
+"""Ports of servers that have ended: a window keeps what it got from one, and has compiled Streamlit's frontend."""
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as tried:
+        return tried.connect_ex(("127.0.0.1", port)) != 0
 
 
 def _started(arguments: Sequence[str], log: Path, env: Mapping[str, str], cwd: Path) -> Started:

@@ -251,6 +251,7 @@ def test_what_one_person_drafts_another_approves_and_the_command_line_applies(of
     assert verified.code == 0, verified.err + verified.out
 
 
+@pytest.mark.gates
 def test_a_plan_that_became_stale_is_refused_with_what_changed(office: Office, arrive: Arrive) -> None:
     plan = drafted(arrive("ada", "/"), STALE)
     reviewer = arrive("rita", f"/review?plan={plan}")
@@ -280,6 +281,7 @@ def test_a_plan_that_became_stale_is_refused_with_what_changed(office: Office, a
     assert office.committed(STALE) == EARLIER
 
 
+@pytest.mark.gates
 def test_a_connector_moves_from_the_screens_and_the_reviewer_sees_what_the_new_one_has(
     office: Office, arrive: Arrive
 ) -> None:

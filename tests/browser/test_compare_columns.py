@@ -11,22 +11,22 @@ from offsetwise.console.explore.compare_table import PARTITIONS
 from offsetwise.console.widgets import table
 from offsetwise.console.widgets.palette import LIGHT
 from tests.browser.conftest import settle
+from tests.gates import of_all
 
 BOX_PX = 32
 """Of the column with the box of each row."""
 KINESIS = "migration=orders-to-frankfurt+(sample)&of=checkpoint+orders-query"
 
 
-@pytest.mark.parametrize(
-    ("size", "query", "last"),
-    [
-        ((1440, 900), "row=orders-0", "if unedited"),
-        ((1920, 1080), "row=orders-0", "findings"),
-        ((1440, 900), KINESIS, "exactness"),
-        ((1920, 1080), KINESIS, "findings"),
-    ],
-    ids=["Kafka, 1440", "Kafka, 1920", "Kinesis, 1440", "Kinesis, 1920"],
+SEEN = (
+    pytest.param((1440, 900), "row=orders-0", "if unedited", id="Kafka, 1440"),
+    pytest.param((1440, 900), KINESIS, "exactness", id="Kinesis, 1440"),
+    pytest.param((1920, 1080), "row=orders-0", "findings", id="Kafka, 1920"),
+    pytest.param((1920, 1080), KINESIS, "findings", id="Kinesis, 1920"),
 )
+
+
+@pytest.mark.parametrize(("size", "query", "last"), of_all(SEEN, SEEN[:2]))
 def test_the_columns_that_matter_are_whole_beside_the_proof(
     page: Page, bundled: str, size: tuple[int, int], query: str, last: str
 ) -> None:

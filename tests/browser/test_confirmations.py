@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.conftest import console, settle
 from tests.browser.test_heights import SCREENS, screens
+from tests.gates import of_all
 
 WIDTH, HEIGHT = 1440, 900
 BAR = ".st-key-decision-bar"
@@ -47,7 +48,7 @@ def fill_in(page: Page) -> None:
         page.get_by_role("textbox", name="to approve").fill(found[1])
 
 
-@pytest.mark.parametrize(("migration", "of"), SAMPLES)
+@pytest.mark.parametrize(("migration", "of"), of_all(SAMPLES, SAMPLES[-1:]))
 def test_what_came_of_submit_and_approve_is_seen_with_the_next_step(
     browser: Browser, address: str, migration: str, of: str
 ) -> None:

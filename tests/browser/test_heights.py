@@ -61,6 +61,7 @@ def addresses() -> list[str]:
     return [*(path for path in pages() if path not in (*OF_ONE_JOB, *ELSEWHERE)), *of_jobs]
 
 
+@pytest.mark.gates
 def test_no_page_of_a_sample_is_longer_than_two_and_a_half_screens_and_nothing_is_wasted_above_its_title(
     page: Page, bundled: str, figure: Callable[[str], None]
 ) -> None:

@@ -72,6 +72,7 @@ def test_a_person_compares_the_live_lab_and_sees_1050_beside_950(page: Page) -> 
     expect(page.get_by_role("heading", name="Evidence · orders-0")).to_be_visible()
 
 
+@pytest.mark.gates
 def test_every_record_of_a_topic_is_counted_from_there_with_its_steps_shown(page: Page) -> None:
     page.get_by_role("tab", name="Every record of a topic").click()
     choose(page, "Topic to count", "payments")
@@ -86,6 +87,7 @@ def test_every_record_of_a_topic_is_counted_from_there_with_its_steps_shown(page
     kept(page, "compare")
 
 
+@pytest.mark.gates
 def test_both_live_clusters_are_read_and_reached_step_by_step(page: Page) -> None:
     page.goto(f"/clusters?migration={MIGRATION}")
     settle(page)
@@ -127,6 +129,7 @@ def test_the_jobs_are_watched_in_a_process_beside_until_everything_is_copied(pag
     expect(page.get_by_text("Nobody watches any more.")).to_be_visible()
 
 
+@pytest.mark.gates
 def test_the_live_checkpoint_is_stepped_through(page: Page) -> None:
     page.goto(f"/checkpoint?migration={MIGRATION}&of=checkpoint+orders")
     settle(page)
@@ -140,6 +143,7 @@ def test_the_live_checkpoint_is_stepped_through(page: Page) -> None:
     kept(page, "checkpoint")
 
 
+@pytest.mark.gates
 def test_the_sampler_starts_from_the_page_and_its_first_sample_appears(page: Page) -> None:
     page.goto(f"/lag?migration={MIGRATION}&of=checkpoint+orders&refresh=10+s")
     settle(page)

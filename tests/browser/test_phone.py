@@ -22,6 +22,7 @@ from tests.browser.test_heights import OF_ONE_JOB
 from tests.browser.test_journey import address
 from tests.browser.test_review import SERVE
 from tests.browser.test_screens import NOT_OURS, fits
+from tests.gates import of_all
 from tools.screenshots import BUNDLED, LINKS, THEMES, pages
 
 __all__ = ["address"]
@@ -87,7 +88,7 @@ def look(page: Page, path: str) -> None:
     assert [(path, each["id"], [node["html"][:120] for node in each["nodes"]]) for each in found] == []
 
 
-@pytest.mark.parametrize("sample", BUNDLED)
+@pytest.mark.parametrize("sample", of_all(BUNDLED, BUNDLED[:1]))
 def test_axe_finds_nothing_on_a_phone_and_every_page_fits(page: Page, bundled: str, sample: str) -> None:
     for path in PAGES[sample]:
         page.emulate_media(color_scheme="light")

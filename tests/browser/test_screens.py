@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from playwright.sync_api import Browser, Dialog, Page, ViewportSize, expect
 from offsetwise.console.widgets.palette import DARK, LIGHT
 from tests.browser.conftest import SCREENSHOTS, Serve, choose, keep, process, settle
 from tests.browser.keyboard import not_reached, unseen_focus
+from tests.gates import of_all
 from tools.screenshots import LINKS, THEMES, WIDTHS, Theme, ask, linked, pages, rest
 
 BYTES_PER_CLICK = 200_000
@@ -67,6 +69,8 @@ def test_a_page_of_the_sample_is_accessible_by_eye_ear_and_keyboard_and_fits_the
     page: Page, bundled: str, path: str
 ) -> None:
     opened(page, f"{bundled}/{path}")
+    name = path.partition("?")[0].capitalize()
+    expect(page).to_have_title(re.compile(rf"^{name}( · .+)? · Offsetwise$" if name else "^Offsetwise$"))
     expect(page.get_by_test_id("stException")).to_have_count(0)
     assert not_reached(page) == []
     assert unseen_focus(page) == []
@@ -98,7 +102,7 @@ def rgb(colour: str) -> str:
     return f"rgb({', '.join(str(each) for each in bytes.fromhex(colour[1:]))})"
 
 
-@pytest.mark.parametrize("scenario", ["two", "topics", "empty", "down"])
+@pytest.mark.parametrize("scenario", of_all(["two", "topics", "empty", "down"], ["topics", "empty", "down"]))
 def test_every_page_stays_whole_whatever_there_is_to_show(page: Page, serve: Serve, scenario: str) -> None:
     address = serve(scenario)
     for path in [each for each in pages() if each != "help"]:
@@ -142,7 +146,7 @@ def test_many_jobs_their_set_of_plans_and_ten_thousand_checkpoints_fit_a_window_
         fits(page)
 
 
-@pytest.mark.parametrize("scenario", ["seven", "many", "hostile", "reference"])
+@pytest.mark.parametrize("scenario", of_all(["seven", "many", "hostile", "reference"], ["many", "hostile"]))
 def test_every_kind_of_comparison_is_drawn(page: Page, serve: Serve, scenario: str) -> None:
     opened(page, f"{serve(scenario)}/compare")
     for theme in in_each_theme(page):
@@ -201,6 +205,7 @@ def test_a_comparison_is_stopped_by_a_click_while_the_page_waits_for_it(page: Pa
     expect(page.get_by_text("Nothing was read yet.")).to_be_visible()
 
 
+@pytest.mark.gates
 def test_a_click_among_ten_thousand_partitions_sends_little(browser: Browser, serve: Serve) -> None:
     page = browser.new_page(viewport={"width": 1400, "height": 1000})
     sent: list[int] = []

@@ -91,6 +91,7 @@ def test_the_open_search_is_accessible(windows: Mapping[Theme, Page], bundled: s
     assert box["x"] + box["width"] <= 390
 
 
+@pytest.mark.gates
 def test_a_letter_among_ten_thousand_partitions_sends_little(browser: Browser, serve: Serve) -> None:
     page = browser.new_page(viewport={"width": 1440, "height": 900})
     sent: list[int] = []

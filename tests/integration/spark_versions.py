@@ -1,8 +1,7 @@
 """The releases of Spark that the product runs on, those beside the installed one in a folder each.
 
-`python -m tests.integration.spark_versions` installs them, as `make proof` does, so that no test needs a network; as
-`make gates` does with OFFSETWISE_GATES=full. A folder holds PySpark alone, and goes before the packages of this
-environment: all releases take the same ones.
+`python -m tests.integration.spark_versions` installs them, as `make gates` does, so that no test needs a network. A
+folder holds PySpark alone, and goes before the packages of this environment: all releases take the same ones.
 """
 
 from __future__ import annotations
@@ -18,14 +17,13 @@ from typing import Final
 from offsetwise.errors import OffsetwiseError
 from offsetwise.jars import locked_jars
 from offsetwise.lab.java import find_java
-from tests.gates import of_all
 
 ROOT: Final = Path(__file__).parents[2]
 INSTALLED: Final = "4.2.0"
 """The release that `locks/packages.txt` has."""
 SPARKS: Final = ("4.0.0", "4.1.1", INSTALLED)
 """Every release of PySpark that pyproject.toml allows and whose Kafka connector resolves."""
-FETCH: Final = "make proof, or: python -m tests.integration.spark_versions"
+FETCH: Final = "make gates, or: python -m tests.integration.spark_versions"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +52,7 @@ class SparkRelease:
         return self.packages
 
 
-TRIED_SPARKS: Final = of_all(SPARKS, SPARKS[1:])
-OTHER_SPARKS: Final = tuple(SparkRelease(version=version) for version in TRIED_SPARKS if version != INSTALLED)
+OTHER_SPARKS: Final = tuple(SparkRelease(version=version) for version in SPARKS if version != INSTALLED)
 
 
 def fetch(spark: SparkRelease) -> None:

@@ -192,6 +192,7 @@ def test_what_lies_ahead_stays_unread_where_large_records_would_cost_more_than_t
     assert min(enough.old_offsets_read, enough.new_offsets_read) > 200
 
 
+@pytest.mark.gates
 def test_sixteen_positions_cost_as_many_reads_as_one_and_each_its_windows_only(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:

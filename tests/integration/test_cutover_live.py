@@ -135,6 +135,7 @@ def test_an_open_transaction_keeps_a_log_draining_until_it_ends(lab: Lab, tmp_pa
     assert ended.state is CutoverState.COPIED, "an aborted transaction leaves nothing to copy"
 
 
+@pytest.mark.gates
 def test_watching_ends_when_producers_have_stopped_and_the_mirror_has_caught_up(lab: Lab, tmp_path: Path) -> None:
     both(lab, "cut-watched", old=50, new=40)
     path = migration(tmp_path, lab.old_bootstrap, lab.new_bootstrap)
@@ -204,6 +205,7 @@ def test_a_look_asks_each_broker_three_times_however_many_partitions(lab: Lab, t
     assert 1 <= asked[DESCRIBE_PRODUCERS] <= found.looks_taken - 1
 
 
+@pytest.mark.gates
 def test_a_cluster_that_falls_silent_leaves_it_open_where_it_is_watched_and_is_an_error_else(
     lab: Lab, tmp_path: Path
 ) -> None:
@@ -323,6 +325,7 @@ def test_a_plan_that_requires_copies_is_refused_until_the_mirror_has_brought_the
     assert applied.code == 0, applied.err
 
 
+@pytest.mark.gates
 def test_the_console_watches_until_somebody_stops_it_also_logs_that_grow_again(lab: Lab, tmp_path: Path) -> None:
     both(lab, "cut-console", old=30, new=20)
     commit(lab.old_bootstrap, "cut-console", {"cut-console": 20})

@@ -156,6 +156,7 @@ def test_a_job_whose_topic_is_renamed_goes_on_exactly_once(scene: Scene, moving:
     move_copy(scene, move, job.restarted(), topic=RENAMED)
 
 
+@pytest.mark.gates
 def test_a_job_that_goes_back_reads_again_exactly_what_is_predicted(scene: Scene, moving: Moving) -> None:
     job, checkpoint = scene.clean
     move, restarted = moving(checkpoint), job.restarted()

@@ -117,6 +117,7 @@ def applied(move: Move) -> dict[str, Any]:
     return plan
 
 
+@pytest.mark.gates
 def test_a_job_goes_back_to_the_old_cluster_and_counts_every_record_exactly_once(scene: Scene, moving: Moving) -> None:
     clean, checkpoint = scene.clean
     there, move = clean.restarted(), moving(checkpoint)

@@ -124,7 +124,7 @@ LED = (
 )
 
 
-@pytest.mark.parametrize(("before", "cuts"), of_all(LED, LED[:2]))
+@pytest.mark.parametrize(("before", "cuts"), of_all(LED, LED[:1]))
 def test_no_moment_of_a_write_or_a_rollback_changes_a_group_of_another_cluster(
     before: int | None, cuts: bool, lab: Lab, proxy: LeadingAway, topic: str, tmp_path: Path
 ) -> None:
@@ -231,7 +231,9 @@ def test_apply_says_where_the_address_led_and_goes_on_when_it_leads_back(
     assert json.loads((job.folder / "receipt.json").read_text())["steps"][0]["state"] == "done"
 
 
-@pytest.mark.parametrize("cuts", [True, False], ids=["connections break", "connections go on"])
+@pytest.mark.parametrize(
+    "cuts", of_all([True, False], [False]), ids=lambda cuts: f"connections {'break' if cuts else 'go on'}"
+)
 def test_no_moment_ends_a_transaction_of_another_cluster(cuts: bool, lab: Lab, proxy: LeadingAway, topic: str) -> None:
     for moment in range(200):
         proxy.again()

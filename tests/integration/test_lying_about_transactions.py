@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from offsetwise.targets.transactions import kafka as sink_of
+from tests.gates import of_all
 from tests.integration.lying_proxy import (
     DESCRIBE_PRODUCERS,
     DESCRIBE_TRANSACTIONS,
@@ -30,7 +31,7 @@ KINDS = (METADATA, FIND_COORDINATOR, DESCRIBE_TRANSACTIONS, DESCRIBE_PRODUCERS, 
 ENDED = dict.fromkeys(HELD, "CompleteCommit") | {LATER: "CompleteAbort"}
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", of_all(range(24), range(8)))
 def test_no_lie_ends_the_process_that_ends_transactions_or_has_one_ended_otherwise(
     seed: int, case: Case, ports: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -36,6 +36,7 @@ def app_of(stream: Stream, dynamodb_local: Server, tmp_path: Path) -> Applicatio
     return Application(version="2.7.2", name=f"kcl-{stream.name}", dynamodb=dynamodb_local, folder=tmp_path)
 
 
+@pytest.mark.gates
 def test_what_cannot_go_on_inside_an_aggregate_is_refused_and_reads_it_again_where_a_person_decides(
     stream: Stream, dynamodb_local: Server, tmp_path: Path
 ) -> None:

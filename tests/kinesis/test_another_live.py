@@ -103,6 +103,7 @@ def copied(old: Stream) -> Stream:
     return new
 
 
+@pytest.mark.gates
 def test_the_legacy_consumer_of_flink_goes_on_on_another_stream(
     kinesis_mock: Server, dynamodb_local: Server, tmp_path: Path
 ) -> None:
@@ -129,6 +130,7 @@ def test_the_legacy_consumer_of_flink_goes_on_on_another_stream(
         assert sorted(job.until(begun, 61)) == list(range(61))
 
 
+@pytest.mark.gates
 def test_a_query_of_qubole_goes_on_on_another_stream(
     kinesis_mock: Server, dynamodb_local: Server, tmp_path: Path
 ) -> None:

@@ -54,6 +54,7 @@ def test_qubole_goes_on_where_an_application_stopped_and_the_application_where_q
     assert sorted(each.number for each in (*first, *second, *third)) == list(range(60))
 
 
+@pytest.mark.gates
 def test_an_application_goes_on_where_the_legacy_consumer_of_flink_stopped(
     stream: Stream, app: Application, tmp_path: Path
 ) -> None:

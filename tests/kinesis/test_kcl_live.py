@@ -79,6 +79,7 @@ def firsts(read: list[Read]) -> dict[str, int]:
     return {each.shard: each.number for each in reversed(read)}
 
 
+@pytest.mark.gates
 def test_two_workers_are_both_stopped_and_both_go_on_behind_the_planned_places(
     kinesis_mock: Server, dynamodb_local: Server, tmp_path: Path
 ) -> None:

@@ -25,6 +25,7 @@ def began(offsets: Path) -> dict[str, int]:
     return {shard: int(at.get("iteratorPosition") or 0) for shard, at in shards.items() if shard != "metadata"}
 
 
+@pytest.mark.gates
 def test_a_shard_whose_single_end_was_lost_is_read_from_its_beginning_and_on_the_copy_from_the_batch(
     kinesis_mock: Server, tmp_path: Path
 ) -> None:

@@ -154,6 +154,7 @@ def test_a_sample_that_was_interrupted_is_not_taken_for_a_whole_one(lab: Lab, sa
         aside.rename(sample)
 
 
+@pytest.mark.gates
 @pytest.mark.usefixtures("sample")
 def test_a_mirror_goes_on_under_its_name_and_copies_again_under_another(lab: Lab) -> None:
     admin = AdminClient({"bootstrap.servers": lab.old_bootstrap})

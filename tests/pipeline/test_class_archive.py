@@ -84,6 +84,7 @@ def of_another_java(archive: Path) -> None:
         file.write(b"OtherVM")
 
 
+@pytest.mark.gates
 @pytest.mark.proof
 def test_the_first_process_leaves_a_child_that_keeps_the_classes_and_the_next_ones_map_them(
     cache: Path, tmp_path: Path

@@ -177,6 +177,7 @@ def test_the_screens_show_both(
         page.close()
 
 
+@pytest.mark.gates
 @pytest.mark.usefixtures("tally")
 def test_a_plug_in_that_cannot_be_loaded_is_named_and_the_rest_works(offsetwise: Path, service: Shelves) -> None:
     assert draft(offsetwise, service, "--out", "plan.json").returncode == 0
@@ -199,6 +200,7 @@ def test_a_plug_in_that_cannot_be_loaded_is_named_and_the_rest_works(offsetwise:
     assert other.returncode == 0
 
 
+@pytest.mark.gates
 @pytest.mark.usefixtures("tally")
 def test_without_the_plug_in_its_plan_is_refused_by_name(
     offsetwise: Path, service: Shelves, tmp_path_factory: pytest.TempPathFactory
