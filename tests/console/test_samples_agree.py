@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import offsetwise
@@ -24,8 +25,13 @@ SAMPLES = ("sample", "sample_flink", "sample_kinesis")
 INSIDE = "inside its log"
 
 
-def plans(sample: str) -> Iterator[Plan]:
+@cache
+def plans(sample: str) -> tuple[Plan, ...]:
     """Draft every job of a sample for every target that takes it."""
+    return tuple(_drafted(sample))
+
+
+def _drafted(sample: str) -> Iterator[Plan]:
     folder = LIBRARY / sample
     migration = load_migration(folder / "migration.yaml")
     for path in sorted(folder.glob("comparison-*.json")):
@@ -46,7 +52,7 @@ def plans(sample: str) -> Iterator[Plan]:
 
 @with_cases("sample", SAMPLES)
 def test_no_proven_offset_is_called_outside_its_log(sample: str) -> None:
-    drafted = [*plans(sample)]
+    drafted = plans(sample)
 
     outcomes = [
         (plan.targets[0].kind, check.outcome)

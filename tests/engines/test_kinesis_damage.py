@@ -1,6 +1,6 @@
 """Damaged copies of the recorded checkpoints of Kinesis: no crash, and no other position without a problem.
 
-Every fifth byte is flipped in one bit, and every fifth length is cut. `OFFSETWISE_GATES=full` flips all bits of every
+Every 20th byte is flipped in one bit, and every 20th length is cut. `OFFSETWISE_GATES=full` flips all bits of every
 byte, and cuts at every length.
 """
 
@@ -20,7 +20,7 @@ from tests.gates import FULL
 from tests.with_cases import with_cases
 
 BITS: Final = range(8) if FULL else (0,)
-STRIDE: Final = 1 if FULL else 5
+STRIDE: Final = 1 if FULL else 20
 KCL: Final = tuple(sorted(path.name for path in (DATA / "kcl").iterdir()))
 FLINK: Final = tuple(sorted(path.name for path in (DATA / "flink").iterdir()))
 SPARK: Final = ("awslabs-2.0.0-committed", "awslabs-2.0.0-aggregated", "qubole-1.2.0-committed")

@@ -26,6 +26,7 @@ from tests.integration.groups import Job
 from tests.integration.secured_broker import KAFKAS, NEWEST_KAFKA
 from tests.integration.topics import Record, copies, create, produce
 
+pytestmark = pytest.mark.usefixtures("lab")  # all in one process: brokers of two releases start slowly
 RECORDS, START = 20, 3
 """Of the share group's topic: its records, and the first one that is not accepted."""
 ACCEPTED = (0, 1, 2, 4, 5)
