@@ -9,7 +9,10 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pandas.io.formats.style import Styler
+from streamlit.dataframe_util import convert_arrow_bytes_to_pandas_df
 from streamlit.elements import arrow
 from streamlit.elements.lib.pandas_styler_utils import marshall_styler
 from streamlit.proto.ArrowData_pb2 import ArrowData
@@ -42,9 +45,21 @@ def test_offsets_beyond_2_53_stay_exact_beside_unknown_ones() -> None:
     assert made["new offset"][1] is pd.NA
 
 
+def sent(styled: Styler) -> ArrowData:
+    """Return what the browser gets of a styled table."""
+    made = ArrowData()
+    marshall_styler(made, styled.set_uuid("one"), "")
+    return made
+
+
+def displayed(styled: Styler) -> pd.DataFrame:
+    """Return what stands in the cells of a table."""
+    return convert_arrow_bytes_to_pandas_df(sent(styled).styler.display_values)
+
+
 def test_integers_are_printed_with_separators_and_every_digit() -> None:
-    shown = table.printed(table.frame(PARTITIONS, (builders.partition(old=BEYOND_FLOAT),)))
-    assert "9,007,199,254,740,993" in shown.to_html()
+    shown = table.styled(table.frame(PARTITIONS, (builders.partition(old=BEYOND_FLOAT),)), {}, {})
+    assert "9,007,199,254,740,993" in displayed(shown)["old offset"].tolist()
 
 
 def test_a_column_is_wide_enough_for_its_longest_number() -> None:
@@ -61,26 +76,37 @@ def test_a_column_is_wide_enough_for_what_its_longest_number_is_printed_as() -> 
 
 
 def test_a_number_the_browser_cannot_hold_goes_there_as_text() -> None:
-    shown = table.printed(table.frame(PARTITIONS, (builders.partition(old=BEYOND_FLOAT), builders.partition(old=None))))
-    column = vars(shown)["data"]["old offset"]
+    made = table.frame(PARTITIONS, (builders.partition(old=BEYOND_FLOAT), builders.partition(old=None)))
+    column = vars(table.styled(made, {}, {}))["data"]["old offset"]
     assert column.tolist()[0] == "9,007,199,254,740,993"
     assert column.isna().tolist() == [False, True]
 
 
-def test_a_table_that_is_kept_goes_to_the_browser_as_any_other() -> None:
-    rows = (builders.partition(old=BEYOND_FLOAT, new=None), builders.partition(number=1), builders.partition(old=None))
-    shown = table.frame(PARTITIONS, rows)
+_CELLS = st.lists(st.tuples(st.none() | st.integers(-10_000, 10**15), st.sampled_from(["", "red", "bold"])), max_size=6)
+_CSS = {"": "", "red": "color: #a00", "bold": "color: #a00; font-weight: 600"}
 
-    def sent(styled: Styler) -> ArrowData:
-        made = ArrowData()
-        marshall_styler(made, styled.set_uuid("one"), "")
-        return made
 
-    def styled() -> Styler:
-        return table.printed(shown).apply(lambda column: ["color: #a00" for _ in column], subset=["exactness"])
+@given(_CELLS)
+def test_the_browser_gets_what_pandas_would_send_it(cells: list[tuple[int | None, str]]) -> None:
+    numbers, tones = [number for number, _ in cells], [_CSS[tone] for _, tone in cells]
+    made = pd.DataFrame(
+        {
+            "offset": table.integers(numbers),
+            "said": pd.Series([f"= {number}" for number in numbers], dtype=object),
+            "age": table.integers(numbers),
+        }
+    )
 
-    assert sent(table.fixed(styled())) == sent(styled())
-    assert "1,050" in str(sent(styled()).styler.display_values)
+    def aged(value: object) -> str:
+        return fleet_table.age(int(str(value)))
+
+    of_pandas = made.style.format({"offset": "{:,}", "age": aged}, na_rep="?")
+    for column in ("offset", "said"):
+        of_pandas = of_pandas.apply(lambda _: tones, subset=[column])
+    ours = sent(table.styled(made, {"offset": tones, "said": tones}, {"age": aged}))
+
+    assert ours.styler.styles == sent(of_pandas).styler.styles
+    assert displayed(table.styled(made, {}, {"age": aged})).equals(displayed(of_pandas))
 
 
 def test_a_table_that_is_kept_is_made_for_the_browser_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,9 +144,10 @@ def test_one_description_gives_screen_file_and_colour() -> None:
     assert list(made.columns) == ["n", "verdict", "from outside", "empty"]
     assert (made.columns["n"]["help"], made.columns["n"]["alignment"]) == ("A number.", "right")
     assert table.frame(columns, (0, 1)).iloc[0].tolist() == [0, "+ new", "'=cmd()", pd.NA]
-    html = made.styled.to_html()
-    assert html.count(f"color: {LIGHT.careful}") == 1
-    assert f"color: {LIGHT.wrong};\n  font-weight: 600" in html
+    assert isinstance(made.styled, Styler)
+    styles = sent(made.styled).styler.styles
+    assert styles.count(f"color: {LIGHT.careful}") == 1
+    assert f"color: {LIGHT.wrong}; font-weight: 600" in styles
     written = downloads.csv(table.frame(columns, (0,), file=True)).decode()
     assert written == "n,verdict,from outside,empty,says nothing,named\n0,'+ new,'=cmd(),,,number 0\n"
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from functools import partial
 from itertools import count
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
@@ -42,7 +41,6 @@ _WIDEST_VERDICT_PX: Final = 160
 _NARROWEST_PX: Final = 60
 _CELL_PADDING_PX: Final = 20
 _KEPT_TABLES: Final = 128
-_CELL: Final = re.compile(r"row(\d+)_col(\d+)")
 _DIGITS: Final = re.compile(r"\d")
 _ids = count()
 
@@ -189,14 +187,10 @@ def prepared(columns: Columns[Row], rows: Sequence[Row], colours: Palette | None
     shown = {column: [column.value(row) for row in rows] for column in _on_screen(columns, rows)}
     made, colours = _frame(shown, file=False), colours or palette.current()
     css = {column.name: results for column, values in shown.items() if (results := _css(column, rows, values, colours))}
-    styled: Styler | pd.DataFrame = made
-    if css or any(_integer(made[name]) for name in made):
-        styled = printed(made, {column.name: column.printed for column in shown if column.printed is not None})
-        for name, cells in css.items():
-            styled = _coloured(styled, name, cells)
-        styled = fixed(styled)
+    prints = {column.name: column.printed for column in shown if column.printed is not None}
+    plain_text = not css and not any(_integer(made[name]) for name in made)
     return Prepared(
-        styled=styled,
+        styled=made if plain_text else styled(made, css, prints),
         columns={column.name: _layout(column, made[column.name], values) for column, values in shown.items()},
         rows=len(made),
         numbers=frozenset(str(name) for name in made if _integer(made[name]) or any(map(_has_digits, made[name]))),
@@ -252,10 +246,6 @@ def _css_of(tone: Tone | None, colours: Palette) -> str:
     if tone is None:
         return ""
     return f"color: {colours.tone(tone)}{'; font-weight: 600' if tone is Tone.WRONG else ''}"
-
-
-def _coloured(styled: Styler, column: str, css: list[str]) -> Styler:
-    return styled.apply(lambda _: css, subset=[column])
 
 
 def _layout(column: Column[Row], cells: pd.Series[Any], values: Sequence[Cell]) -> Any:
@@ -323,44 +313,52 @@ _draw_again = cached(_KEPT_TABLES)(_draw)
 """Streamlit keeps what a cached function sent to the browser, and sends it again."""
 
 
-def printed(table: pd.DataFrame, how: Mapping[str, Callable[[int], str]] | None = None) -> Styler:
-    """Print integers, those of the columns in `how` as told there, all others with separators and every digit.
+def styled(table: pd.DataFrame, css: Mapping[str, Sequence[str]], prints: Mapping[str, Callable[[int], str]]) -> Styler:
+    """Return a table whose integers are printed and whose cells are coloured.
 
-    A column with an integer beyond 2^53 becomes text: the browser's number cells refuse such integers.
+    pandas styles every cell, and Streamlit has it do so at every drawing. What Streamlit takes of that is put together
+    here once, for those cells alone that have a colour, or another text than their value's own.
+
+    Args:
+        table: What is shown. A column with an integer beyond 2^53 becomes text: the browser's number cells refuse it.
+        css: By column, the style of each cell; empty where a cell has none.
+        prints: By column, what prints its integers; with separators and every digit where none is named.
     """
-    prints: dict[str, Any] = {
-        name: partial(_printed, (how or {}).get(name, "{:,}".format)) for name in table.columns if _integer(table[name])
+    texts = {
+        name: _texts(table[name], prints.get(name, "{:,}".format)) for name in map(str, table) if _integer(table[name])
     }
-    text = [name for name in prints if any(abs(end) > _LARGEST_NUMBER for end in _ends(table[name]))]
-    exact = table.assign(
-        **{name: table[name].map(prints.pop(name), na_action="ignore").astype(object) for name in text}
-    )
-    return exact.style.format(prints, subset=pd.Index(list(prints)), na_rep="?")
-
-
-def fixed(styled: Styler) -> Styler:
-    """Return a styled table that no longer changes and is drawn sooner.
-
-    At each drawing, Streamlit styles a table anew, and writes what is printed into every cell of a copy. This one
-    keeps its styles, and names only those cells where another text is printed than the value's own.
-    """
-    styled._compute()  # type: ignore[attr-defined] # what Streamlit calls; no public one gives cells
-    sent: dict[str, Any] = styled._translate(False, False)  # type: ignore[attr-defined] # as above
-    data: pd.DataFrame = styled.data  # type: ignore[attr-defined] # the types of pandas lack it
-    own = [[None if pd.isna(value) else str(value) for value in column] for _, column in data.items()]
-    sent["body"] = [
-        [
-            cell
-            for cell in row
-            if (match := _CELL.fullmatch(cell.get("id", "")))
-            and own[int(match[2])][int(match[1])] != str(cell["display_value"])
-        ]
-        for row in sent["body"]
-    ]
+    beyond = [name for name in texts if any(abs(end) > _LARGEST_NUMBER for end in _ends(table[name]))]
+    shown = table.assign(**{name: pd.Series(texts.pop(name), index=table.index, dtype=object) for name in beyond})
+    places = {str(name): at for at, name in enumerate(shown)}
+    rules: dict[str, list[str]] = {}
+    for row in range(len(shown)):
+        for name in css:
+            rules.setdefault(css[name][row], []).append(f"row{row}_col{places[name]}")
+    rules.pop("", None)
+    sent = {
+        "cellstyle": [
+            {"props": [tuple(each.split(": ")) for each in rule.split("; ")], "selectors": cells}
+            for rule, cells in rules.items()
+        ],
+        "body": [
+            [
+                {"id": f"row{row}_col{places[name]}", "display_value": "?" if text is None else text}
+                for row, (text, value) in enumerate(zip(column, shown[name], strict=True))
+                if text != str(value)
+            ]
+            for name, column in texts.items()
+        ],
+    }
+    styler = shown.style
     # On the object: Streamlit takes no subclass for a styled table.
-    styled._compute = lambda: styled  # type: ignore[attr-defined] # as above
-    styled._translate = lambda *_, **__: sent  # type: ignore[attr-defined] # as above
-    return styled
+    styler._compute = lambda: styler  # type: ignore[attr-defined] # what Streamlit calls; no public one gives cells
+    styler._translate = lambda *_, **__: sent  # type: ignore[attr-defined] # as above
+    return styler
+
+
+def _texts(column: pd.Series[Any], how: Callable[[int], str]) -> list[str | None]:
+    """Print integers; None where one is missing."""
+    return [None if value is pd.NA else how(int(value)) for value in column]
 
 
 def _integer(column: pd.Series[Any]) -> bool:
@@ -370,10 +368,6 @@ def _integer(column: pd.Series[Any]) -> bool:
 def _ends(column: pd.Series[Any]) -> list[int]:
     """Return the smallest and the largest integer that are known, if any is."""
     return [int(end) for end in (column.min(), column.max()) if not pd.isna(end)]
-
-
-def _printed(how: Callable[[int], str], value: Any) -> str:
-    return how(int(value))  # pandas hands on integers of numpy's own
 
 
 def page(count: int, key: str = "rows", *, label: str = "Rows", size: int = PAGE_ROWS) -> slice:
