@@ -172,7 +172,7 @@ def flinks(*distributions: Distribution) -> pytest.MarkDecorator:
 
 @pytest.fixture(scope="module")
 def stopped(jobs: Jobs, orders: Orders) -> Stopped:
-    sink = _sink(orders.lab, f"counted-{jobs.flink.distribution.version}")
+    sink = _sink(orders.lab, f"counted-{jobs.folder.name}")  # a Flink may be started twice
     begun = jobs.start(orders.lab.old_bootstrap, sink, begin=EARLIEST)
     savepoint = jobs.stop(begun, sink, len(serials(orders)), jobs.folder / "savepoints")
     arrive(orders, 50)
@@ -397,7 +397,7 @@ def decisions(seen: Mapping[str, Any], *, held: bool) -> set[str]:
 
 EACH: Final = ((OLDEST, None), (NEWEST, "POOLING"), (WITH_STRATEGIES, "INCREMENTING"))
 """Each version and each strategy."""
-SETTLED: Final = of_all(EACH, EACH[-1:])
+SETTLED: Final = of_all(EACH, EACH[1:2])
 
 
 @pytest.mark.parametrize(

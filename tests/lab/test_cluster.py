@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,8 @@ from typer.testing import CliRunner
 
 from offsetwise.cli.lab import app
 from offsetwise.errors import LabError
-from offsetwise.lab import Lab
+from offsetwise.lab import Lab, cluster
+from offsetwise.lab.processes import Process, start
 from tests.with_cases import with_cases
 
 
@@ -69,12 +72,41 @@ def test_a_broker_that_died_is_started_again_and_the_other_is_left_alone(own_lab
     assert untouched.pid == new.pid
 
 
+def test_the_broker_of_another_cluster_at_its_port_is_not_taken_for_it(own_lab: Lab) -> None:
+    services = own_lab._state.read()
+
+    assert own_lab._is_listening(services["old"])
+    assert not own_lab._is_listening(replace(services["old"], port=services["new"].port))
+
+
 def test_a_port_taken_by_others_is_named_and_nothing_is_started(own_lab: Lab) -> None:
     port = int(Lab.up(own_lab.directory).old_bootstrap.rpartition(":")[2])
     own_lab.down()
     with socket.create_server(("127.0.0.1", port)), pytest.raises(LabError, match=f"port {port}, and another process"):
         Lab.up(own_lab.directory)
     assert not any(service.running for service in own_lab.status())
+
+
+def test_a_program_that_took_the_port_while_a_broker_started_is_not_taken_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab, others = Lab.at(tmp_path), []
+
+    def started(command: list[str], *, log: Path) -> Process:
+        if log == lab.log("old") and "kafka.Kafka" in command:
+            text = (tmp_path / "old" / "server.properties").read_text(encoding="utf-8")
+            (port,) = re.findall(r"listeners=PLAINTEXT://127.0.0.1:(\d+),", text)
+            others.append(socket.create_server(("127.0.0.1", int(port))))
+        return start(command, log=log)
+
+    monkeypatch.setattr(cluster, "start", started)
+    with pytest.raises(LabError, match="'old' did not start listening") as told:
+        Lab.up(tmp_path)
+
+    assert len(others) == 1
+    others[0].close()
+    assert "Address already in use" in str(told.value)
+    assert not any(service.running for service in lab.status())
 
 
 def test_a_broker_that_cannot_start_is_an_error_with_the_end_of_its_log(own_lab: Lab) -> None:

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
 from offsetwise.errors import LabError
 from offsetwise.lab import brokers, mirrors, progress
 from offsetwise.lab.mirrors import Policy
@@ -20,6 +23,7 @@ from offsetwise.lab.state import Service, StateFile
 
 BROKERS: Final = ("old", "new")
 START_LIMIT_S: Final = 120
+ANSWER_LIMIT_S: Final = 5
 STOP_GRACE_S: Final = 20
 LOG_TAIL_LINES: Final = 5
 
@@ -266,21 +270,28 @@ class Lab:
     def _wait_until_listening(self, service: Service) -> None:
         """Wait for the broker's port, which opens only when the broker is ready to serve."""
         end = time.monotonic() + START_LIMIT_S
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", service.port or 0), timeout=1).close()
-            except OSError:
-                if is_alive(service.process) and time.monotonic() < end:
-                    time.sleep(POLL_S)
-                    continue
-            else:
-                return
+        while not self._is_listening(service):
+            if is_alive(service.process) and time.monotonic() < end:
+                time.sleep(POLL_S)
+                continue
             self.down()
             raise LabError(
                 f"The lab in {self.directory}: broker {service.name!r} did not start listening on port "
                 f"{service.port}. The lab was stopped. {self._log_tail(service.name)}",
                 fix=f"Correct what the log names, then run `offsetwise lab up --dir {self.directory}` again.",
             )
+
+    def _is_listening(self, service: Service) -> bool:
+        """Return whether this broker listens, and no other program that took its port while it started."""
+        address = ("127.0.0.1", service.port or 0)
+        try:
+            socket.create_connection(address, timeout=1).close()
+            admin = AdminClient({"bootstrap.servers": f"{address[0]}:{address[1]}", "log_level": 0})
+            found = admin.list_topics(timeout=ANSWER_LIMIT_S).cluster_id
+        except (OSError, KafkaException):
+            return False
+        formatted = (self.directory / service.name / "data" / "meta.properties").read_text(encoding="utf-8")
+        return f"cluster.id={found}" in formatted.splitlines()
 
     def _log_tail(self, name: str) -> str:
         lines = self.log(name).read_text(encoding="utf-8", errors="replace").splitlines()
