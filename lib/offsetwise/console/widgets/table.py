@@ -324,22 +324,18 @@ def styled(table: pd.DataFrame, css: Mapping[str, Sequence[str]], prints: Mappin
         css: By column, the style of each cell; empty where a cell has none.
         prints: By column, what prints its integers; with separators and every digit where none is named.
     """
-    texts = {
-        name: _texts(table[name], prints.get(name, "{:,}".format)) for name in map(str, table) if _integer(table[name])
-    }
-    beyond = [name for name in texts if any(abs(end) > _LARGEST_NUMBER for end in _ends(table[name]))]
-    shown = table.assign(**{name: pd.Series(texts.pop(name), index=table.index, dtype=object) for name in beyond})
-    places = {str(name): at for at, name in enumerate(shown)}
-    rules: dict[str, list[str]] = {}
-    for row in range(len(shown)):
-        for name in css:
-            rules.setdefault(css[name][row], []).append(f"row{row}_col{places[name]}")
-    rules.pop("", None)
+    texts: dict[str, list[str | None]] = {}
+    beyond: dict[str, pd.Series[Any]] = {}
+    places: dict[str, int] = {}
+    for at, name in enumerate(map(str, table)):
+        places[name] = at
+        if _integer(table[name]):
+            texts[name] = _texts(table[name], prints.get(name, "{:,}".format))
+            if any(abs(end) > _LARGEST_NUMBER for end in _ends(table[name])):
+                beyond[name] = pd.Series(texts.pop(name), index=table.index, dtype=object)
+    shown = table.assign(**beyond)
     sent = {
-        "cellstyle": [
-            {"props": [tuple(each.split(": ")) for each in rule.split("; ")], "selectors": cells}
-            for rule, cells in rules.items()
-        ],
+        "cellstyle": _rules(css, places, len(shown)),
         "body": [
             [
                 {"id": f"row{row}_col{places[name]}", "display_value": "?" if text is None else text}
@@ -359,6 +355,19 @@ def styled(table: pd.DataFrame, css: Mapping[str, Sequence[str]], prints: Mappin
 def _texts(column: pd.Series[Any], how: Callable[[int], str]) -> list[str | None]:
     """Print integers; None where one is missing."""
     return [None if value is pd.NA else how(int(value)) for value in column]
+
+
+def _rules(css: Mapping[str, Sequence[str]], places: Mapping[str, int], rows: int) -> list[dict[str, Any]]:
+    """Return each style with the cells that have it, as Streamlit reads them."""
+    cells: dict[str, list[str]] = {}
+    for row in range(rows):
+        for name in css:
+            cells.setdefault(css[name][row], []).append(f"row{row}_col{places[name]}")
+    cells.pop("", None)
+    return [
+        {"props": [tuple(part.split(": ")) for part in rule.split("; ")], "selectors": selectors}
+        for rule, selectors in cells.items()
+    ]
 
 
 def _integer(column: pd.Series[Any]) -> bool:
