@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pandas as pd
 import pytest
@@ -82,31 +84,47 @@ def test_a_number_the_browser_cannot_hold_goes_there_as_text() -> None:
     assert column.isna().tolist() == [False, True]
 
 
-_CELLS = st.lists(st.tuples(st.none() | st.integers(-10_000, 10**15), st.sampled_from(["", "red", "bold"])), max_size=6)
-_CSS = {"": "", "red": "color: #a00", "bold": "color: #a00; font-weight: 600"}
+def of_pandas(
+    made: pd.DataFrame, css: Mapping[str, Sequence[str]], prints: Mapping[str, Callable[[int], str]]
+) -> Styler:
+    """Return what pandas makes of a table: the same texts and colours, cell by cell."""
+    numbers = [str(name) for name in made if str(made[name].dtype) == "Int64"]
+    how = {name: partial(told, prints.get(name, "{:,}".format)) for name in numbers}
+    text = [name for name in numbers if any(abs(value) > BEYOND_FLOAT - 1 for value in made[name].dropna())]
+    exact = made.assign(**{name: made[name].map(how.pop(name), na_action="ignore").astype(object) for name in text})
+    styled = exact.style.format(how, subset=pd.Index(list(how)), na_rep="?").format(subset=pd.Index(text), na_rep="?")
+    for column, cells in css.items():
+        styled = styled.apply(lambda _, cells=cells: cells, subset=[column])
+    return styled
 
 
-@given(_CELLS)
-def test_the_browser_gets_what_pandas_would_send_it(cells: list[tuple[int | None, str]]) -> None:
-    numbers, tones = [number for number, _ in cells], [_CSS[tone] for _, tone in cells]
-    made = pd.DataFrame(
-        {
-            "offset": table.integers(numbers),
-            "said": pd.Series([f"= {number}" for number in numbers], dtype=object),
-            "age": table.integers(numbers),
-        }
-    )
+def told(how: Callable[[int], str], value: object) -> str:
+    """Print an integer of pandas'."""
+    return how(int(str(value)))
 
-    def aged(value: object) -> str:
-        return fleet_table.age(int(str(value)))
 
-    of_pandas = made.style.format({"offset": "{:,}", "age": aged}, na_rep="?")
-    for column in ("offset", "said"):
-        of_pandas = of_pandas.apply(lambda _: tones, subset=[column])
-    ours = sent(table.styled(made, {"offset": tones, "said": tones}, {"age": aged}))
+def test_a_table_goes_to_the_browser_as_pandas_would_send_it() -> None:
+    rows = (builders.partition(old=BEYOND_FLOAT, new=None), builders.partition(number=1), builders.partition(old=None))
+    shown, css = table.frame(PARTITIONS, rows), {"exactness": ["color: #a00"] * len(rows)}
 
-    assert ours.styler.styles == sent(of_pandas).styler.styles
-    assert displayed(table.styled(made, {}, {"age": aged})).equals(displayed(of_pandas))
+    assert sent(table.styled(shown, css, {})) == sent(of_pandas(shown, css, {}))
+    assert "1,050" in str(sent(of_pandas(shown, css, {})).styler.display_values)
+
+
+_NUMBERS = st.none() | st.integers(-10_000, 10**15) | st.integers(BEYOND_FLOAT - 2, BEYOND_FLOAT + 2)
+_CSS = st.sampled_from(["", "color: #a00", "color: #a00; font-weight: 600"])
+
+
+@given(st.lists(st.tuples(_NUMBERS, _CSS), max_size=6))
+def test_whatever_is_in_a_table_the_browser_gets_what_pandas_would_send_it(
+    cells: list[tuple[int | None, str]],
+) -> None:
+    numbers, tones = [number for number, _ in cells], [css for _, css in cells]
+    said = pd.Series([f"= {number}" for number in numbers], dtype=object)
+    made = pd.DataFrame({"offset": table.integers(numbers), "said": said, "age": table.integers(numbers)})
+    css, prints = {"offset": tones, "said": tones}, {"age": fleet_table.age}
+
+    assert sent(table.styled(made, css, prints)) == sent(of_pandas(made, css, prints))
 
 
 def test_a_table_that_is_kept_is_made_for_the_browser_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -324,7 +324,7 @@ def styled(table: pd.DataFrame, css: Mapping[str, Sequence[str]], prints: Mappin
         css: By column, the style of each cell; empty where a cell has none.
         prints: By column, what prints its integers; with separators and every digit where none is named.
     """
-    texts: dict[str, list[str | None]] = {}
+    texts: dict[str, list[Any]] = {}
     beyond: dict[str, pd.Series[Any]] = {}
     places: dict[str, int] = {}
     for at, name in enumerate(map(str, table)):
@@ -332,15 +332,15 @@ def styled(table: pd.DataFrame, css: Mapping[str, Sequence[str]], prints: Mappin
         if _integer(table[name]):
             texts[name] = _texts(table[name], prints.get(name, "{:,}".format))
             if any(abs(end) > _LARGEST_NUMBER for end in _ends(table[name])):
-                beyond[name] = pd.Series(texts.pop(name), index=table.index, dtype=object)
+                beyond[name] = pd.Series(texts[name], index=table.index, dtype=object)
     shown = table.assign(**beyond)
     sent = {
         "cellstyle": _rules(css, places, len(shown)),
         "body": [
             [
-                {"id": f"row{row}_col{places[name]}", "display_value": "?" if text is None else text}
+                {"id": f"row{row}_col{places[name]}", "display_value": "?" if text is pd.NA else text}
                 for row, (text, value) in enumerate(zip(column, shown[name], strict=True))
-                if text != str(value)
+                if text is pd.NA or text != str(value)
             ]
             for name, column in texts.items()
         ],
@@ -352,9 +352,9 @@ def styled(table: pd.DataFrame, css: Mapping[str, Sequence[str]], prints: Mappin
     return styler
 
 
-def _texts(column: pd.Series[Any], how: Callable[[int], str]) -> list[str | None]:
-    """Print integers; None where one is missing."""
-    return [None if value is pd.NA else how(int(value)) for value in column]
+def _texts(column: pd.Series[Any], how: Callable[[int], str]) -> list[Any]:
+    """Print integers; what is missing stays missing."""
+    return [value if value is pd.NA else how(int(value)) for value in column]
 
 
 def _rules(css: Mapping[str, Sequence[str]], places: Mapping[str, int], rows: int) -> list[dict[str, Any]]:
