@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -20,7 +19,7 @@ from playwright.sync_api import Browser, Page, ViewportSize
 from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
 
 import offsetwise
-from offsetwise.lab.brokers import free_ports
+from offsetwise.lab.brokers import free_ports, is_free
 from tests.browser.forked import Forked
 from tests.gates import of_all
 from tools.screenshots import THEMES, WIDTHS, Theme, settle, whole
@@ -81,7 +80,7 @@ def process(
 
     Variables are added to the environment of that process alone: urllib keeps a proxy of this one's for good.
     """
-    port = next((port for port in _left if _is_free(port)), None) or free_ports(1)[0]
+    port = next((port for port in _left if is_free(port)), None) or free_ports(1)[0]
     _left.discard(port)
     arguments = [part.replace("{port}", str(port)) for part in command]
     env = {"STREAMLIT_SERVER_HEADLESS": "true", **os.environ, "PYTHONPATH": TESTED, **variables}
@@ -103,11 +102,6 @@ def process(
 
 _left: Final[set[int]] = set()
 """Ports of servers that have ended: a window keeps what it got from one, and has compiled Streamlit's frontend."""
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as tried:
-        return tried.connect_ex(("127.0.0.1", port)) != 0
 
 
 def _started(arguments: Sequence[str], log: Path, env: Mapping[str, str], cwd: Path) -> Started:

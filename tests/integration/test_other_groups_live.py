@@ -24,6 +24,7 @@ from tests.integration.clusters import config, read
 from tests.integration.group_jobs import application, begin_shared, broker, copy, read_shared, records
 from tests.integration.groups import Job
 from tests.integration.secured_broker import KAFKAS, NEWEST_KAFKA
+from tests.integration.test_positions_live import TOOL
 from tests.integration.topics import Record, copies, create, produce
 
 pytestmark = pytest.mark.usefixtures("lab")  # all in one process: brokers of two releases start slowly
@@ -171,8 +172,7 @@ def test_an_application_of_kafka_streams_is_judged_and_not_moved(app: Lab, tmp_p
     offsets = tmp_path / "offsets.csv"
     offsets.write_text("\n".join(rows))
     given = ("--bootstrap-server", app.new_bootstrap, "--group", APP, "--reset-offsets", "--from-file", str(offsets))
-    tool = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
-    subprocess.run(jvm(tmp_path, tool, *given, "--execute"), check=True, capture_output=True)
+    subprocess.run(jvm(tmp_path, TOOL, *given, "--execute"), check=True, capture_output=True)
     with application(app.new_bootstrap, APP, "words", tmp_path, counted=WORDS - COUNTED):
         counts = counts_of_all(app.new_bootstrap)
     assert counts == [TIMES] * DIFFERENT

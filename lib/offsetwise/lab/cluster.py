@@ -254,12 +254,12 @@ class Lab:
             folder = self._folder(name)
             properties = brokers.configuration(folder, port=port, controller_port=controller_port)
             (folder / "server.properties").write_text(properties, encoding="utf-8")
-            if not (folder / "data" / "meta.properties").is_file():
+            if not self._meta(name).is_file():
                 formatting[name] = start(brokers.format_command(folder), log=self.log(name))
         for name, process in formatting.items():
             while is_alive(process):
                 time.sleep(POLL_S)
-            if not (self.directory / name / "data" / "meta.properties").is_file():
+            if not self._meta(name).is_file():
                 raise LabError(
                     f"The lab in {self.directory}: the data folder of broker {name!r} could not be prepared, so no "
                     f"broker was started. {self._log_tail(name)}",
@@ -290,8 +290,11 @@ class Lab:
             found = admin.list_topics(timeout=ANSWER_LIMIT_S).cluster_id
         except (OSError, KafkaException):
             return False
-        formatted = (self.directory / service.name / "data" / "meta.properties").read_text(encoding="utf-8")
-        return f"cluster.id={found}" in formatted.splitlines()
+        return f"cluster.id={found}" in self._meta(service.name).read_text(encoding="utf-8").splitlines()
+
+    def _meta(self, name: str) -> Path:
+        """Return the file that a prepared data folder of a broker has."""
+        return self.directory / name / "data" / "meta.properties"
 
     def _log_tail(self, name: str) -> str:
         lines = self.log(name).read_text(encoding="utf-8", errors="replace").splitlines()
