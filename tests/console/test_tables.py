@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -89,7 +90,7 @@ def of_pandas(
 ) -> Styler:
     """Return what pandas makes of a table: the same texts and colours, cell by cell."""
     numbers = [str(name) for name in made if str(made[name].dtype) == "Int64"]
-    how = {name: partial(told, prints.get(name, "{:,}".format)) for name in numbers}
+    how: dict[Any, Any] = {name: partial(told, prints.get(name, "{:,}".format)) for name in numbers}
     text = [name for name in numbers if any(abs(value) > BEYOND_FLOAT - 1 for value in made[name].dropna())]
     exact = made.assign(**{name: made[name].map(how.pop(name), na_action="ignore").astype(object) for name in text})
     styled = exact.style.format(how, subset=pd.Index(list(how)), na_rep="?").format(subset=pd.Index(text), na_rep="?")
