@@ -28,6 +28,17 @@ def _package(spec: TargetType) -> str:
     return type(spec).__module__.rpartition(".")[0]
 
 
+_PACKAGES = {
+    "spark": "offsetwise.engines.spark",
+    "flink": "offsetwise.engines.flink",
+    "kcl": "offsetwise.engines.kcl",
+    "positions": "offsetwise.plugins.positions",
+    "connect": "offsetwise.plugins.connect",
+    "group": "offsetwise.engines.group",
+}
+"""The folder of each engine's system."""
+
+
 def _drawers() -> dict[str, list[str]]:
     """Return what is an engine's and stands elsewhere: its part of the screens, and targets that it alone writes."""
     made: dict[str, list[str]] = {}
@@ -54,9 +65,10 @@ _TARGETS_OF_SHARDS = (
     "targets.kcl_leases",
     "targets.kinesis",
 )
+_REGISTRATIONS = ("offsetwise.builtin", "offsetwise.builtin.engines")
 REGISTERS = {
     "streams": Register(
-        registrations=("offsetwise.builtin",),
+        registrations=_REGISTRATIONS,
         packages={kind: f"offsetwise.streams.{name}" for name in STREAMS for kind in spec_of_stream(name).kinds},
         drawers=dict.fromkeys(
             ("kinesis", "dynamodb-streams"),
@@ -65,7 +77,7 @@ REGISTERS = {
         allowed={
             ("config.sections", "kafka"): "what files of format version 1 hold, which name no stream",
             ("engines.spark.offset_log", "kafka"): "the lines of Spark's own Kafka source",
-            ("engines.positions.json_shapes", "kafka"): "the type that Druid's metadata of a data source names",
+            ("plugins.positions.engine.json_shapes", "kafka"): "the type that Druid's metadata of a data source names",
             ("pipeline.client_windows", "kafka"): "Spark as what computes: it reads records of Kafka",
             ("pipeline.client_windows", "dynamic-kafka"): "as above: the same folder",
             ("pipeline.windows", "kafka"): "as above: what its workers do",
@@ -86,19 +98,19 @@ REGISTERS = {
         },
     ),
     "targets": Register(
-        registrations=("offsetwise.builtin",),
+        registrations=_REGISTRATIONS,
         packages={spec.name: _package(spec) for spec in target_types()},
         allowed={
             ("plan.moving", "starting-offsets"): "what a plan's file for a new job is called, behind the plan's name",
             ("review.exports", "starting-offsets"): "the name of a form that a plan is exported in, and its file's",
-            ("engines.connect.reading", "connector"): "a key of what workers of Kafka Connect answer",
+            ("plugins.connect.engine.reading", "connector"): "a key of what workers of Kafka Connect answer",
             ("targets.kcl.moving", "kcl-leases"): "an application of the KCL is moved by its own leases",
             ("cli.plans", "starting-offsets"): "a value of `export --as`, which names a form and no target",
         },
     ),
     "engines": Register(
-        registrations=("offsetwise.engines.registry", "offsetwise.builtin", "offsetwise.console.builtin"),
-        packages={engine.name: f"offsetwise.engines.{engine.name}" for engine in registered()},
+        registrations=(*_REGISTRATIONS, "offsetwise.console.builtin"),
+        packages=_PACKAGES,
         drawers=_drawers(),
         allowed={
             (
@@ -113,7 +125,6 @@ REGISTERS = {
             ("model.planned_positions", "group"): "a start of format version 1: the offsets that a group has committed",
             ("console.plan.draft", "group"): "the key of a widget of the page",
             ("client_properties.sign_on", "connect"): "a section of the migration file",
-            ("survey.connectors", "connect"): "connectors are found at workers, as checkpoints are in folders",
             ("survey.update", "connect"): "a section of the migration file",
             ("api.init", "connect"): "as above",
             ("streams.access", "connect"): "a step of what a cluster is asked",
@@ -143,6 +154,10 @@ def test_nothing_else_decides_by_a_registered_name(kind: str) -> None:
     ]
 
     assert found == []
+
+
+def test_every_engine_has_a_folder() -> None:
+    assert [engine.name for engine in registered()] == list(_PACKAGES)
 
 
 @with_cases("kind", REGISTERS)
@@ -214,7 +229,7 @@ def test_every_kind_of_breach_about_engines_is_found(source: str) -> None:
     found = REGISTERS["engines"].violations
 
     assert [*found("offsetwise.review.board", tree)]
-    assert [*found("offsetwise.engines.registry", tree)] == []
+    assert [*found("offsetwise.builtin.engines", tree)] == []
 
 
 def test_an_engine_is_free_in_its_own_folder_and_in_no_other_ones() -> None:
@@ -274,7 +289,7 @@ def test_who_is_moved_is_one_value() -> None:
 
 def test_no_writer_is_loaded_where_the_console_and_every_spec_are() -> None:
     modules = [module for module in SOURCES if module.startswith("offsetwise.console")]
-    writers = [module for module in SOURCES if module.startswith("offsetwise.targets.") and module.endswith(".writer")]
+    writers = [module for module in SOURCES if ".target" in module and module.endswith(".writer")]
     program = (
         f"import importlib, sys; [importlib.import_module(name) for name in {modules}]; "
         "from offsetwise.plan.target import target_types; assert len(target_types()) > 6; "

@@ -1,6 +1,7 @@
 """Measures the structure of the code, from the repository's root: `python tools/measure.py [--json] [--hold NAME ...]`.
 
-Rooms are the packages and modules right below `lib/offsetwise/`; each folder of `lib/offsetwise/plugins/` is one.
+Rooms are the packages and modules right below `lib/offsetwise/`; each folder of `lib/offsetwise/plugins/` is one,
+which the core does not import: only `builtin`, which registers them, does.
 `--hold` exits with 1 where one of the figures named misses its aim. Only `ports`, and the root's own table, may name
 modules in strings. The words of a private dialect are counted among the names that the code chooses.
 """
@@ -128,7 +129,7 @@ def count(counts: Counts, path: Path, name: str, modules: frozenset[str]) -> Non
         for other in imported(node, name, modules, is_package=path.name == "__init__.py"):
             if other.partition(".")[0] == "offsetwise" and (there := room_of(other)) != here:
                 counts.edges[here].add(there)
-                if there.startswith("plugins/") and not here.startswith("plugins"):
+                if there.startswith("plugins/") and not here.startswith(("plugins", "builtin")):
                     counts.to_plugin.append(f"{path}:{getattr(node, 'lineno', 0)}")
         if told := _named_in_string(node, here, modules):
             counts.strings.append(f"{path}:{getattr(node, 'lineno', 0)} {told}")

@@ -9,7 +9,7 @@ command which names no plug-in need not spend. Of Offsetwise this module imports
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -131,9 +131,9 @@ class Registry(MutableMapping[str, Load]):
         made: T = self._loaded(name, loaded)
         return made
 
-    def loadable(self, kind: type[T]) -> Iterator[T]:
-        """Yield the object of every name, but for those of plug-ins that cannot be loaded; see `load_object`."""
-        for name in self:
+    def loadable(self, kind: type[T], names: Iterable[str]) -> Iterator[T]:
+        """Yield the object of each name, but for those of plug-ins that cannot be loaded; see `load_object`."""
+        for name in names:
             with suppress(PluginError):
                 yield self.load_object(name, kind)
 
@@ -192,9 +192,11 @@ TARGETS: Final = Registry("targets", ".spec:TYPE")
 WRITERS: Final = Registry("targets", ".writer")
 """Loads the `apply.writers.WriterModule` of each target. The console, which must not write, has no way to it."""
 ENGINES: Final = Registry("engines")
-"""The engines of plug-ins; the product's own are in `engines.registry`."""
+"""Loads the `engines.engine.Engine` of each engine, by the name that files call it."""
 MIGRATES: Final = Registry("migrates")
 """Loads the `plan.moving.Moving` of each engine of the product's own, by its name; a plug-in's engine names its own."""
+SURVEYS: Final = Registry("surveys")
+"""Loads what finds jobs at addresses for `init`, by its engine's name: a `survey.connectors.SurveysWorkers`."""
 
 
 FINDINGS: Final[list[Callable[[], object]]] = []

@@ -15,7 +15,7 @@ from offsetwise.apply.writing import Preview
 from offsetwise.config import Migration
 from offsetwise.model import Cluster, GroupOffset, GroupState, Plan, Snapshot, Target, TargetBefore
 from offsetwise.plan.target import target_type
-from offsetwise.targets.connect.writer import ConnectorWriter
+from offsetwise.plugins.connect.target.writer import ConnectorWriter
 from tests.apply import worlds
 from tests.apply.plans import SHIFT, context
 from tests.apply.worlds import NOW, World

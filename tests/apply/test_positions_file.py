@@ -15,13 +15,13 @@ from offsetwise.apply.receipts import read_receipt
 from offsetwise.apply.run import apply, dry_run
 from offsetwise.apply.verification import verify
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.engines.positions.shapes import SHAPES
 from offsetwise.errors import ApplyError, PlanError, StalePlanError
 from offsetwise.model import Comparison, Plan, StepState, Target, Turnout
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.strategies import judge_strategies
 from offsetwise.plan.target import target_type
-from offsetwise.targets.positions.spec import positions_text
+from offsetwise.plugins.positions.engine.shapes import SHAPES
+from offsetwise.plugins.positions.target.spec import positions_text
 from tests.apply.plans import SHIFT, drafted
 from tests.apply.worlds import Stage, stage
 from tests.engines.positions.shapes import EXAMPLES

@@ -16,12 +16,12 @@ from offsetwise.config import load_migration
 from offsetwise.console import board
 from offsetwise.console.reader import Reader
 from offsetwise.console.server import access
-from offsetwise.engines import registry
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.lag.archive import Recording
 from offsetwise.lag.sampling import SampleHead, sample_of
 from offsetwise.model import Cluster, LagSample
 from offsetwise.proof import Proof, match_of
+from offsetwise.registry import ENGINES
 from offsetwise.store.store import open_store
 from offsetwise.streams.reader import read_cluster
 from offsetwise.translation.resolve import resolve
@@ -42,7 +42,7 @@ TRAIN = "checkpoint train"
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setitem(registry._ENGINES, TOY.name, TOY)
+    monkeypatch.setitem(ENGINES, TOY.name, lambda: TOY)
     register_target(monkeypatch)
     register_stream(monkeypatch)
     st.cache_resource.clear()

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from offsetwise.engines import registry
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.fleets import assemble
+from offsetwise.registry import ENGINES
 from tests.console import builders
 from tests.console.conftest import COMPARE, OpenPage, settle, words
 from tests.console.readers import ValueReader
@@ -20,7 +20,7 @@ from tests.toys.test_engine import toy
 
 @pytest.fixture(autouse=True)
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry._ENGINES, TOY.name, TOY)
+    monkeypatch.setitem(ENGINES, TOY.name, lambda: TOY)
 
 
 def test_the_checkpoint_screen_shows_where_each_partition_continues(open_page: OpenPage, tmp_path: Path) -> None:

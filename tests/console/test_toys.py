@@ -16,10 +16,10 @@ from offsetwise.comparison.subjects import ReadSubject
 from offsetwise.console import answers, board
 from offsetwise.console.reader import Reader
 from offsetwise.console.server import access
-from offsetwise.engines import registry
 from offsetwise.lag.archive import Recording
 from offsetwise.lag.sampling import SampleHead, sample_of
 from offsetwise.model import Cluster, LagSample
+from offsetwise.registry import ENGINES
 from offsetwise.review.people import Person
 from offsetwise.store.store import open_store
 from tests.console.boards import ADA, RITA, claims
@@ -76,7 +76,7 @@ class Console:
 
 @pytest.fixture
 def console(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Console]:
-    monkeypatch.setitem(registry._ENGINES, TOY.name, TOY)
+    monkeypatch.setitem(ENGINES, TOY.name, lambda: TOY)
     register_target(monkeypatch)
     st.cache_resource.clear()
     with open_store(f"sqlite:///{tmp_path / 'store.sqlite'}", wait_s=60) as store:

@@ -10,11 +10,11 @@ from typing import Final
 
 import pytest
 
-from offsetwise.engines import registry
 from offsetwise.engines.checkpoint import parts_of, read_checkpoint
 from offsetwise.engines.engine import CheckpointEngine
 from offsetwise.errors import NotACheckpointError
 from offsetwise.model import Checkpoint, CheckpointSource
+from offsetwise.registry import ENGINES
 from offsetwise.storage.dynamodb import Table
 from offsetwise.storage.folders import Entry, Tree
 from offsetwise.workflow.scenes import digests
@@ -73,7 +73,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def add(engine: CheckpointEngine, patch: pytest.MonkeyPatch) -> None:
     """Register an engine for one test."""
-    patch.setitem(registry._ENGINES, engine.name, engine)
+    patch.setitem(ENGINES, engine.name, lambda: engine)
 
 
 def written(folder: Path, content: str) -> str:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
+from offsetwise.engines.registry import registered
 from offsetwise.pipeline import shipping
 
 
@@ -26,3 +30,14 @@ def test_imports_are_found_by_their_lines_as_by_the_syntax() -> None:
     ]
     assert len(paths) > 400
     assert differing == []
+
+
+def test_workers_find_every_engine_in_the_archive_alone(tmp_path: Path) -> None:
+    shipping.write_archive(tmp_path / "shipped.zip")
+    program = (
+        f"import sys; sys.path.insert(0, {str(tmp_path / 'shipped.zip')!r}); "
+        "from offsetwise.engines.registry import registered; print(*(engine.name for engine in registered()))"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)
+
+    assert ran.stdout.split() == [engine.name for engine in registered()]

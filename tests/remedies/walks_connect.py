@@ -11,16 +11,16 @@ from offsetwise import workflow
 from offsetwise.apply.back import rollback
 from offsetwise.config import load_migration
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.engines.connect.findings import connector_group
-from offsetwise.engines.connect.reading import observe
 from offsetwise.model import Cluster, GroupOffset, GroupState, Problem
 from offsetwise.plan.request import DraftRequest
 from offsetwise.plan.target import target_type
+from offsetwise.plugins.connect import survey
+from offsetwise.plugins.connect.engine.findings import connector_group
+from offsetwise.plugins.connect.engine.reading import observe
+from offsetwise.plugins.connect.target.requests import change
 from offsetwise.progress import unheard
-from offsetwise.survey import connectors
 from offsetwise.survey.connectors import parse_connect, surveyed_connectors
 from offsetwise.survey.found import Trouble
-from offsetwise.targets.connect.requests import change
 from offsetwise.workflow import planning
 from tests.apply.connectors import BEFORE, TARGET, Stage, clusters, stage
 from tests.checkpoints import changed
@@ -31,10 +31,10 @@ from tests.plan.scene import ETL, comparison, drafted
 from tests.remedies.walk import Scene, Steps, walk
 from tests.survey.recorded import GIVEN
 
-_READING = "engines/connect/reading.py"
-_WORKERS = "engines/connect/workers.py"
-_CHECKS = "targets/connect/checks.py"
-_REQUESTS = "targets/connect/requests.py"
+_READING = "plugins/connect/engine/reading.py"
+_WORKERS = "plugins/connect/engine/workers.py"
+_CHECKS = "plugins/connect/target/checks.py"
+_REQUESTS = "plugins/connect/target/requests.py"
 
 
 def _served(scene: Scene, *clusters: ConnectCluster) -> Sequence[Worker]:
@@ -125,7 +125,7 @@ def connector_of_two_clusters(scene: Scene) -> Steps:
     )
 
 
-@walk("engines/connect/findings.py::connector_running", "Stop the connector")
+@walk("plugins/connect/engine/findings.py::connector_running", "Stop the connector")
 def connector_that_runs(scene: Scene) -> Steps:
     cluster = _sink(state="RUNNING")
     (worker,) = _served(scene, cluster)
@@ -136,14 +136,14 @@ def connector_that_runs(scene: Scene) -> Steps:
     return Steps(lambda: _problems(uri(worker.host)), stop)
 
 
-@walk("engines/connect/findings.py::connector_source", "Move a source connector")
+@walk("plugins/connect/engine/findings.py::connector_source", "Move a source connector")
 def connector_that_is_a_source(scene: Scene) -> Steps:
     cluster = _sink(kind="source", entries=[])
     (worker,) = _served(scene, cluster)
     return Steps(lambda: _problems(uri(worker.host)), lambda: None, lambda: None)
 
 
-@walk("engines/connect/findings.py::connector_group", "Stop the connector and every task")
+@walk("plugins/connect/engine/findings.py::connector_group", "Stop the connector and every task")
 def connector_group_with_members(scene: Scene) -> Steps:
     (worker,) = _served(scene, _sink())
     offsets = (GroupOffset(topic="orders", partition=0, offset=1050),)
@@ -180,7 +180,7 @@ def _prepared(staged: Stage) -> Callable[[], object]:
     return lambda: staged.prepare() and None
 
 
-@walk("targets/connect/spec.py::ConnectorTarget.before_of", "Stop the connector")
+@walk("plugins/connect/target/spec.py::ConnectorTarget.before_of", "Stop the connector")
 def new_connector_that_runs(scene: Scene) -> Steps:
     staged = _staged(scene)
     staged.sink.state = "RUNNING"
@@ -192,12 +192,12 @@ def new_connector_that_runs(scene: Scene) -> Steps:
     return Steps(lambda: target.before_of(staged.migration, TARGET, ()) and None, stop)
 
 
-@walk("targets/connect/spec.py::ConnectorTarget.objections", "Write to the group that holds")
+@walk("plugins/connect/target/spec.py::ConnectorTarget.objections", "Write to the group that holds")
 def positions_of_a_query_to_a_connector(scene: Scene) -> Steps:  # noqa: ARG001 - nothing is asked
     return Steps(lambda: drafted(comparison(), TARGET), lambda: None, lambda: drafted(comparison(), ETL))
 
 
-@walk("targets/connect/spec.py::ConnectorTarget.unfit", "Draft without --comparison")
+@walk("plugins/connect/target/spec.py::ConnectorTarget.unfit", "Draft without --comparison")
 def connector_that_nobody_has_read(scene: Scene) -> Steps:
     staged = _staged(scene)
     unread = replace(staged.plan.requirements, targets=())
@@ -300,15 +300,15 @@ def connect_without_scheme(scene: Scene) -> Steps:
     return Steps(lambda: _asked(worker.host), lambda: None, lambda: _asked(f"http://{worker.host}"))
 
 
-@walk("survey/connectors.py::_of_workers", "Check the address: each Connect cluster")
+@walk("plugins/connect/survey.py::_of_workers", "Check the address: each Connect cluster")
 def workers_without_connectors(scene: Scene) -> Steps:
     empty, other = _served(scene, ConnectCluster(), _sink())
     return Steps(lambda: _asked(empty.url), lambda: None, lambda: _asked(other.url))
 
 
-@walk("survey/connectors.py::_of_workers", "Name the others by hand")
+@walk("plugins/connect/survey.py::_of_workers", "Name the others by hand")
 def more_connectors_than_are_read(scene: Scene) -> Steps:
-    scene.patch.setattr(connectors, "MOST", 1)
+    scene.patch.setattr(survey, "MOST", 1)
     many = {name: Connector({("orders", 0): 1}) for name in ("first", "other")}
     (worker,) = _served(scene, ConnectCluster(many))
     body = {

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from offsetwise import files
 from offsetwise.config import CheckpointConfig, ClusterConfig, Migration
-from offsetwise.engines import registry
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.engines.flink import checkpoint as flink
 from offsetwise.engines.registry import engine_of
 from offsetwise.engines.rows import read_one
 from offsetwise.model import Outcome, Problem, Subject
 from offsetwise.plan.sinks.gate import PENDING
+from offsetwise.registry import ENGINES
 from offsetwise.workflow.scenes import WantedJob, _checkpoint
 from tests.engines.flink.files import CHECKPOINT, UID, Op, inline, integer, kafka_source, long, metadata, subtask
 from tests.engines.flink.test_hygiene import JOB
@@ -125,7 +125,7 @@ def engine_of_another_release(scene: Scene) -> Steps:
     path = scene.write("checkpoint.json", json.dumps(read | {"engine": TOY.name}))
     return Steps(
         lambda: engine_of(json.loads(path.read_text())["engine"]) and None,
-        lambda: scene.patch.setitem(registry._ENGINES, TOY.name, TOY),
+        lambda: scene.patch.setitem(ENGINES, TOY.name, lambda: TOY),
     )
 
 

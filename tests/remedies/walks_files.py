@@ -47,14 +47,14 @@ def _shaped(scene: Scene, text: str | bytes, part: str = "") -> list[str]:
     return [f"{scene.write('offsets', text)}{part}"]
 
 
-@walk("engines/positions/reading.py::read_positions", "Save it as UTF-8")
+@walk("plugins/positions/engine/reading.py::read_positions", "Save it as UTF-8")
 def file_of_damaged_gzip(scene: Scene) -> Steps:
     cut = gzip.compress(b"orders,0,1050\n")[:-4]
     (uri,) = _shaped(scene, cut, "#positions")
     return Steps(lambda: read_checkpoint(uri) and None, lambda: scene.write("offsets", "orders,0,1050\n"))
 
 
-@walk("engines/positions/reading.py::_shape", "or none to have it recognised")
+@walk("plugins/positions/engine/reading.py::_shape", "or none to have it recognised")
 def shape_that_is_misspelled(scene: Scene) -> Steps:
     given = _shaped(scene, '{"orders":{"0":1050}}', "#positions:offset-json")
     return Steps(
@@ -63,25 +63,25 @@ def shape_that_is_misspelled(scene: Scene) -> Steps:
     )
 
 
-@walk("engines/positions/reading.py::_shape", "Name the one that it is")
+@walk("plugins/positions/engine/reading.py::_shape", "Name the one that it is")
 def two_shapes_that_fit(scene: Scene) -> Steps:
     given = _shaped(scene, '{"orders":{"0":1050}}')
     return Steps(lambda: read_checkpoint(given[-1]) and None, lambda: given.append(f"{given[-1]}#offsets-json"))
 
 
-@walk("engines/positions/reading.py::_shape", "Write the positions in one of the shapes")
+@walk("plugins/positions/engine/reading.py::_shape", "Write the positions in one of the shapes")
 def file_of_no_shape(scene: Scene) -> Steps:
     (uri,) = _shaped(scene, "orders at 1050", "#positions")
     return Steps(lambda: read_checkpoint(uri) and None, lambda: scene.write("offsets", "orders,0:1050"))
 
 
-@walk("targets/positions/spec.py::PositionsFileTarget.objections", "Write to a consumer group")
+@walk("plugins/positions/target/spec.py::PositionsFileTarget.objections", "Write to a consumer group")
 def positions_of_pinot_printed_back(scene: Scene) -> Steps:
     made = positions_compared(scene.folder, "pinot-segments")
     return Steps(lambda: drafted(made, PRINTED_BACK), lambda: None, lambda: drafted(made, ETL))
 
 
-@walk("targets/positions/writer.py::", "Write it locally")
+@walk("plugins/positions/target/writer.py::", "Write it locally")
 def positions_file_in_a_store(scene: Scene) -> Steps:
     scene.write("offsets", "orders,0:1050")
     plan = replace(plan_of(str(scene.folder / "offsets")), targets=(PRINTED_BACK,))

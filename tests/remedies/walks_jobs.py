@@ -9,11 +9,11 @@ from typing import Any
 
 from offsetwise.apply.verification import verify
 from offsetwise.client_properties.sign_on import SignOn
-from offsetwise.engines.connect.running import parse_address, read_running
 from offsetwise.engines.flink.rest import FlinkAddress, read_job
 from offsetwise.engines.rest import RestService
 from offsetwise.engines.spark.event_log import read_event_log
 from offsetwise.engines.spark.rest import SparkAddress, read_application
+from offsetwise.plugins.connect.engine.running import parse_address, read_running
 from tests.apply.plans import STARTING
 from tests.engines.connect.service import ConnectCluster, Connector, says, sends, serving
 from tests.jobs import APPLICATION, EVENTS, QUERY, Api, answering, flink, spark
@@ -118,7 +118,7 @@ corrected(
     lambda: FlinkAddress.parse(f"http://localhost:8081/jobs/{_JOB}") and None,
 )
 corrected(
-    "engines/connect/running.py::parse_address",
+    "plugins/connect/engine/running.py::parse_address",
     "Give http://HOST:PORT/connectors/NAME",
     "job_that_is_no_connector",
     lambda: parse_address("http://localhost:8083") and None,
@@ -126,7 +126,7 @@ corrected(
 )
 
 
-@walk("engines/connect/running.py::read_running", "Ask the worker yourself")
+@walk("plugins/connect/engine/running.py::read_running", "Ask the worker yourself")
 def job_with_offsets_of_another_form(scene: Scene) -> Steps:
     cluster = ConnectCluster({"sink": Connector({("orders", 0): 1}, state="RUNNING")})
     stack = ExitStack()

@@ -24,6 +24,7 @@ from offsetwise.model import Comparison, Exactness, Target, Turnout
 from offsetwise.plan.exports import starting_offsets
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.strategies import judge_strategies
+from offsetwise.registry import ENGINES
 from tests.apply.worlds import TO_GROUP, stage
 from tests.commands import call
 from tests.plan import scene
@@ -39,7 +40,7 @@ AT = (("orders", 0, 1050), ("orders", 1, 1050))
 
 @pytest.fixture(autouse=True)
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry._ENGINES, TOY.name, TOY)
+    monkeypatch.setitem(ENGINES, TOY.name, lambda: TOY)
     register_target(monkeypatch)
 
 
@@ -201,7 +202,7 @@ def test_without_its_line_its_plan_and_its_comparison_are_refused_by_the_name(
 ) -> None:
     made = proven(tmp_path)
     plan, comparison = (files.dump(each).encode() for each in (scene.drafted(made, CSV), made))
-    monkeypatch.delitem(registry._ENGINES, TOY.name)
+    monkeypatch.delitem(ENGINES, TOY.name)
 
     with pytest.raises(PlanError) as of_plan:
         read_plan(plan, subject="plan.json")

@@ -11,13 +11,12 @@ import pytest
 import offsetwise as ow
 from offsetwise import files
 from offsetwise.config import load_migration
-from offsetwise.engines import registry
 from offsetwise.errors import FileError, PlanError
 from offsetwise.lag.subject import LagSubject
 from offsetwise.model import Exactness, RawVerdict, Turnout
 from offsetwise.plan import options
 from offsetwise.plan.reading import read_plan
-from offsetwise.registry import STREAMS
+from offsetwise.registry import ENGINES, STREAMS
 from offsetwise.store.store import open_store
 from offsetwise.watch.reading import take_samples
 from tests import subjects
@@ -53,7 +52,7 @@ def shelved(folder: Path) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setitem(registry._ENGINES, TOY.name, TOY)
+    monkeypatch.setitem(ENGINES, TOY.name, lambda: TOY)
     register_target(monkeypatch)
     register_stream(monkeypatch)
     return shelved(tmp_path)

@@ -122,7 +122,7 @@ def _no_listings(checkpoint: Checkpoint) -> tuple[Listing, ...]:  # noqa: ARG001
 class Engine:
     """One engine: what keeps positions of a stream, and everything the other stages need to know of it.
 
-    A new one is a folder beside this module, and a line in `registry`.
+    A new one is a folder of `plugins`, and what loads it in `builtin`.
     """
 
     name: str

@@ -1,45 +1,27 @@
-"""The engines that are known, one line each.
+"""The engines that are known, by name; the product's own are registered in `builtin`.
 
 This module needs the standard library and fsspec only, because it is shipped to Spark's workers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from offsetwise.engines.connect.engine import CONNECT
 from offsetwise.engines.engine import CheckpointEngine, Engine
-from offsetwise.engines.flink.engine import FLINK
-from offsetwise.engines.group.engine import GROUP
-from offsetwise.engines.kcl.engine import KCL
-from offsetwise.engines.positions.engine import POSITIONS
-from offsetwise.engines.spark.engine import SPARK
 from offsetwise.errors import VersionError
 from offsetwise.registry import ENGINES, load_named
-
-_ENGINES: dict[str, Engine] = {}
-
-
-def register(engine: Engine) -> None:
-    """Add an engine.
-
-    Raises:
-        ValueError: Another one has its name.
-    """
-    if _ENGINES.setdefault(engine.name, engine) is not engine:
-        raise ValueError(f"two engines are called {engine.name!r}")
 
 
 def registered() -> tuple[Engine, ...]:
     """Return all engines: the product's own in their order, then those of plug-ins that can be loaded."""
-    return (*_ENGINES.values(), *_installed().values())
+    own = (ENGINES.load_object(name, Engine) for name in ENGINES if name not in ENGINES.installed)
+    return (*own, *_installed())
 
 
 @cache
-def _installed() -> Mapping[str, Engine]:
-    return {engine.name: engine for engine in ENGINES.loadable(Engine)}
+def _installed() -> tuple[Engine, ...]:
+    return tuple(ENGINES.loadable(Engine, ENGINES.installed))
 
 
 def engines() -> tuple[CheckpointEngine, ...]:
@@ -54,8 +36,6 @@ def keeper_of(name: str) -> Engine:
         VersionError: This release has none of that name.
         PluginError: It is a plug-in's that cannot be loaded.
     """
-    if name in _ENGINES:
-        return _ENGINES[name]
     if name not in ENGINES:
         raise _unknown(name)
     return ENGINES.load_object(name, Engine)
@@ -93,11 +73,3 @@ def labels(word: str = "or") -> str:
     """
     *first, last = (engine.label for engine in engines())
     return f"{', '.join(first)} {word} {last}" if first else last
-
-
-register(SPARK)
-register(FLINK)
-register(KCL)
-register(POSITIONS)
-register(CONNECT)
-register(GROUP)

@@ -32,14 +32,23 @@ from offsetwise.pipeline.spark_errors import foreign_answer, spark_errors
 
 PACKAGE: Final = Path(__file__).parents[1]
 SHIPPED: Final = (
+    "engines.flink.engine",
+    "engines.group.engine",
+    "engines.kcl.engine",
     "engines.rows",
+    "engines.spark.engine",
     "pipeline.windows",
+    "plugins.connect.engine.engine",
+    "plugins.positions.engine.engine",
     "streams.kinesis.records",
     "translation.content",
     "translation.identity",
     "translation.worker",
 )
 """Modules that hold what runs on workers. They are sent with every module of Offsetwise that they import."""
+REGISTRATION: Final = ("builtin", "builtin.engines")
+"""Modules by which workers find engines by name. What they import in their functions is not sent: most of that runs
+here, and what does not is named in `SHIPPED`."""
 CLIENT: Final = "confluent-kafka"
 """Brings librdkafka; one of another release may lack calls or behave otherwise, so Spark's source reads then."""
 _IMPORT: Final = re.compile(r"\s*from offsetwise\.([\w.]+) import ")
@@ -130,13 +139,14 @@ def _files() -> dict[str, bytes]:
     """Follow the imports of `SHIPPED`; source by path below the package, in the order of the paths."""
     results: dict[str, bytes] = {}
     ahead = [""]  # the package's own __init__
-    ahead += [name for module in SHIPPED for name in _around(module)]
+    ahead += [name for module in (*REGISTRATION, *SHIPPED) for name in _around(module)]
     while ahead:
-        path = _path(ahead.pop())
+        module = ahead.pop()
+        path = _path(module)
         name = path.relative_to(PACKAGE).as_posix()
         if name not in results:
             results[name] = path.read_bytes()
-            ahead += _imports(results[name])
+            ahead += _imports(results[name], deepest=0 if module in REGISTRATION else None)
     return dict(sorted(results.items()))
 
 
@@ -145,11 +155,12 @@ def _path(module: str) -> Path:
     return place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
 
 
-def _imports(source: bytes) -> Iterator[str]:
+def _imports(source: bytes, *, deepest: int | None = None) -> Iterator[str]:
     """Name the modules below `offsetwise` that a source imports when it runs, and the packages around them.
 
-    By its lines, which one tool formats: `ast.parse` fails now and then where two threads call it at once (CPython
-    issue 106905), and pages are parsed while Spark starts.
+    Imports that are indented deeper than `deepest` do not count. By its lines, which one tool formats: `ast.parse`
+    fails now and then where two threads call it at once (CPython issue 106905), and pages are parsed while Spark
+    starts.
     """
     guard: int | None = None
     for line in source.decode().splitlines():
@@ -158,7 +169,7 @@ def _imports(source: bytes) -> Iterator[str]:
             guard = None
         if line.strip() == "if TYPE_CHECKING:":
             guard = depth
-        elif guard is None and (match := _IMPORT.match(line)):
+        elif guard is None and (deepest is None or depth <= deepest) and (match := _IMPORT.match(line)):
             yield from _around(match[1])
 
 

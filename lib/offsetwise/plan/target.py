@@ -303,7 +303,7 @@ def target_type(name: str) -> TargetType:
 
 def target_types() -> tuple[TargetType, ...]:
     """Return all registered types of targets, in their order, but for those of plug-ins that cannot be loaded."""
-    return tuple(TARGETS.loadable(TargetType))  # type: ignore[type-abstract] # as above
+    return tuple(TARGETS.loadable(TargetType, TARGETS))  # type: ignore[type-abstract] # as above
 
 
 def has_opaque_positions(plan: Plan) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from offsetwise.engines.connect.details import ConnectDetails
-from offsetwise.engines.connect.findings import connector_group
 from offsetwise.findings.case import MigrationCase
 from offsetwise.model import Checkpoint, GroupOffset, GroupState
+from offsetwise.plugins.connect.engine.details import ConnectDetails
+from offsetwise.plugins.connect.engine.findings import connector_group
 from tests.findings.cases import ROW, migration
 from tests.with_cases import with_cases
 

@@ -15,12 +15,12 @@ import pytest
 
 from offsetwise import files
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.engines.positions.shape import Row
-from offsetwise.engines.positions.shapes import SHAPES, named
 from offsetwise.engines.rows import encode
 from offsetwise.errors import CheckpointError, NotACheckpointError, OffsetwiseError
 from offsetwise.model import Checkpoint
 from offsetwise.pipeline.fleet_rows import decode
+from offsetwise.plugins.positions.engine.shape import Row
+from offsetwise.plugins.positions.engine.shapes import SHAPES, named
 from tests.commands import call
 from tests.engines.positions.shapes import BOTH, EXAMPLES, At, segment
 from tests.gates import PART

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from offsetwise.engines.connect.findings import connector_group
 from offsetwise.model import Comparison, Prediction, RawVerdict
 from offsetwise.plan.moving import Moving
 from offsetwise.plan.predict import Rows, besides, by_numbers, damage, first, named
+from offsetwise.plugins.connect.engine.findings import connector_group
 
 _BEGINS: Final = "The connector starts"
 DECLARES: Final = (connector_group,)

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from offsetwise.config import JobTraits, Migration
-from offsetwise.engines.connect.engine import NAME as ENGINE
-from offsetwise.engines.connect.reading import Connector, observe
 from offsetwise.errors import OffsetwiseError, PlanError
 from offsetwise.model import Cluster, Comparison, Plan, Problem, ReceiptStep, Snapshot, Target, TopicPartition
 from offsetwise.plan.exports import planned_offsets
@@ -16,6 +14,8 @@ from offsetwise.plan.refusals import no_checkpoint, sources
 from offsetwise.plan.settings import Recorded
 from offsetwise.plan.target import TargetRole, TargetType, Where
 from offsetwise.plan.ways import Way
+from offsetwise.plugins.connect.engine.engine import NAME as ENGINE
+from offsetwise.plugins.connect.engine.reading import Connector, observe
 
 if TYPE_CHECKING:
     from offsetwise.apply.verification.job import JobModule
@@ -30,7 +30,7 @@ STOP: Final = "Stop the connector: PUT /connectors/NAME/stop. Then give the same
 
 def job_module() -> JobModule:
     """Import what asks the workers where a running connector began."""
-    from offsetwise.targets.connect import job  # noqa: PLC0415 - it contacts a job, and a plan is drafted without
+    from offsetwise.plugins.connect.target import job  # noqa: PLC0415 - it contacts a job, and a plan is drafted without
 
     return job
 

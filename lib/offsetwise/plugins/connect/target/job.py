@@ -11,9 +11,9 @@ from typing import Final
 
 from offsetwise.apply.readers import Readers
 from offsetwise.apply.verification.job import Judgement
-from offsetwise.engines.connect.running import RUNNING, RunningConnector, parse_address, read_running
 from offsetwise.model import JobOrigin, Plan, ReceiptStep, VerifiedJob
 from offsetwise.plan.exports import planned_offsets
+from offsetwise.plugins.connect.engine.running import RUNNING, RunningConnector, parse_address, read_running
 from offsetwise.wording import first_of, many
 
 _NAMED: Final = 5

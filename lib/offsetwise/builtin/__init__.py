@@ -1,8 +1,8 @@
-"""What the product itself registers: streams, targets and their writers, how the jobs of engines move, and findings.
+"""What the product itself registers: streams, engines and how their jobs move, targets and their writers, findings.
 
-It is the one module that names them all, and it is imported when something is first asked for by its name. Each is
-imported when it is loaded, so that a command which asks for one of them does not wait for the others. Plug-ins come by
-entry points (`registry`); screens are registered by `console.builtin`.
+It is the one room outside of `plugins` that names them all, and it is imported when something is first asked for by its
+name, by Spark's workers too. Each is imported when it is loaded, so that a command which asks for one of them does not
+wait for the others. Plug-ins come by entry points (`registry`); screens are registered by `console.builtin`.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from offsetwise.registry import FINDINGS, MATCHING, MIGRATES, READERS, STREAMS, TARGETS, WRITERS
+from offsetwise.builtin import engines  # noqa: F401 - it registers them
+from offsetwise.registry import FINDINGS, MATCHING, READERS, STREAMS, TARGETS, WRITERS
 
 if TYPE_CHECKING:
     from offsetwise.apply.writers import WriterModule
-    from offsetwise.plan.moving import Moving
     from offsetwise.plan.target import TargetType
     from offsetwise.ports.stream import Spec
     from offsetwise.streams.reader import ClusterReader
@@ -189,25 +189,25 @@ def _consumer_group_writer() -> WriterModule:
 
 
 def _positions_file() -> TargetType:
-    from offsetwise.targets.positions.spec import TYPE
+    from offsetwise.plugins.positions.target.spec import TYPE
 
     return TYPE
 
 
 def _positions_file_writer() -> WriterModule:
-    from offsetwise.targets.positions import writer
+    from offsetwise.plugins.positions.target import writer
 
     return writer
 
 
 def _connector() -> TargetType:
-    from offsetwise.targets.connect.spec import TYPE
+    from offsetwise.plugins.connect.target.spec import TYPE
 
     return TYPE
 
 
 def _connector_writer() -> WriterModule:
-    from offsetwise.targets.connect import writer
+    from offsetwise.plugins.connect.target import writer
 
     return writer
 
@@ -246,42 +246,6 @@ def _hanging_transactions_writer() -> WriterModule:
     from offsetwise.targets.hanging_transactions import writer
 
     return writer
-
-
-def _spark_moving() -> Moving:
-    from offsetwise.targets.spark.moving import MOVING
-
-    return MOVING
-
-
-def _flink_moving() -> Moving:
-    from offsetwise.targets.flink.moving import MOVING
-
-    return MOVING
-
-
-def _kcl_moving() -> Moving:
-    from offsetwise.targets.kcl.moving import MOVING
-
-    return MOVING
-
-
-def _positions_moving() -> Moving:
-    from offsetwise.targets.positions.moving import MOVING
-
-    return MOVING
-
-
-def _connect_moving() -> Moving:
-    from offsetwise.targets.connect.moving import MOVING
-
-    return MOVING
-
-
-def _group_moving() -> Moving:
-    from offsetwise.targets.group.moving import MOVING
-
-    return MOVING
 
 
 def _findings() -> tuple[ModuleType, ...]:
@@ -368,16 +332,6 @@ WRITERS.register(
         "kcl-leases": _kcl_leases_writer,
         "sink-transactions": _sink_transactions_writer,
         "hanging-transactions": _hanging_transactions_writer,
-    }
-)
-MIGRATES.register(
-    {
-        "spark": _spark_moving,
-        "flink": _flink_moving,
-        "kcl": _kcl_moving,
-        "positions": _positions_moving,
-        "connect": _connect_moving,
-        "group": _group_moving,
     }
 )
 FINDINGS.extend((_findings, _findings_of_targets_and_engines))

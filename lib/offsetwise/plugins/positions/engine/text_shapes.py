@@ -19,8 +19,8 @@ from io import StringIO
 from shlex import quote
 from typing import Final
 
-from offsetwise.engines.positions.json_shapes import refuse_word
-from offsetwise.engines.positions.shape import (
+from offsetwise.plugins.positions.engine.json_shapes import refuse_word
+from offsetwise.plugins.positions.engine.shape import (
     MAX_PARTITION,
     Row,
     Shape,

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from offsetwise.engines.positions.json_shapes import CONNECT, DRUID, OFFSETS, PINOT, SPARK
-from offsetwise.engines.positions.shape import Shape
-from offsetwise.engines.positions.text_shapes import FLINK, GROUPS, HUDI, MIRROR
+from offsetwise.plugins.positions.engine.json_shapes import CONNECT, DRUID, OFFSETS, PINOT, SPARK
+from offsetwise.plugins.positions.engine.shape import Shape
+from offsetwise.plugins.positions.engine.text_shapes import FLINK, GROUPS, HUDI, MIRROR
 
 ANY: Final = "positions"
 """What a URI names behind `#` for a positions file of whatever shape; a shape may follow: `positions:hudi`."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from offsetwise.client_properties.connectors import ConnectorAddress
-from offsetwise.engines.connect.reading import brokers_of, config_of, status_of, unknown_answer
-from offsetwise.engines.connect.workers import Workers
 from offsetwise.errors import OffsetwiseError
+from offsetwise.plugins.connect.engine.reading import brokers_of, config_of, status_of, unknown_answer
+from offsetwise.plugins.connect.engine.workers import Workers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,10 +10,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from offsetwise.config import JobTraits
-from offsetwise.engines.positions.engine import NAME as ENGINE
-from offsetwise.engines.positions.json_shapes import SPARK
-from offsetwise.engines.positions.shape import Row, Shape
-from offsetwise.engines.positions.shapes import SHAPES, named
 from offsetwise.errors import ApplyError
 from offsetwise.model import Comparison, Plan, Problem, ReceiptStep
 from offsetwise.plan.exports import against_gaps
@@ -21,6 +17,10 @@ from offsetwise.plan.recorded import made_text
 from offsetwise.plan.refusals import no_checkpoint, sources
 from offsetwise.plan.target import OutputTarget, TargetRole
 from offsetwise.plan.ways import Way
+from offsetwise.plugins.positions.engine.engine import NAME as ENGINE
+from offsetwise.plugins.positions.engine.json_shapes import SPARK
+from offsetwise.plugins.positions.engine.shape import Row, Shape
+from offsetwise.plugins.positions.engine.shapes import SHAPES, named
 from offsetwise.position import offset_of
 
 _NAME: Final = "positions-file"

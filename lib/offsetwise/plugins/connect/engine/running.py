@@ -15,11 +15,11 @@ from urllib.parse import unquote
 
 from offsetwise.client_properties.connectors import CONNECTOR, ConnectorAddress
 from offsetwise.client_properties.sign_on import SignOn
-from offsetwise.engines.connect.offsets import Offsets, sink_offsets
-from offsetwise.engines.connect.reading import brokers_of, config_of, status_of
-from offsetwise.engines.connect.workers import Workers
 from offsetwise.engines.rest import JobAddress
 from offsetwise.errors import CheckpointError, UsageError
+from offsetwise.plugins.connect.engine.offsets import Offsets, sink_offsets
+from offsetwise.plugins.connect.engine.reading import brokers_of, config_of, status_of
+from offsetwise.plugins.connect.engine.workers import Workers
 
 RUNNING: Final = "RUNNING"
 _PATH: Final = re.compile(r"(.*)/connectors/([^/]+)(?:/status|/offsets|/config|/tasks)?")

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from offsetwise.engines.engine import CheckpointEngine
-from offsetwise.engines.positions.details import PositionsDetails
 from offsetwise.model import Checkpoint
+from offsetwise.plugins.positions.engine.details import PositionsDetails
 from offsetwise.storage.dynamodb import Table
 from offsetwise.storage.folders import Entry, Tree
 
@@ -16,7 +16,7 @@ NAME: Final = "positions"
 
 
 def _is_positions_file(part: str, data: bytes) -> bool:
-    from offsetwise.engines.positions.reading import is_positions_file  # noqa: PLC0415 - for those who have such files
+    from offsetwise.plugins.positions.engine.reading import is_positions_file  # noqa: PLC0415 - for those who have such files
 
     return is_positions_file(part, data)
 
@@ -31,7 +31,7 @@ def _read(
     uids: Sequence[str],  # noqa: ARG001 - as above
     committer: Table | None,  # noqa: ARG001 - as above
 ) -> Checkpoint:
-    from offsetwise.engines.positions.reading import read_positions  # noqa: PLC0415 - as above
+    from offsetwise.plugins.positions.engine.reading import read_positions  # noqa: PLC0415 - as above
 
     return read_positions(uri, NAME, roots=roots)
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from offsetwise.client_properties.connectors import ConnectorAddress
-from offsetwise.engines.connect.details import ConnectDetails
-from offsetwise.engines.connect.findings import connector_running, connector_source
-from offsetwise.engines.connect.offsets import Offsets, entries_of, request_body, sink_offsets
-from offsetwise.engines.connect.workers import Workers, away_sentence
 from offsetwise.errors import CheckpointError, OutsideRootsError, StorageError
 from offsetwise.model import Checkpoint, CheckpointSource, Problem, SourcePosition
+from offsetwise.plugins.connect.engine.details import ConnectDetails
+from offsetwise.plugins.connect.engine.findings import connector_running, connector_source
+from offsetwise.plugins.connect.engine.offsets import Offsets, entries_of, request_body, sink_offsets
+from offsetwise.plugins.connect.engine.workers import Workers, away_sentence
 from offsetwise.wording import many
 
 STOPPED: Final = "STOPPED"

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from offsetwise.client_properties.connectors import SCHEMES
-from offsetwise.engines.connect.details import ConnectDetails, listings
 from offsetwise.engines.engine import CheckpointEngine
 from offsetwise.model import Checkpoint
+from offsetwise.plugins.connect.engine.details import ConnectDetails, listings
 from offsetwise.storage.dynamodb import Table
 from offsetwise.storage.folders import Entry, Tree
 
@@ -26,7 +26,7 @@ def _read(
     uids: Sequence[str],  # noqa: ARG001 - as above
     committer: Table | None,  # noqa: ARG001 - as above
 ) -> Checkpoint:
-    from offsetwise.engines.connect.reading import read_connector  # noqa: PLC0415 - for those who have connectors
+    from offsetwise.plugins.connect.engine.reading import read_connector  # noqa: PLC0415 - for those who have connectors
 
     return read_connector(uri, NAME, roots=roots)
 

@@ -9,8 +9,8 @@ from offsetwise.apply.verification.seen import Seen
 from offsetwise.apply.writing import NumberChange, Writer
 from offsetwise.config import Migration
 from offsetwise.model import Plan, ReceiptStep
+from offsetwise.plugins.positions.target.spec import command, positions_text
 from offsetwise.position import offset_of, offset_or_none
-from offsetwise.targets.positions.spec import command, positions_text
 from offsetwise.targets.text_file import TextFileWriter, as_written, changed
 
 

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from typing import Final
 
 from offsetwise.config import Migration
-from offsetwise.engines.connect.reading import Connector
 from offsetwise.errors import ApplyError, GroupActiveError, RunningQueryError, StalePlanError
 from offsetwise.model import Cluster, GroupState, Plan, Snapshot, Target, WrittenOffset
 from offsetwise.model.clusters import has_members
 from offsetwise.plan.exports import planned_offsets
+from offsetwise.plugins.connect.engine.reading import Connector
+from offsetwise.plugins.connect.target.spec import KAFKA, PLACE, STOP, TYPE, not_to_write, offsets_before, reviewed
 from offsetwise.position import offset_or_none
 from offsetwise.streams.reader import read_cluster
-from offsetwise.targets.connect.spec import KAFKA, PLACE, STOP, TYPE, not_to_write, offsets_before, reviewed
 from offsetwise.wording import first_of
 
 _NAMED: Final = 12

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from offsetwise.engines.connect.offsets import request_body
-from offsetwise.engines.connect.reading import Connector
-from offsetwise.engines.connect.workers import OK, message
 from offsetwise.engines.exchange import HttpReply, UnansweredError, ask
 from offsetwise.errors import ApplyError, LostReplyError
 from offsetwise.model import TopicPartition
+from offsetwise.plugins.connect.engine.offsets import request_body
+from offsetwise.plugins.connect.engine.reading import Connector
+from offsetwise.plugins.connect.engine.workers import OK, message
 
 _SAID: Final = b"manages offsets externally"
 """In the answer of a connector that may keep offsets outside of Kafka Connect too (`completeModifyOffsetsCallback`)."""

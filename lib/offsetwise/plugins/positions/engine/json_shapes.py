@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from shlex import quote
 from typing import Any, Final
 
-from offsetwise.engines.positions.shape import (
+from offsetwise.plugins.positions.engine.shape import (
     MAX_PARTITION,
     Row,
     Shape,

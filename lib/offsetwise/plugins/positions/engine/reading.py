@@ -9,12 +9,12 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from offsetwise.engines.positions.details import PositionsDetails
-from offsetwise.engines.positions.shape import Row, Shape
-from offsetwise.engines.positions.shapes import ANY, SHAPES, fitting, named
 from offsetwise.errors import CheckpointError, NotACheckpointError
 from offsetwise.garbage import collected_seldom
 from offsetwise.model import Checkpoint, CheckpointSource, SourcePosition
+from offsetwise.plugins.positions.engine.details import PositionsDetails
+from offsetwise.plugins.positions.engine.shape import Row, Shape
+from offsetwise.plugins.positions.engine.shapes import ANY, SHAPES, fitting, named
 from offsetwise.storage.dynamodb_files import plain
 from offsetwise.storage.folders import MAX_FILE_BYTES
 from offsetwise.storage.single_file import read_file, without_part

@@ -15,13 +15,13 @@ from typing import Final
 from offsetwise.apply.publish import journal_of
 from offsetwise.apply.writing import Context, Preview, SeenPlace, StepStanding, Writer
 from offsetwise.config import Migration
-from offsetwise.engines.connect.reading import Connector
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import Plan, ReceiptStep, Snapshot, StepState, Target, TopicPartition, WrittenOffset
-from offsetwise.targets.connect import checks
-from offsetwise.targets.connect.requests import change, lost
-from offsetwise.targets.connect.spec import connector_of, offsets_before
-from offsetwise.targets.connect.verification import verify
+from offsetwise.plugins.connect.engine.reading import Connector
+from offsetwise.plugins.connect.target import checks
+from offsetwise.plugins.connect.target.requests import change, lost
+from offsetwise.plugins.connect.target.spec import connector_of, offsets_before
+from offsetwise.plugins.connect.target.verification import verify
 from offsetwise.wording import many
 
 __all__ = ["ConnectorWriter", "verify", "writer"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from offsetwise.apply.readers import Readers
 from offsetwise.apply.verification.seen import Seen, for_all, seen_offset, topics_of
-from offsetwise.engines.connect.reading import Connector
 from offsetwise.model import AnyPosition, Cluster, PartitionState, Plan, ReceiptStep, TopicPartition, Turnout
-from offsetwise.targets.connect.spec import connector_of
+from offsetwise.plugins.connect.engine.reading import Connector
+from offsetwise.plugins.connect.target.spec import connector_of
 
 
 def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[Seen]:  # noqa: ARG001 - as every target's

@@ -1,0 +1,113 @@
+"""Registers the product's own engines, how their jobs move, and what finds jobs at addresses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from offsetwise.registry import ENGINES, MIGRATES, SURVEYS
+
+if TYPE_CHECKING:
+    from offsetwise.engines.engine import CheckpointEngine, Engine
+    from offsetwise.plan.moving import Moving
+    from offsetwise.survey.connectors import SurveysWorkers
+
+
+def _spark() -> CheckpointEngine:
+    from offsetwise.engines.spark.engine import SPARK
+
+    return SPARK
+
+
+def _flink() -> CheckpointEngine:
+    from offsetwise.engines.flink.engine import FLINK
+
+    return FLINK
+
+
+def _kcl() -> CheckpointEngine:
+    from offsetwise.engines.kcl.engine import KCL
+
+    return KCL
+
+
+def _positions() -> CheckpointEngine:
+    from offsetwise.plugins.positions.engine.engine import POSITIONS
+
+    return POSITIONS
+
+
+def _connect() -> CheckpointEngine:
+    from offsetwise.plugins.connect.engine.engine import CONNECT
+
+    return CONNECT
+
+
+def _group() -> Engine:
+    from offsetwise.engines.group.engine import GROUP
+
+    return GROUP
+
+
+def _connect_survey() -> SurveysWorkers:
+    from offsetwise.plugins.connect.survey import surveyed_connectors
+
+    return surveyed_connectors
+
+
+def _spark_moving() -> Moving:
+    from offsetwise.targets.spark.moving import MOVING
+
+    return MOVING
+
+
+def _flink_moving() -> Moving:
+    from offsetwise.targets.flink.moving import MOVING
+
+    return MOVING
+
+
+def _kcl_moving() -> Moving:
+    from offsetwise.targets.kcl.moving import MOVING
+
+    return MOVING
+
+
+def _positions_moving() -> Moving:
+    from offsetwise.plugins.positions.target.moving import MOVING
+
+    return MOVING
+
+
+def _connect_moving() -> Moving:
+    from offsetwise.plugins.connect.target.moving import MOVING
+
+    return MOVING
+
+
+def _group_moving() -> Moving:
+    from offsetwise.targets.group.moving import MOVING
+
+    return MOVING
+
+
+ENGINES.register(
+    {
+        "spark": _spark,
+        "flink": _flink,
+        "kcl": _kcl,
+        "positions": _positions,
+        "connect": _connect,
+        "group": _group,
+    }
+)
+MIGRATES.register(
+    {
+        "spark": _spark_moving,
+        "flink": _flink_moving,
+        "kcl": _kcl_moving,
+        "positions": _positions_moving,
+        "connect": _connect_moving,
+        "group": _group_moving,
+    }
+)
+SURVEYS.register({"connect": _connect_survey})

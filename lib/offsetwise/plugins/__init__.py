@@ -1,0 +1,1 @@
+"""One folder for each system: what keeps its positions, what reads it, what writes to it. `builtin` registers them."""

@@ -1,0 +1,1 @@
+"""Positions files: the shapes in which other systems write positions down."""
