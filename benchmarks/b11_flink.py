@@ -20,11 +20,11 @@ import time
 from pathlib import Path
 
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.engines.flink.metadata import parse_metadata
-from offsetwise.engines.flink.uid import operator_id
 from offsetwise.jars import locked_jars
 from offsetwise.lab.brokers import LOG_CONFIGURATION
 from offsetwise.lab.java import find_java
+from offsetwise.plugins.flink.engine.metadata import parse_metadata
+from offsetwise.plugins.flink.engine.uid import operator_id
 from offsetwise.position import offset_of
 from tests.integration.flink_cluster import jvm
 from tests.integration.flink_distribution import DISTRIBUTIONS

@@ -33,13 +33,13 @@ from benchmarks.b11_flink import FLINK
 from offsetwise.console import answers
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.engines.engine import CheckpointReading
-from offsetwise.engines.flink.kinesis.splits import SplitFields
 from offsetwise.jars import locked_jars
 from offsetwise.lab.brokers import LOG_CONFIGURATION, free_ports
 from offsetwise.lab.java import find_java
 from offsetwise.model import Checkpoint
+from offsetwise.plugins.flink.engine.kinesis.splits import SplitFields
+from offsetwise.plugins.flink.targets.kinesis.savepoint import Splits, made_savepoint
 from offsetwise.streams.kinesis.spec import after
-from offsetwise.targets.flink.kinesis.savepoint import Splits, made_savepoint
 from tests.console.conftest import APP
 from tests.console.readers import ValueReader
 from tests.integration.flink_cluster import jvm

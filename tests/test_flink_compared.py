@@ -13,10 +13,10 @@ import offsetwise
 from offsetwise import files, workflow
 from offsetwise.config import load_migration
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.engines.flink.details import flink_details
 from offsetwise.errors import UsageError
 from offsetwise.fleets import assemble
 from offsetwise.model import Checkpoint, Comparison
+from offsetwise.plugins.flink.engine.details import flink_details
 from offsetwise.wording import verdicts
 from tests.commands import call
 from tests.engines.flink.files import CHECKPOINT, kafka_source, metadata

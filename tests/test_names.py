@@ -12,7 +12,6 @@ from typing import TypeGuard
 from offsetwise.apply.writers import writer_module
 from offsetwise.apply.writing import Writer
 from offsetwise.config import Migration
-from offsetwise.console.builtin import SCREENS
 from offsetwise.engines.registry import engines, registered
 from offsetwise.plan.strategies import ways_of
 from offsetwise.plan.target import TargetRole, TargetType, target_type, target_types
@@ -30,7 +29,7 @@ def _package(spec: TargetType) -> str:
 
 _PACKAGES = {
     "spark": "offsetwise.engines.spark",
-    "flink": "offsetwise.engines.flink",
+    "flink": "offsetwise.plugins.flink",
     "kcl": "offsetwise.engines.kcl",
     "positions": "offsetwise.plugins.positions",
     "connect": "offsetwise.plugins.connect",
@@ -47,19 +46,18 @@ def _drawers() -> dict[str, list[str]]:
         made[engine.name] = [
             f"targets.{engine.name}",
             *(_package(spec).removeprefix("offsetwise.") for spec in specs_),
-            *([SCREENS[engine.name].__name__.removeprefix("offsetwise.")] if engine.name in SCREENS else []),
         ]
     made["group"] = ["targets.group"]
-    made["spark"].append("console.explore.checkpoint.files")  # drawn by Spark's part of the screen alone
+    made["spark"] += ["console.explore.checkpoint.files", "console.explore.checkpoint.spark"]
     return made
 
 
 _TARGETS_OF_SHARDS = (
     "targets.at_timestamp",
-    "targets.flink.kinesis",
+    "plugins.flink.targets.kinesis",
     "targets.spark.kinesis",
-    "targets.savepoint_converted",
-    "targets.savepoint_from_positions",
+    "plugins.flink.targets.savepoint_converted",
+    "plugins.flink.targets.savepoint_from_positions",
     "targets.starting_position",
     "targets.kcl",
     "targets.kcl_leases",
@@ -72,7 +70,7 @@ REGISTERS = {
         packages={kind: f"offsetwise.streams.{name}" for name in STREAMS for kind in spec_of_stream(name).kinds},
         drawers=dict.fromkeys(
             ("kinesis", "dynamodb-streams"),
-            ("engines.flink.kinesis", "engines.kcl", "engines.spark.kinesis", *_TARGETS_OF_SHARDS),
+            ("plugins.flink.engine.kinesis", "engines.kcl", "engines.spark.kinesis", *_TARGETS_OF_SHARDS),
         ),
         allowed={
             ("config.sections", "kafka"): "what files of format version 1 hold, which name no stream",
@@ -109,7 +107,7 @@ REGISTERS = {
         },
     ),
     "engines": Register(
-        registrations=(*_REGISTRATIONS, "offsetwise.console.builtin"),
+        registrations=_REGISTRATIONS,
         packages=_PACKAGES,
         drawers=_drawers(),
         allowed={
@@ -213,7 +211,7 @@ def test_what_does_not_decide_by_a_name_is_left_alone(source: str) -> None:
     [
         "from offsetwise.engines.spark.details import SparkDetails",
         "from offsetwise.engines import spark",
-        "import offsetwise.engines.flink.folder",
+        "import offsetwise.plugins.flink.engine.folder",
         "def late():\n    from offsetwise.engines.group.engine import GROUP",
         "if checkpoint.engine == 'flink':\n    pass",
         "match checkpoint.engine:\n    case 'spark' | 'flink':\n        pass",
@@ -233,11 +231,11 @@ def test_every_kind_of_breach_about_engines_is_found(source: str) -> None:
 
 
 def test_an_engine_is_free_in_its_own_folder_and_in_no_other_ones() -> None:
-    tree = ast.parse("from offsetwise.engines.flink.details import FlinkDetails\nisinstance(x, FlinkDetails)")
+    tree = ast.parse("from offsetwise.plugins.flink.engine.details import FlinkDetails\nisinstance(x, FlinkDetails)")
     found = REGISTERS["engines"].violations
 
-    assert [*found("offsetwise.engines.flink.hygiene", tree)] == []
-    assert [*found("offsetwise.targets.savepoint.writer", tree)] == []
+    assert [*found("offsetwise.plugins.flink.engine.hygiene", tree)] == []
+    assert [*found("offsetwise.plugins.flink.targets.savepoint.writer", tree)] == []
     assert [*found("offsetwise.engines.spark.state", tree)]
     assert [*found("offsetwise.targets.group.writer", tree)]
 

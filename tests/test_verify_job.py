@@ -20,8 +20,8 @@ from offsetwise.config import Migration
 from offsetwise.engines import exchange
 from offsetwise.errors import SecretError, UsageError
 from offsetwise.model import JobOrigin, Receipt, Verification, VerifiedJob
+from offsetwise.plugins.flink.targets.source_metrics import metric_name
 from offsetwise.position import offset_of
-from offsetwise.targets.flink.source_metrics import metric_name
 from tests.apply.connectors import Stage, clusters, stage
 from tests.apply.plans import STARTING
 from tests.engines.connect.service import Bad, Worker, certificate, drips, endless, half, hangs_up, says, sends, serving

@@ -16,10 +16,10 @@ import yaml
 
 from offsetwise import files, workflow
 from offsetwise.config import Migration, load_migration
-from offsetwise.engines.flink.details import FlinkDetails
 from offsetwise.lab import Lab
 from offsetwise.lab.sample import make_sample
 from offsetwise.model import Cluster, Comparison, Snapshot, Subject, SubjectKind
+from offsetwise.plugins.flink.engine.details import FlinkDetails
 
 SAMPLE = Path(__file__).parent.parent / "lib" / "offsetwise" / "sample"
 ADDRESSES = {"source": "127.0.0.1:19092", "target": "127.0.0.1:29092"}

@@ -195,6 +195,8 @@ ENGINES: Final = Registry("engines")
 """Loads the `engines.engine.Engine` of each engine, by the name that files call it."""
 MIGRATES: Final = Registry("migrates")
 """Loads the `plan.moving.Moving` of each engine of the product's own, by its name; a plug-in's engine names its own."""
+SCREENS: Final = Registry("screens")
+"""Loads what draws the part of the screens that is an engine's own, by its name: a `console.builtin.EngineScreen`."""
 SURVEYS: Final = Registry("surveys")
 """Loads what finds jobs at addresses for `init`, by its engine's name: a `survey.connectors.SurveysWorkers`."""
 

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from offsetwise.config import JobTraits
-from offsetwise.engines.flink.checkpoint import read_from
 from offsetwise.errors import ApplyError, OffsetwiseError
 from offsetwise.findings.several_clusters import on_cluster
 from offsetwise.model import Checkpoint, StatedJob, Target
+from offsetwise.plugins.flink.engine.checkpoint import read_from
+from offsetwise.plugins.flink.targets.dynamic import MovedCluster
+from offsetwise.plugins.flink.targets.edit import EditedSavepoint, edit_savepoint
 from offsetwise.position import offset_of
 from offsetwise.storage.memory import HeldFolder
-from offsetwise.targets.flink.dynamic import MovedCluster
-from offsetwise.targets.flink.edit import EditedSavepoint, edit_savepoint
 from offsetwise.targets.moves import Move
 from tests.engines.flink import files as flink
 from tests.engines.flink.files import Op, positions

@@ -9,16 +9,16 @@ from typing import ClassVar
 
 import pytest
 
-from offsetwise.engines.flink.checkpoint import read_from
-from offsetwise.engines.flink.snappy import STREAM_HEADER, masked_crc32c
-from offsetwise.engines.flink.uid import operator_id
 from offsetwise.errors import ApplyError, OffsetwiseError
 from offsetwise.model import Checkpoint
+from offsetwise.plugins.flink.engine.checkpoint import read_from
+from offsetwise.plugins.flink.engine.snappy import STREAM_HEADER, masked_crc32c
+from offsetwise.plugins.flink.engine.uid import operator_id
+from offsetwise.plugins.flink.targets.edit import EditedSavepoint, edit_savepoint
+from offsetwise.plugins.flink.targets.savepoint_without_sources.drop import without_sources
 from offsetwise.position import offset_of
 from offsetwise.storage.memory import HeldFolder
-from offsetwise.targets.flink.edit import EditedSavepoint, edit_savepoint
 from offsetwise.targets.moves import Move
-from offsetwise.targets.savepoint_without_sources.drop import without_sources
 from tests.apply.test_kinesis_state import data_of
 from tests.apply.test_kinesis_state import elements as kinesis_elements
 from tests.engines.flink import files as flink

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsetwise.engines.flink.checkpoint import read_from
-from offsetwise.engines.flink.snappy import STREAM_HEADER, masked_crc32c
 from offsetwise.errors import ApplyError, OffsetwiseError
 from offsetwise.model import MarkedTransaction, Transaction
+from offsetwise.plugins.flink.engine.checkpoint import read_from
+from offsetwise.plugins.flink.engine.snappy import STREAM_HEADER, masked_crc32c
+from offsetwise.plugins.flink.targets.marks import mark_committed, unmarked
 from offsetwise.storage.memory import HeldFolder
-from offsetwise.targets.flink.marks import mark_committed, unmarked
 from tests.engines.flink.files import (
     Op,
     blob,

@@ -15,11 +15,11 @@ from offsetwise.apply.run import apply, dry_run
 from offsetwise.apply.verification import verify
 from offsetwise.apply.writing import StepStanding
 from offsetwise.config import Migration
-from offsetwise.engines.flink.checkpoint import read_checkpoint
-from offsetwise.engines.flink.details import flink_details
-from offsetwise.engines.flink.snappy import STREAM_HEADER, masked_crc32c
 from offsetwise.errors import ApplyError, OffsetwiseError, OutputError, StalePlanError
 from offsetwise.model import Start, Target, Turnout
+from offsetwise.plugins.flink.engine.checkpoint import read_checkpoint
+from offsetwise.plugins.flink.engine.details import flink_details
+from offsetwise.plugins.flink.engine.snappy import STREAM_HEADER, masked_crc32c
 from offsetwise.storage.folders import MAX_FILE_BYTES
 from tests.apply.plans import (
     SAVEPOINT,

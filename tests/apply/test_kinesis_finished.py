@@ -8,21 +8,21 @@ from dataclasses import replace
 
 import pytest
 
-from offsetwise.engines.flink.binary import Cursor, DamagedError
-from offsetwise.engines.flink.details import flink_details
-from offsetwise.engines.flink.kinesis import LEGACY_STATE
-from offsetwise.engines.flink.kinesis.splits import FINISHED, SplitFields, read_enumerator, read_split
-from offsetwise.engines.flink.metadata import parse_metadata
-from offsetwise.engines.flink.source import READER_STATE
-from offsetwise.engines.flink.uid import operator_id
 from offsetwise.model import TopicPartition
+from offsetwise.plugins.flink.engine.binary import Cursor, DamagedError
+from offsetwise.plugins.flink.engine.details import flink_details
+from offsetwise.plugins.flink.engine.kinesis import LEGACY_STATE
+from offsetwise.plugins.flink.engine.kinesis.splits import FINISHED, SplitFields, read_enumerator, read_split
+from offsetwise.plugins.flink.engine.metadata import parse_metadata
+from offsetwise.plugins.flink.engine.source import READER_STATE
+from offsetwise.plugins.flink.engine.uid import operator_id
+from offsetwise.plugins.flink.targets.edit import Making, edit_source
+from offsetwise.plugins.flink.targets.elements import NotEditableError, spliced
+from offsetwise.plugins.flink.targets.kinesis.convert import converted
+from offsetwise.plugins.flink.targets.kinesis.edit import ShardMove, rewrite_of
+from offsetwise.plugins.flink.targets.kinesis.states import coordinator_state, split_element
+from offsetwise.plugins.flink.targets.output import flag, int32, sized, text
 from offsetwise.streams.kinesis.spec import SHARD_END, TRIM_HORIZON, after, at_time, shard_id
-from offsetwise.targets.flink.edit import Making, edit_source
-from offsetwise.targets.flink.elements import NotEditableError, spliced
-from offsetwise.targets.flink.kinesis.convert import converted
-from offsetwise.targets.flink.kinesis.edit import ShardMove, rewrite_of
-from offsetwise.targets.flink.kinesis.states import coordinator_state, split_element
-from offsetwise.targets.flink.output import flag, int32, sized, text
 from tests.apply.test_kinesis_state import ARN, LEGACY, data_of, elements, opened, read, split, with_legacy_position
 from tests.engines.flink.files import Op, codes, inline, integer, metadata, state, subtask
 from tests.engines.test_kinesis import rows

@@ -13,10 +13,6 @@ from offsetwise.api.readers import LiveReaders
 from offsetwise.apply.writers import writer_module
 from offsetwise.apply.writing import StepStanding
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.engines.flink.binary import Cursor
-from offsetwise.engines.flink.kinesis.splits import UNASSIGNED, read_enumerator
-from offsetwise.engines.flink.metadata import parse_metadata
-from offsetwise.engines.flink.uid import operator_id
 from offsetwise.errors import ApplyError, StalePlanError
 from offsetwise.model import (
     Plan,
@@ -29,12 +25,16 @@ from offsetwise.model import (
     Turnout,
 )
 from offsetwise.plan.target import target_type
+from offsetwise.plugins.flink.engine.binary import Cursor
+from offsetwise.plugins.flink.engine.kinesis.splits import UNASSIGNED, read_enumerator
+from offsetwise.plugins.flink.engine.metadata import parse_metadata
+from offsetwise.plugins.flink.engine.uid import operator_id
+from offsetwise.plugins.flink.targets.edit import Making, edit_source
+from offsetwise.plugins.flink.targets.elements import Piece
+from offsetwise.plugins.flink.targets.kinesis.edit import rewrite_of
+from offsetwise.plugins.flink.targets.kinesis.states import split_element
 from offsetwise.position import Position
 from offsetwise.streams.kinesis.spec import LATEST, TRIM_HORIZON, after, at_time, in_shards
-from offsetwise.targets.flink.edit import Making, edit_source
-from offsetwise.targets.flink.elements import Piece
-from offsetwise.targets.flink.kinesis.edit import rewrite_of
-from offsetwise.targets.flink.kinesis.states import split_element
 from tests.apply.kinesis_plans import ARN, halves, on_another, shard_plan, with_child
 from tests.apply.plans import MIGRATION, SAVEPOINT, aged, context, flink_savepoint, journal
 from tests.apply.test_kinesis_state import LEGACY, coordinators, data_of, enumerator_in, fields_of, opened, source_of

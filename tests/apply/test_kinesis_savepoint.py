@@ -12,17 +12,17 @@ from offsetwise.api.readers import LiveReaders
 from offsetwise.apply.writers import writer_module
 from offsetwise.apply.writing import StepStanding
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.engines.flink.binary import Cursor
-from offsetwise.engines.flink.kinesis.splits import read_enumerator
 from offsetwise.errors import ApplyError, OutputError, PlanError
 from offsetwise.model import NewSavepoint, Plan, SourcePosition, Start, StepState, Turnout
 from offsetwise.plan.settings import accepted
 from offsetwise.plan.target import target_type
+from offsetwise.plugins.flink.engine.binary import Cursor
+from offsetwise.plugins.flink.engine.kinesis.splits import read_enumerator
+from offsetwise.plugins.flink.targets.kinesis.savepoint import Splits
+from offsetwise.plugins.flink.targets.kinesis.spec import splits_of
 from offsetwise.position import Position
 from offsetwise.streams.kinesis.spec import AT_UNKNOWN_TIME, LATEST, SHARD_END, TRIM_HORIZON, after, at, at_time
 from offsetwise.targets import FlinkSavepointFromPositions
-from offsetwise.targets.flink.kinesis.savepoint import Splits
-from offsetwise.targets.flink.kinesis.spec import splits_of
 from tests.apply.kinesis_plans import ARN, ASKED, CHAIN, shard_plan
 from tests.apply.plans import MIGRATION, context, journal
 from tests.apply.test_kinesis_state import restarted_from, source_of

@@ -9,13 +9,15 @@ from typing import Final
 import pytest
 
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.engines.flink.binary import Cursor, DamagedError
-from offsetwise.engines.flink.checkpoint import read_from
-from offsetwise.engines.flink.details import flink_details
-from offsetwise.engines.flink.elements import element_bounds
-from offsetwise.engines.flink.kinesis import LEGACY_STATE, splits
-from offsetwise.engines.flink.kinesis.legacy import LegacyFields, read_fields
-from offsetwise.engines.flink.kinesis.splits import (
+from offsetwise.engines.kcl.details import KclDetails
+from offsetwise.model import Checkpoint, TopicPartition
+from offsetwise.plugins.flink.engine.binary import Cursor, DamagedError
+from offsetwise.plugins.flink.engine.checkpoint import read_from
+from offsetwise.plugins.flink.engine.details import flink_details
+from offsetwise.plugins.flink.engine.elements import element_bounds
+from offsetwise.plugins.flink.engine.kinesis import LEGACY_STATE, splits
+from offsetwise.plugins.flink.engine.kinesis.legacy import LegacyFields, read_fields
+from offsetwise.plugins.flink.engine.kinesis.splits import (
     NEW_SPLIT_VERSION,
     ShardEnumerator,
     ShardSplit,
@@ -23,20 +25,18 @@ from offsetwise.engines.flink.kinesis.splits import (
     read_enumerator,
     read_split,
 )
-from offsetwise.engines.flink.metadata import parse_metadata
-from offsetwise.engines.flink.opened import Opened
-from offsetwise.engines.flink.source import READER_STATE
-from offsetwise.engines.flink.uid import operator_id
-from offsetwise.engines.kcl.details import KclDetails
-from offsetwise.model import Checkpoint, TopicPartition
+from offsetwise.plugins.flink.engine.metadata import parse_metadata
+from offsetwise.plugins.flink.engine.opened import Opened
+from offsetwise.plugins.flink.engine.source import READER_STATE
+from offsetwise.plugins.flink.engine.uid import operator_id
+from offsetwise.plugins.flink.targets.edit import Making, edit_source
+from offsetwise.plugins.flink.targets.elements import NotEditableError, spliced
+from offsetwise.plugins.flink.targets.kinesis.convert import converted
+from offsetwise.plugins.flink.targets.kinesis.edit import ShardMove, rewrite_of
+from offsetwise.plugins.flink.targets.kinesis.savepoint import Splits, made_savepoint
+from offsetwise.plugins.flink.targets.kinesis.states import enumerator_state, legacy_element, split_element
 from offsetwise.storage.memory import HeldFolder
 from offsetwise.streams.kinesis.spec import LATEST, SHARD_END, TRIM_HORIZON, ShardPlace, after, at_time
-from offsetwise.targets.flink.edit import Making, edit_source
-from offsetwise.targets.flink.elements import NotEditableError, spliced
-from offsetwise.targets.flink.kinesis.convert import converted
-from offsetwise.targets.flink.kinesis.edit import ShardMove, rewrite_of
-from offsetwise.targets.flink.kinesis.savepoint import Splits, made_savepoint
-from offsetwise.targets.flink.kinesis.states import enumerator_state, legacy_element, split_element
 from tests.engines.flink.files import codes
 from tests.engines.test_kinesis import DATA, rows
 from tests.with_cases import with_cases

@@ -452,7 +452,8 @@ class TestOffsetFiles:
     "B12",
     "mutants of real savepoints and offset files; deep JSON, 10^6 digits, blanks and quotes without end",
     before=Verdict.HELD,
-    without="the bounds of `Cursor.skip` in `engines/flink/binary.py` (those of `Cursor.count` alone: `skip` holds)",
+    without="the bounds of `Cursor.skip` in `plugins/flink/engine/binary.py` "
+    "(those of `Cursor.count` alone: `skip` holds)",
 )
 def test_mutants_of_a_savepoint_are_read_or_refused_in_words(tmp_path: Path) -> None:
     real = Path("tests/data/checkpoints/flink-2.2-enumerator-v3/_metadata").read_bytes()

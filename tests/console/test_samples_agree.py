@@ -9,14 +9,14 @@ from pathlib import Path
 import offsetwise
 from offsetwise import workflow
 from offsetwise.config import load_migration
-from offsetwise.console.explore.checkpoint import flink
 from offsetwise.console.plan import checklist, positions
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.engines.flink.details import FlinkDetails
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import Outcome, Plan, Target
 from offsetwise.plan.request import DraftRequest
 from offsetwise.plan.target import target_types
+from offsetwise.plugins.flink.engine.details import FlinkDetails
+from offsetwise.plugins.flink.screens import checkpoint as flink
 from tests.subjects import checkpoint
 from tests.with_cases import with_cases
 

@@ -9,10 +9,10 @@ import pytest
 
 from offsetwise import files
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.engines.flink.details import flink_details
 from offsetwise.engines.rows import encode, read_one
 from offsetwise.errors import CheckpointError, NotACheckpointError
 from offsetwise.pipeline.fleet_rows import decode
+from offsetwise.plugins.flink.engine.details import flink_details
 from tests.engines.flink.files import (
     Op,
     absolute,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from offsetwise.config import JobTraits
-from offsetwise.engines.flink.details import FlinkDetails, Saved
 from offsetwise.findings import judge_migration
 from offsetwise.model import Checkpoint, Finding, GroupOffset, GroupState, Transaction, time_of
+from offsetwise.plugins.flink.engine.details import FlinkDetails, Saved
 from offsetwise.transactions.decisions import Decision, SinkTransaction
 from offsetwise.transactions.report import SinkAnswer
 from tests.findings.cases import HOUR_MS, NOW_MS, checkpoint, migration, row

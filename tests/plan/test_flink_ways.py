@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 
 from offsetwise.config import JobTraits
-from offsetwise.engines.flink.details import FlinkDetails, Operator, OperatorState, Saved, flink_details
-from offsetwise.engines.flink.source import LEGACY_STATE
 from offsetwise.errors import PlanError
 from offsetwise.model import (
     CheckpointSource,
@@ -29,6 +27,8 @@ from offsetwise.plan.gate import start_gate
 from offsetwise.plan.request import DraftRequest
 from offsetwise.plan.sinks.gate import PENDING, grounds_of_sinks
 from offsetwise.plan.strategies import Strategy, judge_strategies
+from offsetwise.plugins.flink.engine.details import FlinkDetails, Operator, OperatorState, Saved, flink_details
+from offsetwise.plugins.flink.engine.source import LEGACY_STATE
 from tests.checkpoints import changed
 from tests.plan.scene import (
     AT,

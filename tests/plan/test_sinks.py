@@ -11,7 +11,6 @@ import pytest
 
 from offsetwise import files
 from offsetwise.config import JobTraits
-from offsetwise.engines.flink.details import flink_details
 from offsetwise.errors import PlanError
 from offsetwise.findings.sinks import transaction_timeout_refused
 from offsetwise.model import (
@@ -32,6 +31,7 @@ from offsetwise.plan.request import DraftRequest
 from offsetwise.plan.sinks.gate import PENDING, RESTORE, TIMEOUT
 from offsetwise.plan.sinks.marking import COMMITTED_BEFORE, marks_of
 from offsetwise.plan.sinks.settling import moved
+from offsetwise.plugins.flink.engine.details import flink_details
 from offsetwise.transactions.decisions import Decision, SinkTransaction
 from offsetwise.transactions.report import SinkTransactions
 from tests.checkpoints import changed

@@ -74,7 +74,7 @@ def target_that_is_mistyped(scene: Scene) -> Steps:
     )
 
 
-@walk("targets/flink/spec.py::against_savepoint", "Write to kcl-leases:APPLICATION, starting-position or")
+@walk("plugins/flink/targets/spec.py::against_savepoint", "Write to kcl-leases:APPLICATION, starting-position or")
 def savepoint_of_a_query_with_shards(scene: Scene) -> Steps:
     path = query_behind_a_split(scene)
     return Steps(draft(path, "flink-savepoint"), lambda: None, draft(path, "starting-position"))

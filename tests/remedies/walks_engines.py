@@ -11,11 +11,11 @@ from pathlib import Path
 from offsetwise import files
 from offsetwise.config import CheckpointConfig, ClusterConfig, Migration
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.engines.flink import checkpoint as flink
 from offsetwise.engines.registry import engine_of
 from offsetwise.engines.rows import read_one
 from offsetwise.model import Outcome, Problem, Subject
 from offsetwise.plan.sinks.gate import PENDING
+from offsetwise.plugins.flink.engine import checkpoint as flink
 from offsetwise.registry import ENGINES
 from offsetwise.workflow.scenes import WantedJob, _checkpoint
 from tests.engines.flink.files import CHECKPOINT, UID, Op, inline, integer, kafka_source, long, metadata, subtask
@@ -29,8 +29,8 @@ from tests.streams.kinesis.streams import STREAM, lease
 from tests.streams.kinesis.test_same_stream import DATA
 from tests.toys.engine.engine import TOY
 
-CHECKPOINTS = "engines/flink/checkpoint.py::"
-FLINK = "engines/flink/findings.py::"
+CHECKPOINTS = "plugins/flink/engine/checkpoint.py::"
+FLINK = "plugins/flink/engine/findings.py::"
 SPARK = "targets/spark/moving.py::"
 SAVEPOINT = SAMPLES / FLINK_NAMES[0]
 

@@ -339,7 +339,7 @@ def table_that_is_no_committers(scene: Scene) -> Steps:
 
 
 # Jobs of Flink.
-FLINK = "engines/flink/source.py::"
+FLINK = "plugins/flink/engine/source.py::"
 ANOTHER = "Start from another checkpoint or savepoint"
 
 

@@ -240,7 +240,7 @@ def judged(*, uids: bool | None = None) -> Call:
 
 
 corrected(
-    "targets/flink/moving.py::no_uid",
+    "plugins/flink/targets/moving.py::no_uid",
     "Look into the job's code, and state `uids`",
     "uids_that_nobody_knows",
     judged(),

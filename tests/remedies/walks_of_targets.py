@@ -55,7 +55,10 @@ def job_that_may_not_read_again(scene: Scene) -> Steps:
     )
 
 
-@walk("targets/flink/spec.py::against_savepoint", "For KinesisStreamsSource write to flink-savepoint-from-positions")
+@walk(
+    "plugins/flink/targets/spec.py::against_savepoint",
+    "For KinesisStreamsSource write to flink-savepoint-from-positions",
+)
 def savepoint_of_an_application(scene: Scene) -> Steps:
     path = application(scene)
     savepoint = {"uid": "src", "stream_arn": f"{ARN}chain", "parallelism": "1", "max_parallelism": "128"}
@@ -121,14 +124,16 @@ def savepoint(scene: Scene, recorded: str, stream: str) -> Callable[..., Call]:
     return drafted
 
 
-@walk("targets/savepoint_converted/spec.py::_against_said", "Leave --set stream_arn out")
+@walk("plugins/flink/targets/savepoint_converted/spec.py::_against_said", "Leave --set stream_arn out")
 def another_arn_than_the_streams(scene: Scene) -> Steps:
     drafted = savepoint(scene, LEGACY, "lg")
     other = drafted("flink-savepoint-converted", stream_arn=f"{ARN}other")
     return Steps(other, lambda: None, drafted("flink-savepoint-converted"))
 
 
-@walk("targets/savepoint_converted/spec.py::SavepointConvertedTarget.objections", "Write to flink-savepoint")
+@walk(
+    "plugins/flink/targets/savepoint_converted/spec.py::SavepointConvertedTarget.objections", "Write to flink-savepoint"
+)
 def savepoint_of_the_new_source_converted(scene: Scene) -> Steps:
     drafted = savepoint(scene, "streams-source-5.1.0-two-shards", "fl")
     return Steps(drafted("flink-savepoint-converted"), lambda: None, drafted("flink-savepoint"))

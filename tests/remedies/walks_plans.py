@@ -255,7 +255,7 @@ corrected(
 )
 for beside in ("consumer-group:etl", "starting-offsets"):
     corrected(
-        "targets/savepoint_without_sources/spec.py::SavepointWithoutSourcesTarget.combination",
+        "plugins/flink/targets/savepoint_without_sources/spec.py::SavepointWithoutSourcesTarget.combination",
         "or --target starting-offsets",
         f"positions_beside_a_savepoint_without_sources_{beside.partition(':')[0]}",
         asked("flink-savepoint-without-sources"),

@@ -89,14 +89,14 @@ corrected(
     objections(DRAINED, "producers-first"),
 )
 corrected(
-    "targets/flink/moving.py::no_uid",
+    "plugins/flink/targets/moving.py::no_uid",
     "or drop the source's state",
     "sql_job",
     objections(savepoint(), "new-operator-uid", sql=True),
     lambda: drafted(savepoint(), Target(kind="flink-savepoint-without-sources"), ETL, job=JobTraits(sql=True)),
 )
 corrected(
-    "targets/flink/spec.py::state_elsewhere",
+    "plugins/flink/targets/spec.py::state_elsewhere",
     "Take a savepoint:",
     "state_of_the_job",
     lambda: drafted(savepoint(place="absolute"), SAVEPOINT),

@@ -80,7 +80,7 @@ def _(_: Scene) -> Steps:
     return Steps(lambda: judge_migration(held), lambda: None, lambda: judge_migration(earlier))
 
 
-@walk("engines/flink/findings.py::transaction_pending", "Ask that cluster: kafka-transactions.sh", proof=True)
+@walk("plugins/flink/engine/findings.py::transaction_pending", "Ask that cluster: kafka-transactions.sh", proof=True)
 def transaction_asked_for(scene: Scene) -> Steps:
     bootstrap = cluster(scene).plain
     problems = read_checkpoint(str(PENDING)).problems

@@ -14,12 +14,12 @@ from offsetwise.apply.writers import TargetWriters
 from offsetwise.apply.writing import Writer
 from offsetwise.model import Plan, PlannedTransaction, Target
 from offsetwise.plan.target import target_type
+from offsetwise.plugins.flink.targets.edit import edit_savepoint
 from offsetwise.targets import (
     AtTimestamp,
     FlinkSavepointFromPositions,
     StartingPosition,
 )
-from offsetwise.targets.flink.edit import edit_savepoint
 from offsetwise.targets.kcl.spec import read_leases
 from offsetwise.targets.kcl.table import LeaseTable
 from offsetwise.transactions.ended import ShownTransaction, TransactionPlace
@@ -89,7 +89,9 @@ def local(target: Target, function: str, words: str, plan: Callable[[Scene, Targ
     folder = target.kind.replace("-", "_").replace("seeded_checkpoint", "seeded")
     folder = folder.removeprefix("flink_")
 
-    @walk(f"targets/{folder}/writer.py::{function}", words, name=f"{folder}_in_a_store")
+    package = type(target_type(target.kind)).__module__.removeprefix("offsetwise.").rpartition(".")[0]
+
+    @walk(f"{package.replace('.', '/')}/writer.py::{function}", words, name=f"{folder}_in_a_store")
     def _(scene: Scene) -> Steps:
         made, writer = plan(scene, target), WRITERS[target.kind]
         return Steps(written(scene, writer, made, output="s3://b/x/y"), lambda: None, written(scene, writer, made))
@@ -178,7 +180,7 @@ def edited(*operators: flink.Op) -> Call:
     return lambda: edit_savepoint(held, _moves(_read(held)), uri="savepoint-1") and None
 
 
-EDIT = "targets/flink/edit.py::"
+EDIT = "plugins/flink/targets/edit.py::"
 corrected(
     EDIT + "require_editable",
     "in the canonical format",
@@ -200,7 +202,7 @@ def partition_that_the_plan_lacks(_: Scene) -> Steps:
     )
 
 
-@walk("targets/flink/reviewed.py::reviewed_files", "Take a new savepoint")
+@walk("plugins/flink/targets/reviewed.py::reviewed_files", "Take a new savepoint")
 def savepoint_that_is_gone(scene: Scene) -> Steps:
     def plan(name: str) -> Plan:
         folder = write({"_metadata": flink.metadata(HOLDS)}, scene.folder / name)
@@ -214,7 +216,7 @@ def savepoint_that_is_gone(scene: Scene) -> Steps:
 
 
 corrected(
-    "targets/flink/spec.py::no_savepoint",
+    "plugins/flink/targets/spec.py::no_savepoint",
     "Write to spark-checkpoint",
     "savepoint_of_a_spark_job",
     lambda: draft(comparison(), SAVEPOINT),
@@ -223,7 +225,7 @@ corrected(
 
 
 corrected(
-    "targets/savepoint_without_sources/spec.py::source_keeps_more",
+    "plugins/flink/targets/savepoint_without_sources/spec.py::source_keeps_more",
     "Edit the savepoint instead",
     "legacy_consumer_without_its_state",
     lambda: draft(with_legacy_consumer(savepoint()), WITHOUT, ETL),
@@ -237,7 +239,7 @@ def asked(**changes: Any) -> Call:
 
 
 corrected(
-    "targets/flink/kinesis/spec.py::new_savepoint",
+    "plugins/flink/targets/kinesis/spec.py::new_savepoint",
     "Say it as in the job's code",
     "savepoint_for_nobody",
     asked(uid=None, parallelism=None),

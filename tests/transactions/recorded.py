@@ -9,8 +9,8 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-from offsetwise.engines.flink.checkpoint import read_checkpoint
 from offsetwise.model import Transaction
+from offsetwise.plugins.flink.engine.checkpoint import read_checkpoint
 
 DATA: Final = Path(__file__).parents[1] / "data" / "transactions"
 SAVEPOINTS: Final = tuple(sorted(str(path.parent.relative_to(DATA)) for path in DATA.glob("*/*/_metadata")))

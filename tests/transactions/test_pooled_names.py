@@ -12,7 +12,7 @@ import pytest
 import offsetwise
 from offsetwise import files
 from offsetwise.config import ClusterConfig
-from offsetwise.engines.flink.checkpoint import read_checkpoint
+from offsetwise.plugins.flink.engine.checkpoint import read_checkpoint
 from offsetwise.streams.kafka import reader
 from offsetwise.transactions.observed import Described, TransactionLook
 from offsetwise.transactions.report import Looks, SinkTransactions

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from offsetwise.engines.flink.checkpoint import read_checkpoint
-from offsetwise.engines.flink.details import flink_details
 from offsetwise.model import Checkpoint, Outcome, RetainedCheckpoint
+from offsetwise.plugins.flink.engine.checkpoint import read_checkpoint
+from offsetwise.plugins.flink.engine.details import flink_details
 from offsetwise.transactions.observed import NO_TIMEOUT_MS, Answer, Missing
 from offsetwise.transactions.timing import Timeout, seen_timeout_ms
 from offsetwise.transactions.upgrade import (

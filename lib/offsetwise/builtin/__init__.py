@@ -2,7 +2,7 @@
 
 It is the one room outside of `plugins` that names them all, and it is imported when something is first asked for by its
 name, by Spark's workers too. Each is imported when it is loaded, so that a command which asks for one of them does not
-wait for the others. Plug-ins come by entry points (`registry`); screens are registered by `console.builtin`.
+wait for the others. Plug-ins come by entry points (`registry`).
 """
 
 from __future__ import annotations
@@ -105,49 +105,49 @@ def _seeded_checkpoint_writer() -> WriterModule:
 
 
 def _flink_savepoint() -> TargetType:
-    from offsetwise.targets.savepoint.spec import TYPE
+    from offsetwise.plugins.flink.targets.savepoint.spec import TYPE
 
     return TYPE
 
 
 def _flink_savepoint_writer() -> WriterModule:
-    from offsetwise.targets.savepoint import writer
+    from offsetwise.plugins.flink.targets.savepoint import writer
 
     return writer
 
 
 def _flink_savepoint_without_sources() -> TargetType:
-    from offsetwise.targets.savepoint_without_sources.spec import TYPE
+    from offsetwise.plugins.flink.targets.savepoint_without_sources.spec import TYPE
 
     return TYPE
 
 
 def _flink_savepoint_without_sources_writer() -> WriterModule:
-    from offsetwise.targets.savepoint_without_sources import writer
+    from offsetwise.plugins.flink.targets.savepoint_without_sources import writer
 
     return writer
 
 
 def _flink_savepoint_from_positions() -> TargetType:
-    from offsetwise.targets.savepoint_from_positions.spec import TYPE
+    from offsetwise.plugins.flink.targets.savepoint_from_positions.spec import TYPE
 
     return TYPE
 
 
 def _flink_savepoint_from_positions_writer() -> WriterModule:
-    from offsetwise.targets.savepoint_from_positions import writer
+    from offsetwise.plugins.flink.targets.savepoint_from_positions import writer
 
     return writer
 
 
 def _flink_savepoint_converted() -> TargetType:
-    from offsetwise.targets.savepoint_converted.spec import TYPE
+    from offsetwise.plugins.flink.targets.savepoint_converted.spec import TYPE
 
     return TYPE
 
 
 def _flink_savepoint_converted_writer() -> WriterModule:
-    from offsetwise.targets.savepoint_converted import writer
+    from offsetwise.plugins.flink.targets.savepoint_converted import writer
 
     return writer
 

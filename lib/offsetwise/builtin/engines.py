@@ -1,12 +1,13 @@
-"""Registers the product's own engines, how their jobs move, and what finds jobs at addresses."""
+"""Registers the product's own engines, how their jobs move, their screens, and what finds jobs at addresses."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from offsetwise.registry import ENGINES, MIGRATES, SURVEYS
+from offsetwise.registry import ENGINES, MIGRATES, SCREENS, SURVEYS
 
 if TYPE_CHECKING:
+    from offsetwise.console.builtin import EngineScreen
     from offsetwise.engines.engine import CheckpointEngine, Engine
     from offsetwise.plan.moving import Moving
     from offsetwise.survey.connectors import SurveysWorkers
@@ -19,7 +20,7 @@ def _spark() -> CheckpointEngine:
 
 
 def _flink() -> CheckpointEngine:
-    from offsetwise.engines.flink.engine import FLINK
+    from offsetwise.plugins.flink.engine.engine import FLINK
 
     return FLINK
 
@@ -61,7 +62,7 @@ def _spark_moving() -> Moving:
 
 
 def _flink_moving() -> Moving:
-    from offsetwise.targets.flink.moving import MOVING
+    from offsetwise.plugins.flink.targets.moving import MOVING
 
     return MOVING
 
@@ -90,6 +91,18 @@ def _group_moving() -> Moving:
     return MOVING
 
 
+def _spark_screen() -> EngineScreen:
+    from offsetwise.console.explore.checkpoint import spark
+
+    return spark
+
+
+def _flink_screen() -> EngineScreen:
+    from offsetwise.plugins.flink.screens import checkpoint
+
+    return checkpoint
+
+
 ENGINES.register(
     {
         "spark": _spark,
@@ -108,6 +121,12 @@ MIGRATES.register(
         "positions": _positions_moving,
         "connect": _connect_moving,
         "group": _group_moving,
+    }
+)
+SCREENS.register(
+    {
+        "spark": _spark_screen,
+        "flink": _flink_screen,
     }
 )
 SURVEYS.register({"connect": _connect_survey})

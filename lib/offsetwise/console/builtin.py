@@ -1,16 +1,17 @@
-"""What the console itself registers: the part of the screens that is an engine's own."""
+"""The part of the screens that is an engine's own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Final, Protocol
+from collections.abc import Callable
+from typing import Protocol
 
 from offsetwise.console.answers import Answers
-from offsetwise.console.explore.checkpoint import flink, others, spark
+from offsetwise.console.explore.checkpoint import others
 from offsetwise.console.explore.checkpoint.sources import Reading
 from offsetwise.console.reader import Offered
 from offsetwise.engines.registry import engine_of, named_by
 from offsetwise.model import Checkpoint
+from offsetwise.registry import SCREENS
 
 
 class EngineScreen(Protocol):
@@ -27,18 +28,14 @@ class EngineScreen(Protocol):
         """Draws its part of the Fleet screen."""
 
 
-SCREENS: Final[Mapping[str, EngineScreen]] = {"spark": spark, "flink": flink}
-"""By the name of the engine; that of others draws where each partition continues."""
-
-
 def screen_of(engine: str) -> EngineScreen:
-    """Return what draws an engine's part of the screens.
+    """Return what draws an engine's part of the screens; that of others draws where each partition continues.
 
     Raises:
         VersionError: This release has no engine of that name.
     """
     named = engine_of(engine).screen
-    if named:
-        screen: EngineScreen = named_by(named)
-        return screen
-    return SCREENS.get(engine, others)
+    if not named and engine not in SCREENS:
+        return others
+    screen: EngineScreen = named_by(named) if named else SCREENS.load(engine)
+    return screen

@@ -32,7 +32,7 @@ from offsetwise.pipeline.spark_errors import foreign_answer, spark_errors
 
 PACKAGE: Final = Path(__file__).parents[1]
 SHIPPED: Final = (
-    "engines.flink.engine",
+    "plugins.flink.engine.engine",
     "engines.group.engine",
     "engines.kcl.engine",
     "engines.rows",

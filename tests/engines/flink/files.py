@@ -6,10 +6,10 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from offsetwise.engines.flink.checkpoint import read_from
-from offsetwise.engines.flink.opened import Elsewhere
-from offsetwise.engines.flink.uid import operator_id
 from offsetwise.model import Checkpoint
+from offsetwise.plugins.flink.engine.checkpoint import read_from
+from offsetwise.plugins.flink.engine.opened import Elsewhere
+from offsetwise.plugins.flink.engine.uid import operator_id
 from offsetwise.position import offset_of
 from tests.engines.spark.folders import MemoryFolder
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from offsetwise.engines.checkpoint import newest_checkpoint, read_checkpoint, read_newest
-from offsetwise.engines.flink.details import Saved
-from offsetwise.engines.flink.hygiene import hygiene
 from offsetwise.engines.registry import engines
 from offsetwise.errors import MissingError, NotACheckpointError
 from offsetwise.model import RetainedCheckpoint
+from offsetwise.plugins.flink.engine.details import Saved
+from offsetwise.plugins.flink.engine.hygiene import hygiene
 from tests.engines.flink.files import CHECKPOINT, codes, kafka_source, metadata, positions
 from tests.engines.spark.folders import FLINK_NAMES, SAMPLES, write
 from tests.with_cases import with_cases

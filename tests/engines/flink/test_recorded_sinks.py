@@ -6,8 +6,8 @@ import json
 import re
 
 from offsetwise import files
-from offsetwise.engines.flink.checkpoint import read_checkpoint
-from offsetwise.engines.flink.details import flink_details
+from offsetwise.plugins.flink.engine.checkpoint import read_checkpoint
+from offsetwise.plugins.flink.engine.details import flink_details
 from tests.transactions.recorded import DATA, SAVEPOINTS, held
 from tests.with_cases import with_cases
 

@@ -11,8 +11,8 @@ import re
 from typing import Any
 
 from offsetwise import files
-from offsetwise.engines.flink.checkpoint import read_checkpoint
-from offsetwise.engines.flink.details import flink_details
+from offsetwise.plugins.flink.engine.checkpoint import read_checkpoint
+from offsetwise.plugins.flink.engine.details import flink_details
 from tests.engines.spark.folders import FLINK_NAMES, SAMPLES
 from tests.with_cases import with_cases
 

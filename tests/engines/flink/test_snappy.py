@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsetwise.engines.flink.binary import DamagedError
-from offsetwise.engines.flink.details import flink_details
-from offsetwise.engines.flink.snappy import STREAM_HEADER, masked_crc32c, uncompress_stream
+from offsetwise.plugins.flink.engine.binary import DamagedError
+from offsetwise.plugins.flink.engine.details import flink_details
+from offsetwise.plugins.flink.engine.snappy import STREAM_HEADER, masked_crc32c, uncompress_stream
 from tests.engines.flink.files import (
     Folder,
     Op,

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from offsetwise.engines.flink.checkpoint import read_from
-from offsetwise.engines.flink.details import flink_details
-from offsetwise.engines.flink.uid import operator_id
 from offsetwise.errors import CheckpointError, NotACheckpointError, StorageError
 from offsetwise.model import MarkedPosition
+from offsetwise.plugins.flink.engine.checkpoint import read_from
+from offsetwise.plugins.flink.engine.details import flink_details
+from offsetwise.plugins.flink.engine.uid import operator_id
 from tests.engines.flink.files import (
     CHECKPOINT,
     Folder,

@@ -1,0 +1,132 @@
+"""The elements of operator state: where each begins and ends, and its bytes.
+
+The subtasks' state is a blob of Flink's `DefaultOperatorStateBackend`: a header with serializer snapshots, which stay
+opaque, then the elements of all states at the places that `_metadata` tells.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from offsetwise.plugins.flink.engine.binary import Cursor, DamagedError
+from offsetwise.plugins.flink.engine.metadata import NamedState, OperatorHandle
+from offsetwise.plugins.flink.engine.snappy import uncompress_stream
+
+LAST_BLOB_VERSION: Final = 6
+COMPRESSION_SINCE: Final = 6
+HEADER_BYTES: Final = 4
+MAX_PLAIN_BYTES: Final = 16 * 1024 * 1024
+"""What all compressed elements of a checkpoint may have: 10,000 partitions take 400,000 bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateBlob:
+    """The bytes of one subtask's operator state."""
+
+    file: str
+    """The name of the file it stands in."""
+    data: bytes
+    """That whole file."""
+    at: int
+    end: int
+
+
+def element_bounds(handle: OperatorHandle) -> Mapping[str, tuple[tuple[int, int], ...]]:
+    """Return begin and end of every element, counted from the start of the blob, by the name of its state.
+
+    Raises:
+        DamagedError: The places are not ascending, or lie outside the blob.
+    """
+    size = 0 if handle.handle is None else handle.handle.size
+    starts = sorted(place for state in handle.states for place in state.offsets)
+    results: dict[str, tuple[tuple[int, int], ...]] = {}
+    for state in handle.states:
+        if state.name in results:
+            raise DamagedError(handle.at, f"expected each state once, found {state.name!r} twice")
+        _check(state, size, handle.at)
+        results[state.name] = tuple((place, _next(starts, place, size)) for place in state.offsets)
+    return results
+
+
+def _check(state: NamedState, size: int, at: int) -> None:
+    before = HEADER_BYTES
+    for place in state.offsets:
+        if not before < place < size:
+            raise DamagedError(
+                at,
+                f"expected ascending offsets of the elements of {state.name!r} within {size:,} bytes, found {place:,}",
+            )
+        before = place
+
+
+def _next(starts: list[int], place: int, size: int) -> int:
+    after = bisect_right(starts, place)
+    return starts[after] if after < len(starts) else size
+
+
+def element_cursors(
+    blob: StateBlob, name: str, bounds: tuple[tuple[int, int], ...], *, limit: int
+) -> list[Cursor | DamagedError]:
+    """Return every element of one state, uncompressed; what is damaged gives its error instead.
+
+    Args:
+        blob: The bytes.
+        name: The state, which the blob's own header names too.
+        bounds: Begin and end of its elements in the blob.
+        limit: How many bytes compressed elements may have in all, uncompressed.
+
+    Raises:
+        DamagedError: The blob is none, one of another state, or holds more than the limit.
+    """
+    compressed = is_compressed(blob)
+    if bounds:
+        require_named(blob, name, min(start for start, _ in bounds))
+    if not compressed:
+        return [Cursor(blob.data, blob.at + start, blob.at + end) for start, end in bounds]
+    results: list[Cursor | DamagedError] = []
+    for start, end in bounds:
+        begun = blob.at + start
+        try:
+            plain = uncompress_stream(blob.data, begun, blob.at + end)
+        except DamagedError as error:
+            results.append(error)
+        else:
+            limit -= len(plain)
+            if limit < 0:
+                raise DamagedError(begun, f"expected at most {MAX_PLAIN_BYTES:,} bytes of compressed state, found more")
+            results.append(Cursor(plain, base=begun))
+    return results
+
+
+def require_named(blob: StateBlob, name: str, first: int) -> None:
+    """Require that a blob's own header names a state that `_metadata` says it has.
+
+    Args:
+        blob: The bytes.
+        name: The state.
+        first: Where its first element begins in the blob.
+
+    Raises:
+        DamagedError: It does not, so that one of the two is damaged.
+    """
+    label = name.encode("utf-8", "surrogatepass")
+    if len(label).to_bytes(2, "big") + label not in blob.data[blob.at : blob.at + first]:
+        raise DamagedError(blob.at, f"expected the header of the state {name!r}, found no such name")
+
+
+def is_compressed(blob: StateBlob) -> bool:
+    """Return whether the elements are compressed with Snappy.
+
+    Raises:
+        DamagedError: The blob is none, or of a later version.
+    """
+    cursor = Cursor(blob.data, blob.at, blob.end)
+    version = cursor.int32("the version of operator state")
+    if not 1 <= version <= LAST_BLOB_VERSION:
+        raise DamagedError(blob.at, f"expected operator state of version 1 to {LAST_BLOB_VERSION}, found {version:,}")
+    if version < COMPRESSION_SINCE:
+        return False
+    return cursor.flag("whether operator state is compressed")

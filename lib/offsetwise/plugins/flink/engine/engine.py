@@ -1,0 +1,77 @@
+"""Flink: what the other stages ask of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from offsetwise.engines.engine import CheckpointEngine
+from offsetwise.errors import OffsetwiseError
+from offsetwise.model import Checkpoint
+from offsetwise.plugins.flink.engine.checkpoint import SOURCE_NAME, read_checkpoint
+from offsetwise.plugins.flink.engine.details import FlinkDetails, listings
+from offsetwise.plugins.flink.engine.folder import (
+    METADATA,
+    in_reach,
+    is_flink,
+    job_folder,
+    newer_than,
+    newest_alone,
+    retained_in,
+    retained_number,
+)
+from offsetwise.storage.dynamodb import Table
+from offsetwise.storage.folders import Entry, Tree
+
+
+def _read(
+    uri: str,
+    folder: Tree | None,  # noqa: ARG001 - the folder above it is opened as well
+    entries: tuple[Entry, ...] | None,  # noqa: ARG001 - as above
+    *,
+    roots: Sequence[str] | None,
+    batches: int,  # noqa: ARG001 - a job has none
+    uids: Sequence[str],
+    committer: Table | None,  # noqa: ARG001 - as above
+) -> Checkpoint:
+    return read_checkpoint(uri, roots=roots, uids=uids)
+
+
+def _newer(uri: str, number: int, near: Iterable[str]) -> tuple[int | None, bool]:
+    """Look for newer checkpoints: those of the job, and those of any job whose sinks make the same transactional ids.
+
+    A job that was submitted again from a savepoint has another id and goes on with its number and its transactions.
+    """
+    places = tuple(near)
+    newest, searched = newer_than(uri, number, places)
+    own = set(read_checkpoint(uri).details.transactional_id_prefixes)
+    for other in in_reach(uri, places) if own else ():
+        try:
+            read = read_checkpoint(other)
+        except OffsetwiseError:
+            continue
+        found = retained_number(other) or read.details.checkpoint_id or 0
+        if found > (newest or number) and own & set(read.details.transactional_id_prefixes):
+            newest = found
+    return newest, searched
+
+
+FLINK: Final = CheckpointEngine(
+    name="flink",
+    label="Flink",
+    what="a Flink checkpoint or savepoint",
+    holds=METADATA,
+    job="job",
+    source_name=SOURCE_NAME,
+    recognises=is_flink,
+    read=_read,
+    listings=listings,
+    details=FlinkDetails,
+    file=METADATA,
+    commits_to_group=True,
+    has_uids=True,
+    instead=job_folder,
+    retained=retained_in,
+    newest=newest_alone,
+    newer=_newer,
+)

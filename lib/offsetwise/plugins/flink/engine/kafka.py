@@ -1,0 +1,304 @@
+"""What Flink's Kafka connectors keep in their state: splits, enumerators, committables.
+
+Formats: `KafkaPartitionSplitSerializer`, `KafkaSourceEnumStateSerializer`, `DynamicKafkaSourceSplitSerializer`,
+`KafkaWriterStateSerializer` and `KafkaCommittableSerializer` of flink-connector-kafka up to 5.0; the legacy consumer's
+`KafkaTopicPartition` as Kryo 2.24 writes it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from offsetwise.plugins.flink.engine.binary import Cursor
+from offsetwise.position import TopicPartition
+
+NO_STOP: Final = -(2**63)
+NOT_SET: Final = -(2**63)
+"""A start that the initializer chooses (`MIGRATED`)."""
+MARKERS: Final = {-1: "latest", -2: "earliest", -3: "committed", NOT_SET: "initializer"}
+STOP_MARKERS: Final = {-1: "latest", -3: "committed"}
+LEGACY_MARKERS: Final = {
+    -915623761776: "initializer",
+    -915623761775: "earliest",
+    -915623761774: "latest",
+    -915623761773: "committed",
+}
+SPLIT_VERSION: Final = 0
+DYNAMIC_VERSIONS: Final = (1, 2)
+ASSIGNED: Final = 0
+LAST_ENUMERATOR_VERSION: Final = 3
+
+_TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
+
+
+class Split(NamedTuple):
+    """One partition of a source, as a reader or its enumerator keeps it."""
+
+    topic: str
+    partition: int
+    start: int
+    """The next record to read, or one of `MARKERS`."""
+    stop: int = NO_STOP
+    assigned: bool = True
+    cluster: str | None = None
+    """The cluster, for a DynamicKafkaSource."""
+    place: int = 0
+    """Where it begins in its file."""
+    retained: bool = False
+    """Whether it is kept for a cluster that a DynamicKafkaSource no longer reads."""
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """Which partition it is."""
+        return TopicPartition(self.topic, self.partition)
+
+
+@dataclass(frozen=True, slots=True)
+class Enumerator:
+    """What the coordinator of a KafkaSource knows of its partitions."""
+
+    version: int
+    splits: tuple[Split, ...]
+
+
+def read_split(cursor: Cursor) -> Split:
+    """Read one element of `SourceReaderState`, strictly: other sources use the same name.
+
+    Raises:
+        DamagedError: It is no split of a KafkaSource or a DynamicKafkaSource.
+    """
+    place = cursor.place
+    version = _versioned(cursor, "a split")
+    if version == SPLIT_VERSION:
+        return _split(cursor, place)
+    if version not in DYNAMIC_VERSIONS:
+        raise cursor.damaged(f"expected a split of version 0 to 2, found version {version:,}")
+    cluster = cursor.text("the cluster of a split")
+    retained = version > 1 and cursor.flag("whether a split is retained")
+    if retained:
+        cursor.int64("until when a split is retained")
+    if cursor.int32("the version of a split") != SPLIT_VERSION:
+        raise cursor.damaged("expected a Kafka split of version 0, found another version")
+    return _split(cursor, place)._replace(cluster=cluster, retained=retained)
+
+
+def _versioned(cursor: Cursor, what: str) -> int:
+    """Read the lengths around an element, which must agree, and give its version."""
+    outer = cursor.int32(f"the length of {what}")
+    if outer != cursor.left:
+        raise cursor.damaged(f"expected {what} of {cursor.left:,} bytes, found the length {outer:,}")
+    version = cursor.int32(f"the version of {what}")
+    inner = cursor.int32(f"the length of {what}")
+    if inner != cursor.left:
+        raise cursor.damaged(f"expected {what} of {cursor.left:,} bytes, found the length {inner:,}")
+    return version
+
+
+def _split(cursor: Cursor, place: int) -> Split:
+    topic = _topic(cursor)
+    partition = _partition(cursor)
+    start = cursor.int64("a starting offset")
+    if start < 0 and start not in MARKERS:
+        raise cursor.damaged(f"expected a starting offset, found {start}")
+    stop = cursor.int64("a stopping offset")
+    if stop < 0 and stop != NO_STOP and stop not in STOP_MARKERS:
+        raise cursor.damaged(f"expected a stopping offset, found {stop}")
+    cursor.finished("a split")
+    return Split(topic, partition, start, stop, True, None, place)
+
+
+def _topic(cursor: Cursor) -> str:
+    topic = cursor.text("a topic")
+    if not _is_topic(topic):
+        raise cursor.damaged("expected the name of a topic, found other text")
+    return topic
+
+
+@lru_cache(1024)
+def _is_topic(text: str) -> bool:
+    return _TOPIC.fullmatch(text) is not None
+
+
+def _partition(cursor: Cursor) -> int:
+    partition = cursor.int32("a partition")
+    if partition < 0:
+        raise cursor.damaged(f"expected a partition, found {partition}")
+    return partition
+
+
+def read_enumerator(cursor: Cursor) -> Enumerator:
+    """Read the state of a KafkaSource's coordinator, versions 0 to 3.
+
+    Raises:
+        DamagedError: It is that of another source, or damaged.
+    """
+    version, inner = coordinator_body(cursor, lowest=0, highest=LAST_ENUMERATOR_VERSION)
+    return Enumerator(version, read_listed(version, inner))
+
+
+def coordinator_body(cursor: Cursor, *, lowest: int, highest: int) -> tuple[int, Cursor]:
+    """Return the version of an enumerator, and its bytes, from the state of a source's coordinator.
+
+    Raises:
+        DamagedError: It has another version, or other lengths.
+    """
+    wrapped = cursor.int32("the version of a source's coordinator")
+    if wrapped not in (0, 1):
+        raise cursor.damaged(f"expected a source's coordinator of version 0 or 1, found {wrapped:,}")
+    version = cursor.int32("the version of an enumerator")
+    if not lowest <= version <= highest:
+        raise cursor.damaged(f"expected an enumerator of version {lowest} to {highest}, found {version:,}")
+    size = cursor.count("bytes of an enumerator")
+    at = cursor.skip(size, "an enumerator")
+    if wrapped == 1:
+        cursor.finished("a source's coordinator")
+    return version, Cursor(cursor.data, at, at + size, base=cursor.base)
+
+
+def read_listed(version: int, cursor: Cursor) -> tuple[Split, ...]:
+    """Read the splits that an enumerator of a KafkaSource lists, to its end.
+
+    Args:
+        version: Of the enumerator's state, 0 to 3.
+        cursor: Its bytes alone.
+
+    Raises:
+        DamagedError: It is that of another source, or damaged.
+    """
+    return tuple((_assignments, _assigned, _with_status, _full_splits)[version](cursor))
+
+
+def _assignments(cursor: Cursor) -> list[Split]:
+    results = []
+    subtasks = cursor.count("subtasks", least=0)
+    version = cursor.int32("the version of a split")
+    if version != SPLIT_VERSION or subtasks * 8 > cursor.left:
+        raise cursor.damaged("expected the assignments of a KafkaSource, found something else")
+    for _ in range(subtasks):
+        cursor.int32("a subtask")
+        results += [_sized_split(cursor) for _ in range(cursor.count("assigned splits", least=4))]
+    cursor.finished("an enumerator")
+    return results
+
+
+def _assigned(cursor: Cursor) -> list[Split]:
+    results = []
+    for _ in range(cursor.count("partitions", least=6)):
+        place = cursor.place
+        results.append(Split(_topic(cursor), _partition(cursor), NOT_SET, place=place))
+    cursor.finished("an enumerator")
+    return results
+
+
+def _with_status(cursor: Cursor) -> list[Split]:
+    results = []
+    for _ in range(cursor.count("partitions", least=10)):
+        place = cursor.place
+        results.append(
+            Split(_topic(cursor), _partition(cursor), NOT_SET, NO_STOP, _is_assigned(cursor), place=place),
+        )
+    cursor.flag("whether discovery is finished")
+    cursor.finished("an enumerator")
+    return results
+
+
+def _full_splits(cursor: Cursor) -> list[Split]:
+    results = []
+    number = cursor.count("splits", least=0)
+    if cursor.int32("the version of a split") != SPLIT_VERSION or number * 8 > cursor.left:
+        raise cursor.damaged("expected the splits of a KafkaSource, found something else")
+    for _ in range(number):
+        split = _sized_split(cursor)
+        results.append(split if _is_assigned(cursor) else split._replace(assigned=False))
+    cursor.flag("whether discovery is finished")
+    cursor.finished("an enumerator")
+    return results
+
+
+def _sized_split(cursor: Cursor) -> Split:
+    size = cursor.count("bytes of a split")
+    at = cursor.skip(size, "a split")
+    return _split(Cursor(cursor.data, at, at + size, base=cursor.base), cursor.base + at)
+
+
+def _is_assigned(cursor: Cursor) -> bool:
+    status = cursor.int32("whether a partition is assigned")
+    if status not in (0, 1):
+        raise cursor.damaged(f"expected whether a partition is assigned, 0 or 1, found {status:,}")
+    return status == ASSIGNED
+
+
+def read_legacy(cursor: Cursor) -> Split:
+    """Read one element of the legacy consumer's `topic-partition-offset-states`, as the next record to read.
+
+    The element holds the last processed record, and a hash of topic and partition, which is checked.
+
+    Raises:
+        DamagedError: It is no such element.
+    """
+    place = cursor.place
+    _varint(cursor, "the class of a partition")
+    if cursor.byte("a partition") != 1:
+        raise cursor.damaged("expected a partition, found none")
+    kept = _signed(_varint(cursor, "the hash of a partition"))
+    partition = _signed(_varint(cursor, "a partition"))
+    if cursor.byte("a topic") != 1:
+        raise cursor.damaged("expected a topic, found none")
+    topic = _kryo_text(cursor)
+    if not _is_topic(topic) or partition < 0:
+        raise cursor.damaged("expected a topic and a partition, found other values")
+    if kept != _java_hash(topic, partition):
+        raise cursor.damaged(f"expected the hash of {TopicPartition(topic, partition)}, found another one")
+    last = cursor.int64("the last processed offset")
+    cursor.finished("an element of the legacy consumer")
+    if last in LEGACY_MARKERS:
+        words = {word: marker for marker, word in MARKERS.items()}
+        return Split(topic, partition, words[LEGACY_MARKERS[last]], place=place)
+    if not -1 <= last < 2**63 - 1:
+        raise cursor.damaged(f"expected the last processed offset, found {last}")
+    return Split(topic, partition, last + 1, place=place)
+
+
+def _varint(cursor: Cursor, what: str) -> int:
+    value = 0
+    for shift in range(0, 35, 7):
+        byte = cursor.byte(what)
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:  # the last byte of the number
+            return value & 0xFFFFFFFF
+    raise cursor.damaged(f"expected {what}, found a number that does not end")
+
+
+def _signed(value: int) -> int:
+    return value >> 1 ^ -(value & 1)
+
+
+def _kryo_text(cursor: Cursor) -> str:
+    """Read a text of ASCII: its last byte marked, or, when of one letter or of 64 and more, behind its length."""
+    first = cursor.byte("a topic")
+    if not first & 0x80:
+        made = bytearray()
+        byte = first
+        while not byte & 0x80:
+            made.append(byte)
+            byte = cursor.byte("a topic")
+        made.append(byte & 0x7F)
+        return made.decode("ascii")
+    length = first & 0x3F
+    if first & 0x40:
+        second = cursor.byte("the length of a topic")
+        length |= (second & 0x7F) << 6
+        if second & 0x80:
+            raise cursor.damaged("expected the length of a topic, found more than any topic has")
+    return cursor.take(max(0, length - 1), "a topic").decode("ascii", "replace")
+
+
+def _java_hash(topic: str, partition: int) -> int:
+    value = 0
+    for letter in topic:
+        value = value * 31 + ord(letter)
+    value = (value * 31 + partition) & 0xFFFFFFFF
+    return value - 2**32 if value >= 2**31 else value

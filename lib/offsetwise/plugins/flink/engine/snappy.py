@@ -1,0 +1,135 @@
+"""Snappy's framing format, decoded with bounds.
+
+Own code, because it runs on Spark's workers, which have the standard library and fsspec only, and because libraries
+believe a chunk of seven bytes that claims four gigabytes. The formats: `framing_format.txt` and
+`format_description.txt` of google/snappy.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final
+
+from offsetwise.plugins.flink.engine.binary import Cursor, DamagedError
+
+STREAM_HEADER: Final = b"\xff\x06\x00\x00sNaPpY"
+MAX_CHUNK_BYTES: Final = 65_536
+"""What a chunk may hold, by the format."""
+MAX_STREAM_BYTES: Final = 1024 * 1024
+"""What one element may hold: a split has some 300 bytes, a committer some 100 for each transaction."""
+
+_COMPRESSED: Final = 0x00
+PLAIN: Final = 0x01
+_SKIPPABLE: Final = 0x80
+_HEADER: Final = 0xFF
+
+
+def uncompress_stream(data: bytes, at: int, end: int, *, base: int = 0) -> bytes:
+    """Decode the chunks between two places.
+
+    Args:
+        data: Bytes that hold the chunks.
+        at: Where the first one begins.
+        end: Where the last one ends.
+        base: Where `data[0]` stands in its file, for what errors say.
+
+    Raises:
+        DamagedError: A chunk is damaged, does not fit its checksum, or claims more than the format allows.
+    """
+    cursor = Cursor(data, at, end, base=base)
+    made = bytearray()
+    while cursor.left:
+        begun = cursor.place
+        kind = cursor.byte("the kind of a Snappy chunk")
+        size = int.from_bytes(cursor.take(3, "the length of a Snappy chunk"), "little")
+        if kind in (_COMPRESSED, PLAIN):
+            checksum = int.from_bytes(cursor.take(4, "the checksum of a Snappy chunk"), "little")
+            if size < 4:  # the checksum's own bytes
+                raise DamagedError(begun, f"expected a Snappy chunk, found one of {size} bytes")
+            body = cursor.take(size - 4, "a Snappy chunk")
+            plain = _uncompressed(body, begun) if kind == _COMPRESSED else body
+            if len(plain) > MAX_CHUNK_BYTES or len(made) + len(plain) > MAX_STREAM_BYTES:
+                raise DamagedError(begun, f"expected a Snappy chunk of at most {MAX_CHUNK_BYTES:,} bytes, found more")
+            if masked_crc32c(plain) != checksum:
+                raise DamagedError(begun, "expected a Snappy chunk that fits its checksum, found another one")
+            made += plain
+        elif kind >= _SKIPPABLE:
+            body = cursor.take(size, "a Snappy chunk")
+            if kind == _HEADER and body != STREAM_HEADER[4:]:
+                raise DamagedError(begun, "expected the header of a Snappy stream, found another one")
+        else:
+            raise DamagedError(begun, f"expected a Snappy chunk, found kind {kind}, which nobody may skip")
+    return bytes(made)
+
+
+def masked_crc32c(data: bytes) -> int:
+    """Return the checksum that Snappy's frames carry."""
+    table, crc = _table(), 0xFFFFFFFF
+    for byte in data:
+        crc = table[(crc ^ byte) & 0xFF] ^ crc >> 8
+    crc ^= 0xFFFFFFFF
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def _uncompressed(data: bytes, begun: int) -> bytes:
+    """Decode one raw Snappy block: literals, and copies of what was decoded before."""
+    length, at = _length(data, begun)
+    made = bytearray()
+    while at < len(data):
+        tag = data[at]
+        at += 1
+        if tag & 3 == 0:
+            size = (tag >> 2) + 1
+            if size > 60:  # 61 to 64 say how many bytes hold the size
+                wide = size - 60
+                size = int.from_bytes(data[at : at + wide], "little") + 1
+                at += wide
+            if at + size > len(data):
+                raise DamagedError(begun, "expected a Snappy literal, found the end of its chunk")
+            made += data[at : at + size]
+            at += size
+        else:
+            wide = (1, 2, 4)[(tag & 3) - 1]
+            if at + wide > len(data):
+                raise DamagedError(begun, "expected a Snappy copy, found the end of its chunk")
+            back = int.from_bytes(data[at : at + wide], "little")
+            at += wide
+            size = (tag >> 2) + 1
+            if wide == 1:
+                back |= (tag & 0xE0) << 3
+                size = (tag >> 2 & 7) + 4
+            if not 0 < back <= len(made):
+                raise DamagedError(begun, f"expected a Snappy copy from within its chunk, found one from {back:,} back")
+            begin = len(made) - back
+            piece = made[begin : begin + size]
+            made += (piece * (size // len(piece) + 1))[:size]
+        if len(made) > length:
+            break
+    if len(made) != length:
+        raise DamagedError(begun, f"expected a Snappy chunk of {length:,} bytes, found another length")
+    return bytes(made)
+
+
+def _length(data: bytes, begun: int) -> tuple[int, int]:
+    """Return the length a block claims, which is checked before anything is decoded, and where its body begins."""
+    length = 0
+    for at, byte in enumerate(data[:5]):
+        length |= (byte & 0x7F) << 7 * at
+        if byte < 0x80:  # the last byte of the number
+            if length > MAX_CHUNK_BYTES:
+                raise DamagedError(
+                    begun, f"expected a Snappy chunk of at most {MAX_CHUNK_BYTES:,} bytes, found one of {length:,}"
+                )
+            return length, at + 1
+    raise DamagedError(begun, "expected the length of a Snappy chunk, found none")
+
+
+@cache
+def _table() -> tuple[int, ...]:
+    results = []
+    for byte in range(256):
+        crc = byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+        results.append(crc)
+    return tuple(results)

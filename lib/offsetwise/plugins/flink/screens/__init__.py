@@ -1,0 +1,1 @@
+"""Flink's part of the screens."""

@@ -1,0 +1,154 @@
+"""Other numbers in the state of Flink's DynamicKafkaSource: for one of its clusters, and nothing for the others.
+
+The coordinator keeps the addresses of every cluster, and after a restore uses those that it keeps until its metadata
+service names other topics: without the new cluster's addresses there, the job would go on reading the old one.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from offsetwise.model import StatedJob, TopicPartition
+from offsetwise.plugins.flink.engine.binary import Cursor, DamagedError
+from offsetwise.plugins.flink.engine.dynamic_kafka.enumerator import (
+    ClusterEnumerator,
+    DynamicEnumerator,
+    Text,
+    read_dynamic_enumerator,
+)
+from offsetwise.plugins.flink.engine.kafka import Split, read_split
+from offsetwise.plugins.flink.targets.elements import (
+    Moves,
+    NotEditableError,
+    Piece,
+    edited_split,
+    listed_pieces,
+    resized,
+    spliced,
+)
+
+_WRAPPED: Final = 12
+"""The outer length, the version and the inner length before a split."""
+_WITH_RETAINED: Final = 2
+"""The version of a split from which on it says whether its cluster was removed."""
+
+
+_MOST: Final = 2**16 - 1
+"""Bytes of a text."""
+
+
+class MovedCluster(NamedTuple):
+    """Which cluster of a DynamicKafkaSource is the old one of a migration."""
+
+    cluster: str
+    """Its id. It stays: the metadata service names the new cluster by it."""
+    servers: str
+    """The new cluster's `bootstrap.servers`, as that service is to name them."""
+
+    @classmethod
+    def of(cls, job: StatedJob) -> MovedCluster | None:
+        """Return what a plan states; None where it states none."""
+        if job.dynamic_cluster is None or job.dynamic_servers is None:
+            return None
+        return cls(job.dynamic_cluster, job.dynamic_servers)
+
+
+def dynamic_element(plain: bytes, moves: Moves, moved: MovedCluster) -> tuple[TopicPartition, bytes]:
+    """Edit an element of a DynamicKafkaSource's reader; see `edited_element`. Those of other clusters stay as they are.
+
+    Their partitions are returned under names that no topic can have.
+    """
+    split = read_split(Cursor(plain))
+    if split.cluster != moved.cluster:
+        return TopicPartition(f"{split.cluster}:{split.topic}", split.partition), plain
+    if split.retained:
+        raise NotEditableError(f"{split.topic_partition} kept for a cluster that the job no longer reads")
+    head = _WRAPPED + 2 + int.from_bytes(plain[_WRAPPED : _WRAPPED + 2], "big") + 4
+    if int.from_bytes(plain[4:8], "big") >= _WITH_RETAINED:
+        head += 1
+    body = plain[_WRAPPED:head] + edited_split(plain[head:], split, moves)
+    return split.topic_partition, (
+        (len(body) + 8).to_bytes(4, "big") + plain[4:8] + len(body).to_bytes(4, "big") + body
+    )
+
+
+def dynamic_pieces(cursor: Cursor, moves: Moves, moved: MovedCluster) -> list[Piece]:
+    """Return what changes in the state of a coordinator: one cluster's partitions, topics and addresses; and lengths.
+
+    Args:
+        cursor: Its state; read from where it stands.
+        moves: Where the partitions of that cluster go.
+        moved: The cluster.
+
+    Raises:
+        DamagedError: It is that of another source.
+        NotEditableError: It does not know the cluster, or a partition cannot be moved.
+    """
+    state = read_dynamic_enumerator(Cursor(cursor.data, cursor.at, cursor.end))
+    its = _of_cluster(state, moved)
+    streams = [each for each in state.streams if each.cluster == moved.cluster]
+    if its is None or not streams:
+        raise NotEditableError(f"a coordinator that does not read the cluster {moved.cluster!r}")
+    pieces = listed_pieces(cursor.data, state.version, its.splits, moves)
+    pieces += resized(cursor.data, its.size_at, pieces)
+    names = {key.topic: move.new_topic for key, move in moves.items()}
+    for stream in streams:
+        pieces.append(_text(stream.servers, moved.servers))
+        pieces += [_text(topic, names[topic.value]) for topic in stream.topics if topic.value in names]
+    pieces = [piece for piece in pieces if cursor.data[piece.start : piece.end] != piece.data]
+    result = [*pieces, *resized(cursor.data, state.size_at, pieces)]
+    _prove(cursor, result, moves, moved)
+    return result
+
+
+def begins_new_at_earliest(cursor: Cursor | None, moved: MovedCluster) -> bool:
+    """Whether the source begins partitions of the cluster that it has not seen at their earliest record."""
+    if cursor is None:
+        return False
+    its = _of_cluster(read_dynamic_enumerator(Cursor(cursor.data, cursor.at, cursor.end)), moved)
+    return its is not None and its.discovered
+
+
+def _of_cluster(state: DynamicEnumerator, moved: MovedCluster) -> ClusterEnumerator | None:
+    return next((each for each in state.clusters if each.cluster == moved.cluster), None)
+
+
+def _text(text: Text, value: str) -> Piece:
+    if not value.isascii() or len(value) > _MOST:
+        raise NotEditableError(f"addresses of the new cluster that are no ASCII: {value[:60]!r}")
+    data = value.encode("ascii")
+    return Piece(text.start, text.end, len(data).to_bytes(2, "big") + data)
+
+
+def _prove(cursor: Cursor, pieces: list[Piece], moves: Moves, moved: MovedCluster) -> None:
+    """Read the state as it will be, and refuse unless it differs in the one cluster alone."""
+    data = cursor.data[: cursor.end]
+    before = read_dynamic_enumerator(Cursor(data, cursor.at))
+    after = read_dynamic_enumerator(Cursor(spliced(data, pieces), cursor.at))
+    if _told(before, moved, moves) != _told(after, moved, None):
+        raise DamagedError(cursor.at, "expected one cluster alone to change, found another difference after the edit")
+
+
+def _told(state: DynamicEnumerator, moved: MovedCluster, moves: Moves | None) -> tuple[object, ...]:
+    """Return what a state says; with `moves`, what it is to say after the edit."""
+    names = {key.topic: move.new_topic for key, move in (moves or {}).items()}
+
+    def split_of(cluster: str, split: Split) -> object:
+        move = (moves or {}).get(split.topic_partition) if cluster == moved.cluster else None
+        kept = split._replace(place=0)
+        if move is None:
+            return kept
+        counted = split.start >= 0 or (not split.assigned and state.version in (0, 3))
+        return kept._replace(topic=move.new_topic, start=move.new if counted else split.start)
+
+    streams = [
+        (each.cluster, [topic.value for topic in each.topics], each.servers.value)
+        if moves is None or each.cluster != moved.cluster
+        else (each.cluster, [names.get(topic.value, topic.value) for topic in each.topics], moved.servers)
+        for each in state.streams
+    ]
+    clusters = [
+        (each.cluster, each.discovered, [split_of(each.cluster, split) for split in each.splits])
+        for each in (*state.clusters, *state.retained)
+    ]
+    return state.version, streams, clusters

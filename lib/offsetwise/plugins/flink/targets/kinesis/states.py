@@ -1,0 +1,141 @@
+"""The bytes of what Flink's sources of Kinesis keep: splits, their enumerator, elements of the legacy consumer.
+
+The counterparts that read them are in `engine/kinesis`. Reading and writing gives the same bytes, but for forms
+that no connector writes: whoever edits compares, and refuses those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from offsetwise.plugins.flink.engine.kinesis.legacy import LegacyFields
+from offsetwise.plugins.flink.engine.kinesis.splits import NEW_SPLIT_VERSION, ShardEnumerator, SplitFields
+from offsetwise.plugins.flink.targets.elements import NotEditableError
+from offsetwise.plugins.flink.targets.output import flag, int32, int64, sized, text
+from offsetwise.streams.kinesis.spec import TRIM_HORIZON, Place, ShardPlace
+
+_WRAPPED: Final = 1
+_ENUMERATOR: Final = 1
+
+
+def split_element(fields: SplitFields) -> bytes:
+    """Return an element of `SourceReaderState`.
+
+    Raises:
+        NotEditableError: A split cannot hold its position.
+    """
+    return sized(int32(fields.version) + sized(_split(fields)))
+
+
+def _split(fields: SplitFields) -> bytes:
+    data = text(fields.arn) + text(fields.shard) + _position(fields.shard, fields.position)
+    if fields.version > 0:
+        parents = b"".join(map(text, fields.parents))
+        data += int32(len(fields.parents)) + parents + text(str(fields.low)) + text(str(fields.high))
+    return data + flag(fields.finished) if fields.version > 1 else data
+
+
+def _position(shard: str, position: ShardPlace) -> bytes:
+    match position:
+        case ShardPlace(place=Place.TRIM_HORIZON):
+            return text("TRIM_HORIZON") + flag(False)
+        case ShardPlace(place=Place.AT_TIMESTAMP, at_ms=int(at_ms)):
+            return text("AT_TIMESTAMP") + flag(True) + flag(True) + int64(at_ms) + flag(False)
+        case ShardPlace(place=Place.AFTER, sequence=int(number), sub=None):
+            return text("AFTER_SEQUENCE_NUMBER") + flag(True) + flag(False) + flag(True) + text(str(number))
+    raise NotEditableError(f"{shard} at {position}, which a split of KinesisStreamsSource cannot hold")
+
+
+def coordinator_state(
+    splits: Sequence[tuple[SplitFields, int | None]],
+    *,
+    last: str | None,
+    split_version: int | None = None,
+    version: int = _ENUMERATOR,
+    wrapped: int = _WRAPPED,
+) -> bytes:
+    """Return the state of a coordinator.
+
+    Args:
+        splits: Those that it knows, each with whether it is assigned; None where its version does not say.
+        last: The last shard that it has seen.
+        split_version: Of all splits; None for that of the first.
+        version: Of the enumerator.
+        wrapped: Of what Flink wraps it in.
+
+    Raises:
+        NotEditableError: A split cannot hold its position.
+    """
+    if split_version is None:
+        split_version = splits[0][0].version if splits else NEW_SPLIT_VERSION
+    seen = flag(False) if last is None else flag(True) + text(last)
+    listed = b"".join(sized(_split(fields)) + (b"" if status is None else int32(status)) for fields, status in splits)
+    data = seen + int32(len(splits)) + int32(split_version) + listed
+    return int32(wrapped) + int32(version) + sized(data)
+
+
+def enumerator_state(found: ShardEnumerator) -> bytes:
+    """Return the state of a coordinator as it was read.
+
+    Raises:
+        NotEditableError: It is one of another source.
+    """
+    splits = [(split.fields, split.status) for split in found.splits if split.fields is not None]
+    if len(splits) != len(found.splits):
+        raise NotEditableError("a coordinator of another source than KinesisStreamsSource")
+    return coordinator_state(
+        splits,
+        last=found.last,
+        split_version=found.split_version,
+        version=found.version,
+        wrapped=found.wrapped,
+    )
+
+
+def handed_out(fields: SplitFields) -> SplitFields:
+    """Return a split as an enumerator keeps it once a reader has it: where the shard began, which nobody uses."""
+    return SplitFields(
+        version=fields.version,
+        arn=fields.arn,
+        shard=fields.shard,
+        position=TRIM_HORIZON,
+        parents=fields.parents,
+        low=fields.low,
+        high=fields.high,
+    )
+
+
+def legacy_element(fields: LegacyFields) -> bytes:
+    """Return an element of the legacy consumer's state, with its hash."""
+    shard = b"".join(
+        b"\1" if value is None else b"\0" + _varint(len(value) + 1) + value.encode("ascii")
+        for value in fields.shard.values()
+    )
+    number = bytearray(fields.text.encode("ascii"))
+    number[-1] |= 0x80
+    return b"".join(
+        (
+            b"\2",
+            shard,
+            _varint(fields.number_class),
+            b"\1",
+            _varint(_unsigned(fields.hash, 32)),
+            b"\1",
+            bytes(number),
+            _varint(_unsigned(fields.sub, 64)),
+        )
+    )
+
+
+def _varint(value: int) -> bytes:
+    made = bytearray()
+    while value > 0x7F:
+        made.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes((*made, value))
+
+
+def _unsigned(value: int, bits: int) -> int:
+    """Return a signed number as Kryo writes it: small ones of both signs in few bytes."""
+    return (value << 1 ^ value >> (bits - 1)) & ((1 << bits) - 1)

@@ -1,0 +1,158 @@
+"""Transactions of a sink that a savepoint says are committed, everything else byte for byte.
+
+A restore commits what a committer holds as received or to be tried again, and passes over what is finished. On another
+cluster such a commit fails, and the job with it, although the transaction was committed where it was made. So the four
+bytes of its state become those of a committed one, and nothing else does. What was made is read again with the reader
+that finds transactions, and refused unless exactly these have changed. Pure: bytes in, bytes out.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Final
+
+from offsetwise.errors import OffsetwiseError
+from offsetwise.model import Checkpoint, MarkedTransaction, Transaction
+from offsetwise.plugins.flink.engine.binary import Cursor, DamagedError
+from offsetwise.plugins.flink.engine.checkpoint import read_from
+from offsetwise.plugins.flink.engine.details import flink_details
+from offsetwise.plugins.flink.engine.elements import StateBlob, element_bounds, is_compressed
+from offsetwise.plugins.flink.engine.findings import transaction_pending
+from offsetwise.plugins.flink.engine.folder import METADATA
+from offsetwise.plugins.flink.engine.metadata import parse_metadata
+from offsetwise.plugins.flink.engine.opened import Opened
+from offsetwise.plugins.flink.engine.sink import PENDING, STATES, Committable, read_committer
+from offsetwise.plugins.flink.engine.snappy import uncompress_stream
+from offsetwise.plugins.flink.engine.transactions import COMMITTER_STATE
+from offsetwise.plugins.flink.targets.edit import refused, require_editable
+from offsetwise.plugins.flink.targets.elements import NotEditableError, Piece, reframed, spliced
+from offsetwise.storage.memory import HeldFolder
+
+_COMMITTED: Final = STATES[-1]
+_STATE: Final = (len(STATES) - 1).to_bytes(4, "big")
+
+Key = tuple[str, int | None, int | None]
+"""Transactional id, producer id and epoch: what names one transaction."""
+
+
+def mark_committed(held: Mapping[str, bytes], marks: Collection[MarkedTransaction], *, uri: str) -> Mapping[str, bytes]:
+    """Return the files that have other bytes once transactions are marked as committed; none where nothing is marked.
+
+    Args:
+        held: As for `edit_savepoint`.
+        marks: Each is held by the savepoint, as received or to be tried again.
+        uri: The savepoint, for errors.
+
+    Raises:
+        ApplyError: It may not be edited, or does not hold one of them in such a state.
+        OffsetwiseError: It cannot be read.
+    """
+    if not marks:
+        return {}
+    before = read_from(HeldFolder(uri=uri, files=held))
+    require_editable(before, uri)
+    wanted = {_key(mark) for mark in marks}
+    lacking = wanted - {_key(transaction) for transaction in before.details.transactions}
+    if lacking:
+        raise refused(uri, f"to hold {_told(min(lacking, key=str))}, found no such transaction")
+    try:
+        pieces = _pieces(held, wanted, uri)
+    except (NotEditableError, DamagedError) as error:
+        raise refused(uri, f"transactions that can be marked as committed, found {error}", error) from error
+    results = {name: spliced(held[name], found) for name, found in pieces.items()}
+    _prove(before, wanted, held, results, pieces)
+    return results
+
+
+def unmarked(marks: Collection[MarkedTransaction], read: Checkpoint) -> str | None:
+    """Describe in a sentence which planned mark a savepoint lacks; None where it has them all."""
+    states = {_key(transaction): transaction.state for transaction in read.details.transactions}
+    for mark in marks:
+        result = states.get(_key(mark))
+        if result != _COMMITTED:
+            return f"transaction {_told(_key(mark))} is {result or 'not held'}, and planned as marked {_COMMITTED}."
+    return None
+
+
+def _pieces(held: Mapping[str, bytes], wanted: Collection[Key], uri: str) -> dict[str, list[Piece]]:
+    """Return what changes, by the file that it is in."""
+    metadata = parse_metadata(held[METADATA])
+    opened = Opened.of(HeldFolder(uri=uri, files=held), held[METADATA], metadata, None)
+    pieces: defaultdict[str, list[Piece]] = defaultdict(list)
+    for entry in metadata.operators:
+        for subtask in entry.subtasks:
+            blob, handle = opened.blobs.get((entry.id, subtask.index)), subtask.managed
+            if blob is None or handle is None:
+                continue
+            for start, end in element_bounds(handle).get(COMMITTER_STATE, ()):
+                pieces[blob.file] += _element(blob, blob.at + start, blob.at + end, wanted)
+    return {name: found for name, found in pieces.items() if found}
+
+
+def _element(blob: StateBlob, start: int, end: int, wanted: Collection[Key]) -> list[Piece]:
+    """Return what changes in one element of a committer's state."""
+    if not is_compressed(blob):
+        return _states(Cursor(blob.data, start, end), wanted)
+    plain = uncompress_stream(blob.data, start, end)
+    pieces = _states(Cursor(plain), wanted)
+    return [Piece(start, end, reframed(blob.data[start:end], spliced(plain, pieces)))] if pieces else []
+
+
+def _states(cursor: Cursor, wanted: Collection[Key]) -> list[Piece]:
+    committables, _ = read_committer(cursor)
+    return [_piece(committable) for committable in committables if _key(committable) in wanted]
+
+
+def _piece(found: Committable) -> Piece:
+    if found.state not in PENDING:
+        raise NotEditableError(f"{_told(_key(found))} as {found.state}, which no restore commits")
+    return Piece(found.state_at, found.state_at + len(_STATE), _STATE)
+
+
+def _prove(
+    before: Checkpoint,
+    wanted: Collection[Key],
+    held: Mapping[str, bytes],
+    made: Mapping[str, bytes],
+    pieces: Mapping[str, list[Piece]],
+) -> None:
+    """Read the savepoint as it will be, and refuse unless exactly the wanted states differ."""
+    folder = HeldFolder(uri=before.uri, files={**held, **made})
+    try:
+        after = read_from(folder)
+    except OffsetwiseError as error:
+        raise refused(before.uri, f"to read the marked savepoint again, found {error.problem}") from error
+    expected = [
+        replace(transaction, state=_COMMITTED) if _key(transaction) in wanted else transaction
+        for transaction in before.details.transactions
+    ]
+    same = list(after.details.transactions) == expected and _around(after) == _around(before)
+    if not same or any(_outside(held[name], made[name], found) for name, found in pieces.items()):
+        raise refused(before.uri, "only planned transactions to be marked, found another difference after it")
+
+
+def _outside(before: bytes, after: bytes, pieces: list[Piece]) -> bool:
+    """Return whether two files differ anywhere but in the pieces."""
+    at = 0
+    for start, end, _ in sorted(pieces):
+        if before[at:start] != after[at:start]:
+            return True
+        at = end
+    return before[at:] != after[at:]
+
+
+def _around(read: Checkpoint) -> tuple[object, ...]:
+    """Return everything but the transactions, and what is said of those that are pending."""
+    problems = [problem for problem in read.problems if problem.code != transaction_pending.code]
+    return read.sources, flink_details(read).operators, flink_details(read).saved, problems
+
+
+def _key(of: MarkedTransaction | Transaction | Committable) -> Key:
+    return of.transactional_id, of.producer_id, of.epoch
+
+
+def _told(key: Key) -> str:
+    transactional_id, producer_id, epoch = key
+    return f"{transactional_id} (producer {producer_id}, epoch {epoch})"

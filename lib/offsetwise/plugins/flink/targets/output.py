@@ -1,0 +1,32 @@
+"""Java's `DataOutputStream`, as far as state needs it; its counterpart is `plugins/flink/engine/binary`."""
+
+from __future__ import annotations
+
+
+def int32(value: int) -> bytes:
+    """Return a signed int."""
+    return value.to_bytes(4, "big", signed=True)
+
+
+def int64(value: int) -> bytes:
+    """Return a signed long."""
+    return value.to_bytes(8, "big", signed=True)
+
+
+def flag(value: bool) -> bytes:
+    """Return a boolean."""
+    return b"\1" if value else b"\0"
+
+
+def text(value: str) -> bytes:
+    r"""Return a text of ASCII with its length of two bytes.
+
+    >>> text("fl")
+    b'\x00\x02fl'
+    """
+    return len(value).to_bytes(2, "big") + value.encode("ascii")
+
+
+def sized(data: bytes) -> bytes:
+    """Return bytes behind their number."""
+    return int32(len(data)) + data

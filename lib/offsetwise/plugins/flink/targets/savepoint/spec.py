@@ -1,0 +1,147 @@
+"""A copy of a Flink savepoint, edited. The old folder stays as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from typing import Final
+
+from offsetwise.config import JobTraits
+from offsetwise.findings.place import no_position
+from offsetwise.model import Checkpoint, Comparison, Plan, Problem, ReceiptStep
+from offsetwise.plan.recorded import edited
+from offsetwise.plan.refusals import subscription
+from offsetwise.plan.settings import MarkSettings
+from offsetwise.plan.target import OFFSETS, OutputTarget, TargetRole
+from offsetwise.plan.ways import PRODUCERS_FIRST, Way, not_renamed
+from offsetwise.plugins.flink.engine.details import FlinkDetails
+from offsetwise.plugins.flink.engine.engine import FLINK
+from offsetwise.plugins.flink.engine.source import INITIALIZER, LEGACY_STATE
+from offsetwise.plugins.flink.targets.kinesis.spec import STREAM, against_edit, against_legacy
+from offsetwise.plugins.flink.targets.operator import FLINK_OPERATOR
+from offsetwise.plugins.flink.targets.spec import (
+    KEEP_NAME,
+    START_FROM_COPY,
+    START_FROM_COPY_IN_SQL,
+    STOP,
+    WRITE_ELSEWHERE,
+    against_savepoint,
+    job_module,
+)
+
+_NAME: Final = "flink-savepoint"
+
+
+def _other_names(comparison: Comparison, job: JobTraits) -> Iterator[str]:  # noqa: ARG001 - as every question
+    if job.subscription_changeable is None:
+        yield "Can the job read topics of other names? (`subscription_changeable`)"
+
+
+def _other_name_of_legacy(comparison: Comparison, legacy: Collection[str]) -> Iterator[Problem]:
+    """Report which topic of a legacy consumer has another name, which is not written into its state."""
+    renamed = next((row for row in comparison.partitions if row.source in legacy and row.new_topic != row.topic), None)
+    if renamed is not None:
+        yield subscription.problem(
+            f"{renamed.topic} is called {renamed.new_topic} on the new cluster, and the legacy consumer keeps names in "
+            "Kryo with a hash, which is not edited.",
+            fix=KEEP_NAME,
+        )
+
+
+def _without_offset(checkpoint: Checkpoint, legacy: Collection[str]) -> Iterator[Problem]:
+    """Report partitions of which a coordinator keeps the name alone, so that a copy cannot hold where it begins."""
+    for source in checkpoint.sources:
+        named = [at for at in source.undecided if at.starts_at == INITIALIZER]
+        if named and source.id not in legacy:
+            yield no_position.problem(
+                f"{named[0].topic_partition} is named in the savepoint and no reader has taken it: the state keeps no "
+                "offset for it that a copy could hold.",
+                fix=WRITE_ELSEWHERE,
+            )
+
+
+def _left_behind(comparison: Comparison, job: JobTraits) -> Iterator[str]:  # noqa: ARG001 - as above
+    if job.needs_retained_data is None:
+        yield "Do records that lie on the old cluster only still matter? (`needs_retained_data`)"
+
+
+_EDIT: Final = Way(
+    name="savepoint-edit",
+    engine=FLINK.name,
+    order=10,
+    target=_NAME,
+    title="edit the savepoint, in a copy",
+    keeps=("the state of all operators", "the job as it is: SQL too, with or without uids", "the old savepoint"),
+    gives_up=("nothing, where every position is proven",),
+    needs=(
+        "the job is stopped with a savepoint in the canonical format",
+        "an empty folder under a write root",
+        "for the first start the initializer `committedOffsets(NONE)`, in SQL the mode `group-offsets` with "
+        "`auto.offset.reset` none, so that a position that retention has deleted stops the job: other initializers "
+        "reset it, but for connectors with FLINK-39888, where the job's own `auto.offset.reset` wins",
+    ),
+    stop=STOP,
+    start=START_FROM_COPY,
+    start_in_sql=START_FROM_COPY_IN_SQL,
+)
+_RENAME: Final = replace(
+    _EDIT,
+    name="topic-rename",
+    order=70,
+    title="rename the topic, in a copy of the savepoint",
+    keeps=("the state of all operators", "the positions, under the new names"),
+    gives_up=("nothing; without the edit the old topic's positions, as the source's initializer decides then",),
+    needs=("the job's subscription can be changed", "`topics` in the migration file says what they are called"),
+    against=not_renamed,
+    questions=_other_names,
+)
+_PRODUCERS_FIRST: Final = replace(
+    PRODUCERS_FIRST,
+    engine=FLINK.name,
+    target=_NAME,
+    title="producers first, then the job, from earliest",
+    questions=_left_behind,
+    stop=STOP,
+    start=START_FROM_COPY,
+    start_in_sql=START_FROM_COPY_IN_SQL,
+)
+
+
+class SavepointTarget(OutputTarget):
+    """A copy of a Flink savepoint, edited. The old folder stays as it is."""
+
+    name = _NAME
+    label = "Flink savepoint, edited in a copy"
+    role = TargetRole.STATE
+    patches = (FLINK_OPERATOR,)
+    job = staticmethod(job_module)
+    streams = frozenset({OFFSETS, STREAM})
+    moves_one_of_several = True
+    parameters = MarkSettings
+    ways = (_EDIT, _RENAME, _PRODUCERS_FIRST)
+
+    def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
+        """Yield what speaks against writing it for a job; see `TargetType`."""
+        yield from against_savepoint(comparison, job, sink_rewound=sink_rewound)
+        checkpoint = comparison.checkpoint
+        if checkpoint is not None and isinstance(checkpoint.details, FlinkDetails):
+            legacy = {
+                operator.uid or operator.id
+                for operator in checkpoint.details.operators
+                for state in operator.states
+                if state.name == LEGACY_STATE
+            }
+            yield from _without_offset(checkpoint, legacy)
+            yield from _other_name_of_legacy(comparison, legacy)
+        yield from against_legacy(comparison)
+
+    def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
+        """Yield where a step is none that its writer records."""
+        return edited(plan, digest, step)
+
+    def unfit(self, plan: Plan) -> Iterator[Problem]:
+        """Yield what of a plan it cannot hold."""
+        return against_edit(plan)
+
+
+TYPE: Final = SavepointTarget()

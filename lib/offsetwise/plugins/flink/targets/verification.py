@@ -1,0 +1,157 @@
+"""What stands in a savepoint, and where the job stands that was restored from it, by a checkpoint of its own.
+
+That one tells where the job stands, not where it began: Flink keeps no history. A position below the planned one, or
+past the end of the log, shows that it began elsewhere or reads another cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from offsetwise.apply.readers import Readers
+from offsetwise.apply.verification.files import changed_file, unfinished
+from offsetwise.apply.verification.seen import Seen, for_all, number, topics_of
+from offsetwise.findings.several_clusters import on_cluster
+from offsetwise.model import (
+    AnyPosition,
+    Checkpoint,
+    Cluster,
+    PartitionState,
+    Plan,
+    PlannedPosition,
+    ReceiptStep,
+    Start,
+    TopicPartition,
+    Turnout,
+)
+from offsetwise.plugins.flink.engine.checkpoint import read_from
+from offsetwise.plugins.flink.engine.details import FlinkDetails
+from offsetwise.plugins.flink.engine.uid import operator_id
+from offsetwise.plugins.flink.targets.marks import unmarked
+from offsetwise.storage.memory import HeldFolder
+
+Compared = Callable[[Plan, ReceiptStep, Checkpoint], list[Seen]]
+"""Holds a savepoint as it was read against the plan."""
+Restored = Callable[[Plan, Checkpoint, Readers], list[Seen]]
+"""Holds a checkpoint that the restored job made against the plan."""
+
+
+def restored(plan: Plan, own: Checkpoint, readers: Readers) -> list[Seen]:
+    """Return where a restored job stands in its partitions, by a checkpoint of its own."""
+    stands, logs = _Stands(own), readers.cluster(Cluster.NEW, topics_of(plan), ()).partitions()
+    return [_gone_on(position, stands, own, logs) for position in plan.positions]
+
+
+def verified(
+    plan: Plan,
+    step: ReceiptStep,
+    readers: Readers,
+    checkpoint: str | None,
+    compared: Compared,
+    *,
+    restored: Restored = restored,
+) -> list[Seen]:
+    """Hold a savepoint against the plan. A job never writes to it; a checkpoint of the job's own does tell."""
+    absent = unfinished(step.place, readers)
+    if absent is not None:
+        return for_all(plan, Turnout.UNKNOWN, absent)
+    changed = changed_file(step, readers, gone_is_fine=False)
+    if changed is not None:
+        return for_all(plan, Turnout.DIFFERENT, changed)
+    required = plan.requirements.checkpoint
+    names = () if required is None else tuple(path for path, _ in required.files)
+    cluster = plan.job.dynamic_cluster
+    read = on_cluster(read_from(HeldFolder(uri=step.place, files=readers.files(step.place, names))), cluster)
+    lacking = unmarked(plan.marks, read)
+    if lacking is not None:
+        return for_all(plan, Turnout.DIFFERENT, f"{step.place}: {lacking}")
+    results = compared(plan, step, read)
+    if checkpoint is None or any(each.turnout is Turnout.DIFFERENT for each in results):
+        return results
+    own = on_cluster(readers.with_times(checkpoint).checkpoint, cluster)
+    other = _not_of_this_job(own, read)
+    return restored(plan, own, readers) if other is None else for_all(plan, Turnout.UNKNOWN, other)
+
+
+def as_planned(plan: Plan, step: ReceiptStep, read: Checkpoint) -> list[Seen]:
+    """Hold the positions of a savepoint against the plan."""
+    stands = _Stands(read)
+    return [_as_planned(position, stands, step) for position in plan.positions]
+
+
+def _as_planned(position: PlannedPosition, stands: _Stands, step: ReceiptStep) -> Seen:
+    name, found = str(position.new_topic_partition), stands.of(position)
+    if found == position.new_offset:
+        message = f"{name}: {found:,} is in {step.place}, as planned."
+        return Seen(found=found, turnout=Turnout.CONFIRMED, told=message)
+    if found is None and position.old_offset is None and position.start is Start.EARLIEST:
+        message = f"{name} is new: Flink begins it at its earliest record, which no savepoint shows."
+        return Seen(found=None, turnout=Turnout.UNKNOWN, told=message)
+    message = f"{name}: expected {position.new_offset:,} in {step.place}, found {number(found)}."
+    return Seen(found=found, turnout=Turnout.DIFFERENT, told=message)
+
+
+class _Stands:
+    """The positions of a Flink checkpoint, by source and partition."""
+
+    def __init__(self, read: Checkpoint) -> None:
+        self._ids = {source.id for source in read.sources}
+        self._at = {
+            (source.id, at.topic, at.partition): at.offset for source in read.sources for at in source.positions
+        }
+
+    def of(self, position: PlannedPosition) -> AnyPosition | None:
+        """Return where a planned position stands, None where nothing does. People may have named an id by its uid."""
+        source = position.source if position.source in self._ids else operator_id(position.source)
+        return self._at.get((source, position.new_topic, position.partition))
+
+
+def _gone_on(
+    position: PlannedPosition, stands: _Stands, own: Checkpoint, logs: Mapping[TopicPartition, PartitionState]
+) -> Seen:
+    """Return where a restored job stands in one partition.
+
+    Args:
+        position: The planned one.
+        stands: Those of `own`.
+        own: A checkpoint that the restored job made.
+        logs: The new cluster's, read after `own` was.
+    """
+    key = position.new_topic_partition
+    found, planned, log = stands.of(position), position.new_offset, logs.get(key)
+    end = None if log is None else log.hw
+    if found is None:
+        message = f"{key}: {own.uri} leaves this partition out, so the job does not read it from there."
+        return Seen(found=None, turnout=Turnout.DIFFERENT, told=message)
+    if found < planned:
+        message = (
+            f"{key}: expected {planned:,} or more in {own.uri}, found {found:,}: the job did not begin as planned."
+        )
+        return Seen(found=found, turnout=Turnout.DIFFERENT, told=message)
+    if end is None:
+        message = f"{key}: {found:,} is in {own.uri}, and the log cannot be read to tell whether that can be."
+        return Seen(found=found, turnout=Turnout.UNKNOWN, told=message)
+    if found > end:
+        message = f"{key}: {found:,} is in {own.uri}, past the end of the log {end:,}: it reads another cluster."
+        return Seen(found=found, turnout=Turnout.DIFFERENT, told=message)
+    if found == planned:
+        message = f"{key}: the job is at {found}, as planned, in {own.uri}."
+        return Seen(found=found, turnout=Turnout.CONFIRMED, told=message, started=True)
+    message = f"{key}: the job has gone on from {planned} to {found} in {own.uri}."
+    return Seen(found=found, turnout=Turnout.MOVED_ON, told=message, started=True)
+
+
+def _not_of_this_job(own: Checkpoint, restored: Checkpoint) -> str | None:
+    """Explain why a checkpoint cannot have been made by a job that was restored from another one; None where it can.
+
+    Its id is higher: Flink counts on from the checkpoint that it restores.
+    """
+    if not (isinstance(own.details, FlinkDetails) and isinstance(restored.details, FlinkDetails)):
+        return f"{own.uri} is no checkpoint of Flink."
+    now, then = own.details.saved.id, restored.details.saved.id
+    if now <= then:
+        return (
+            f"{own.uri} is checkpoint {now}, expected one after {then}, the one that the job is restored from: it "
+            "tells nothing about the new job."
+        )
+    return None
