@@ -19,8 +19,8 @@ from pyspark.sql import functions as f
 
 from benchmarks.checkpoints import write_checkpoint
 from offsetwise.config import SparkSettings
-from offsetwise.engines.spark.checkpoint import read_checkpoint
 from offsetwise.pipeline.session import close_session, open_session
+from offsetwise.plugins.spark.engine.checkpoint import read_checkpoint
 
 PARTITIONS, BATCHES, ROUNDS = 1_000, 100, 9
 

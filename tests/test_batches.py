@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offsetwise.batches import BatchMoment, History, Phase, facts, history_of, moments, standing, total
-from offsetwise.engines.spark.checkpoint import read_checkpoint
 from offsetwise.model import Batch, BatchSource, TopicOffsets
+from offsetwise.plugins.spark.engine.checkpoint import read_checkpoint
 from offsetwise.position import offset_of
 
 SAMPLE = Path(__file__).parents[1] / "lib" / "offsetwise" / "sample" / "checkpoints" / "orders"

@@ -19,7 +19,6 @@ from offsetwise.comparison import (
 )
 from offsetwise.comparison.subjects import ReadSubject
 from offsetwise.config import ClusterConfig, Migration, TopicSettings
-from offsetwise.engines.spark.details import SparkDetails
 from offsetwise.model import (
     Batch,
     BelongsTo,
@@ -44,6 +43,7 @@ from offsetwise.model import (
     SubjectKind,
     TopicState,
 )
+from offsetwise.plugins.spark.engine.details import SparkDetails
 from offsetwise.translation.mirror import mm2_answer
 from offsetwise.translation.query import Query
 from offsetwise.translation.resolve import Match

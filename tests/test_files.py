@@ -20,7 +20,6 @@ from pydantic import TypeAdapter
 
 import offsetwise as ow
 from offsetwise import files
-from offsetwise.engines.spark.details import SparkDetails, StateStore
 from offsetwise.errors import FileError, VersionError
 from offsetwise.model import (
     Batch,
@@ -50,6 +49,7 @@ from offsetwise.model import (
     TopicOffsets,
     TopicState,
 )
+from offsetwise.plugins.spark.engine.details import SparkDetails, StateStore
 from tests.checkpoints import changed
 from tests.commands import call
 from tests.findings.cases import ROW

@@ -28,7 +28,7 @@ def _package(spec: TargetType) -> str:
 
 
 _PACKAGES = {
-    "spark": "offsetwise.engines.spark",
+    "spark": "offsetwise.plugins.spark",
     "flink": "offsetwise.plugins.flink",
     "kcl": "offsetwise.engines.kcl",
     "positions": "offsetwise.plugins.positions",
@@ -48,17 +48,16 @@ def _drawers() -> dict[str, list[str]]:
             *(_package(spec).removeprefix("offsetwise.") for spec in specs_),
         ]
     made["group"] = ["targets.group"]
-    made["spark"] += ["console.explore.checkpoint.files", "console.explore.checkpoint.spark"]
     return made
 
 
 _TARGETS_OF_SHARDS = (
     "targets.at_timestamp",
     "plugins.flink.targets.kinesis",
-    "targets.spark.kinesis",
+    "plugins.spark.targets.kinesis",
     "plugins.flink.targets.savepoint_converted",
     "plugins.flink.targets.savepoint_from_positions",
-    "targets.starting_position",
+    "plugins.spark.targets.starting_position",
     "targets.kcl",
     "targets.kcl_leases",
     "targets.kinesis",
@@ -70,11 +69,11 @@ REGISTERS = {
         packages={kind: f"offsetwise.streams.{name}" for name in STREAMS for kind in spec_of_stream(name).kinds},
         drawers=dict.fromkeys(
             ("kinesis", "dynamodb-streams"),
-            ("plugins.flink.engine.kinesis", "engines.kcl", "engines.spark.kinesis", *_TARGETS_OF_SHARDS),
+            ("plugins.flink.engine.kinesis", "engines.kcl", "plugins.spark.engine.kinesis", *_TARGETS_OF_SHARDS),
         ),
         allowed={
             ("config.sections", "kafka"): "what files of format version 1 hold, which name no stream",
-            ("engines.spark.offset_log", "kafka"): "the lines of Spark's own Kafka source",
+            ("plugins.spark.engine.offset_log", "kafka"): "the lines of Spark's own Kafka source",
             ("plugins.positions.engine.json_shapes", "kafka"): "the type that Druid's metadata of a data source names",
             ("pipeline.client_windows", "kafka"): "Spark as what computes: it reads records of Kafka",
             ("pipeline.client_windows", "dynamic-kafka"): "as above: the same folder",
@@ -89,8 +88,11 @@ REGISTERS = {
             ("targets.group.requests", "dynamic-kafka"): "as above: the same folder",
             ("targets.reviewed_cluster", "kafka"): "which cluster a connection of Kafka leads to",
             ("targets.reviewed_cluster", "dynamic-kafka"): "as above: the same folder",
-            ("targets.spark.moving", "kinesis"): "how much the shards hold that a connector of Spark's begins at now",
-            ("targets.spark.moving", "dynamodb-streams"): "as above: the same folder",
+            (
+                "plugins.spark.targets.moving",
+                "kinesis",
+            ): "how much the shards hold that a connector begins at now",
+            ("plugins.spark.targets.moving", "dynamodb-streams"): "as above: the same folder",
             ("targets.transactions.kafka", "kafka"): "transactions are Kafka's own",
             ("targets.transactions.kafka", "dynamic-kafka"): "as above: the same folder",
         },
@@ -111,11 +113,6 @@ REGISTERS = {
         packages=_PACKAGES,
         drawers=_drawers(),
         allowed={
-            (
-                "targets.group.moving",
-                "spark",
-            ): "a group's job may become a Spark query, and is offered its ways",
-            ("pipeline.state", "spark"): "Spark as compute: its own readers count the rows of its state stores",
             ("lab.sample", "spark"): "the key of the migration file for Spark as compute",
             ("lab.migration", "spark"): "as above",
             ("lab.plan_of_jobs", "group"): "how a wave of the migration file names a consumer group",
@@ -209,8 +206,8 @@ def test_what_does_not_decide_by_a_name_is_left_alone(source: str) -> None:
 @with_cases(
     "source",
     [
-        "from offsetwise.engines.spark.details import SparkDetails",
-        "from offsetwise.engines import spark",
+        "from offsetwise.plugins.spark.engine.details import SparkDetails",
+        "from offsetwise.plugins import spark",
         "import offsetwise.plugins.flink.engine.folder",
         "def late():\n    from offsetwise.engines.group.engine import GROUP",
         "if checkpoint.engine == 'flink':\n    pass",
@@ -236,7 +233,7 @@ def test_an_engine_is_free_in_its_own_folder_and_in_no_other_ones() -> None:
 
     assert [*found("offsetwise.plugins.flink.engine.hygiene", tree)] == []
     assert [*found("offsetwise.plugins.flink.targets.savepoint.writer", tree)] == []
-    assert [*found("offsetwise.engines.spark.state", tree)]
+    assert [*found("offsetwise.plugins.spark.engine.state", tree)]
     assert [*found("offsetwise.targets.group.writer", tree)]
 
 

@@ -42,7 +42,7 @@ def test_the_page_says_what_is_counted(counts: Counts) -> None:
 
 def test_the_number_is_followed_from_the_checkpoint_to_what_is_written(counts: Counts) -> None:
     """The walk sees the reader of the file, the row of the screen and the writer's text: it does not look away."""
-    assert "parse_offsets" in counts.functions["engines/spark/offset_log.py"]
+    assert "parse_offsets" in counts.functions["plugins/spark/engine/offset_log.py"]
     assert "partition_table" in counts.functions["console/explore/compare_table.py"]
     assert "starting_offsets" in counts.functions["plan/exports.py"]
     assert "offsetwise.model.comparison.PartitionComparison" in counts.types

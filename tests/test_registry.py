@@ -81,7 +81,7 @@ def test_a_name_that_two_bring_is_nobodys(site: Path) -> None:
     ],
 )
 def test_what_cannot_be_loaded_is_named_and_the_rest_works(value: str, found: str, site: Path) -> None:
-    renamed = "from offsetwise.engines.spark.engine import SPARK as ENGINE\n"
+    renamed = "from offsetwise.plugins.spark.engine.engine import SPARK as ENGINE\n"
     points = f"[offsetwise.engines]\ntally = {value}\n"
     install(site, "tally-jobs", points, failing="1 / 0\n", plain="ENGINE = 1\n", renamed=renamed)
 

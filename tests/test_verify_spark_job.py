@@ -12,9 +12,9 @@ from zipfile import ZipFile
 import pyarrow
 import pytest
 
-from offsetwise.engines.spark.event_log import read_event_log
 from offsetwise.errors import UsageError
 from offsetwise.model import JobOrigin, Target, VerifiedJob
+from offsetwise.plugins.spark.engine.event_log import read_event_log
 from offsetwise.position import offset_of
 from tests.apply.plans import COPY, IN_PLACE, PENDING, SEEDED
 from tests.engines.connect.service import says, sends

@@ -197,6 +197,8 @@ MIGRATES: Final = Registry("migrates")
 """Loads the `plan.moving.Moving` of each engine of the product's own, by its name; a plug-in's engine names its own."""
 SCREENS: Final = Registry("screens")
 """Loads what draws the part of the screens that is an engine's own, by its name: a `console.builtin.EngineScreen`."""
+STATES: Final = Registry("states")
+"""Loads what counts the rows that stateful jobs keep, by their engine's name: a `pipeline.state_rows.CountsRows`."""
 SURVEYS: Final = Registry("surveys")
 """Loads what finds jobs at addresses for `init`, by its engine's name: a `survey.connectors.SurveysWorkers`."""
 

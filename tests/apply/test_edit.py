@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsetwise.engines.spark.offset_log import parse_initial_offsets, parse_offsets
 from offsetwise.errors import ApplyError
+from offsetwise.plugins.spark.engine.offset_log import parse_initial_offsets, parse_offsets
+from offsetwise.plugins.spark.targets.edit import Edited, edit_initial, edit_offsets
 from offsetwise.targets.moves import Move
-from offsetwise.targets.spark.edit import Edited, edit_initial, edit_offsets
 from tests.engines.spark.folders import NAMES, sample_files
 from tests.with_cases import with_cases
 

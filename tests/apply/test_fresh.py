@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from offsetwise.apply.writing import StepStanding, Writer
-from offsetwise.engines.spark.checkpoint import read_checkpoint
 from offsetwise.errors import ApplyError, OutputError, OutsideRootsError, PlanError
 from offsetwise.model import Plan, ReceiptStep, StepState, Target
+from offsetwise.plugins.spark.engine.checkpoint import read_checkpoint
 from tests.apply.plans import (
     PENDING,
     SEEDED,

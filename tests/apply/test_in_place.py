@@ -10,9 +10,9 @@ import pytest
 
 from offsetwise.apply.disk import Disk
 from offsetwise.apply.writing import StepStanding
-from offsetwise.engines.spark.checkpoint import read_checkpoint
 from offsetwise.errors import ApplyError, OutputError, RunningQueryError, StalePlanError
 from offsetwise.model import Plan, ReceiptStep, StepState
+from offsetwise.plugins.spark.engine.checkpoint import read_checkpoint
 from tests.apply.plans import (
     IN_PLACE,
     PENDING,

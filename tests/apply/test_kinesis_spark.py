@@ -16,7 +16,6 @@ from offsetwise.api.readers import LiveReaders
 from offsetwise.apply.writers import writer_module
 from offsetwise.apply.writing import StepStanding
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.engines.spark.offset_log import checksum_fits
 from offsetwise.errors import ApplyError
 from offsetwise.model import (
     Finding,
@@ -31,6 +30,7 @@ from offsetwise.model import (
 )
 from offsetwise.plan.evidence import require_step
 from offsetwise.plan.target import target_type
+from offsetwise.plugins.spark.engine.offset_log import checksum_fits
 from offsetwise.position import Position
 from offsetwise.streams.kinesis.spec import LATEST, SHARD_END, after, at_time, in_shards
 from tests.apply.kinesis_plans import halves, on_another, shard_plan, with_child

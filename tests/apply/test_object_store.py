@@ -17,9 +17,9 @@ from offsetwise.apply.verification import verify
 from offsetwise.apply.writing import Context, StepStanding, Writer
 from offsetwise.config import Migration
 from offsetwise.engines.checkpoint import read_checkpoint as read_any
-from offsetwise.engines.spark.checkpoint import read_checkpoint
 from offsetwise.errors import ApplyError, OutputError, OutsideRootsError, RunningQueryError
 from offsetwise.model import Plan, Receipt, ReceiptStep, StepState, Turnout
+from offsetwise.plugins.spark.engine.checkpoint import read_checkpoint
 from tests.apply.plans import (
     COPY,
     DIGEST,

@@ -15,8 +15,6 @@ import pytest
 import offsetwise
 from offsetwise.apply.disk import Disk
 from offsetwise.apply.writing import StepStanding, Writer
-from offsetwise.engines.spark.checkpoint import read_checkpoint
-from offsetwise.engines.spark.offset_log import checksum_fits
 from offsetwise.errors import (
     ApplyError,
     OutputError,
@@ -26,7 +24,9 @@ from offsetwise.errors import (
     StorageError,
 )
 from offsetwise.model import AnyPosition, Plan, ReceiptStep, StepState
-from offsetwise.targets.spark.edit import Edited
+from offsetwise.plugins.spark.engine.checkpoint import read_checkpoint
+from offsetwise.plugins.spark.engine.offset_log import checksum_fits
+from offsetwise.plugins.spark.targets.edit import Edited
 from tests.apply.plans import (
     COPY,
     IN_PLACE,
@@ -159,7 +159,7 @@ def test_an_edit_that_no_restart_would_read_as_planned_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "offsetwise.targets.spark.rewrite.edit_offsets", lambda data, *_, **__: Edited(data=data, changes=())
+        "offsetwise.plugins.spark.targets.rewrite.edit_offsets", lambda data, *_, **__: Edited(data=data, changes=())
     )
     source = recorded(STATE, tmp_path)
 

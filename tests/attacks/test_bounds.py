@@ -21,13 +21,13 @@ from offsetwise.approval.demo import demo_key
 from offsetwise.config import TopicSettings, load_migration
 from offsetwise.console.plan.standing import at
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.engines.spark.initial_offsets import InitialOffsets
-from offsetwise.engines.spark.offset_log import parse_offsets
-from offsetwise.engines.spark.positions import resolve_positions
-from offsetwise.engines.spark.restart import decide_restart
 from offsetwise.errors import ConfigError, FileError, NotApprovedError, OffsetwiseError
 from offsetwise.model import Plan
 from offsetwise.plan.reading import plan_bytes, read_plan
+from offsetwise.plugins.spark.engine.initial_offsets import InitialOffsets
+from offsetwise.plugins.spark.engine.offset_log import parse_offsets
+from offsetwise.plugins.spark.engine.positions import resolve_positions
+from offsetwise.plugins.spark.engine.restart import decide_restart
 from offsetwise.review import board as boards
 from offsetwise.review.access import Role
 from offsetwise.review.allowing import Verb

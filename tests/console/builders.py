@@ -7,7 +7,6 @@ from collections import Counter
 from dataclasses import replace
 from typing import Final
 
-from offsetwise.engines.spark.details import SparkDetails
 from offsetwise.findings import describe
 from offsetwise.model import (
     Ahead,
@@ -33,6 +32,7 @@ from offsetwise.model import (
     SourcePosition,
     Summary,
 )
+from offsetwise.plugins.spark.engine.details import SparkDetails
 
 HTML: Final = "<img src=x onerror=alert(1)>"
 FORMULA: Final = "=cmd()"

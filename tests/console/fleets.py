@@ -7,7 +7,6 @@ from pathlib import Path
 
 from offsetwise.config import load_migration
 from offsetwise.engines.rows import FailedCheckpoint
-from offsetwise.engines.spark.details import SparkDetails, StateStore
 from offsetwise.fleets import Fleet, assemble
 from offsetwise.model import (
     Batch,
@@ -18,6 +17,7 @@ from offsetwise.model import (
     SourcePosition,
     TopicOffsets,
 )
+from offsetwise.plugins.spark.engine.details import SparkDetails, StateStore
 from offsetwise.progress import Progress
 from offsetwise.workflow import fleet
 from tests.console import builders

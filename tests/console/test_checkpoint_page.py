@@ -19,16 +19,17 @@ from offsetwise import files
 from offsetwise.batches import history_of
 from offsetwise.console import answers
 from offsetwise.console.answers import Question
-from offsetwise.console.explore.checkpoint import batches, spark
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.widgets import downloads, table
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.engines.checkpoint import read_with_times
 from offsetwise.engines.engine import CheckpointReading
-from offsetwise.engines.spark.checkpoint import read_checkpoint
 from offsetwise.errors import SparkError
 from offsetwise.model import Batch, BatchSource, Subject, SubjectKind, TopicOffsets
 from offsetwise.model.state import StateRows, StoreRows
+from offsetwise.plugins.spark.engine.checkpoint import read_checkpoint
+from offsetwise.plugins.spark.screens import batches
+from offsetwise.plugins.spark.screens import checkpoint as spark
 from offsetwise.progress import Progress
 from tests.checkpoints import changed
 from tests.commands import call

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from offsetwise import files
 from offsetwise.console import answers, board
 from offsetwise.console.answers import Question
-from offsetwise.console.explore.checkpoint import batches, charts, steps
+from offsetwise.console.explore.checkpoint import charts
 from offsetwise.console.plan import positions, strategy
 from offsetwise.console.plan.checklist import checks, in_words
 from offsetwise.console.plan.panel.position_words import in_one_line, moves
@@ -30,6 +30,7 @@ from offsetwise.model import Ahead, Exactness, Outcome, Plan, Severity, Subject
 from offsetwise.model.digest import digest
 from offsetwise.plan.request import DraftRequest
 from offsetwise.plan.strategies import Strategy, targets_of
+from offsetwise.plugins.spark.screens import batches, steps
 from offsetwise.store.store import open_store
 from offsetwise.wording import verdicts
 from tests.console.conftest import APP, figures, settle, words

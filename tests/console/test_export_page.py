@@ -25,6 +25,7 @@ from offsetwise.model import Plan, PlannedPosition, Receipt, Target, TopicRequir
 from offsetwise.plan.draft import totals_of
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.request import DraftRequest
+from offsetwise.plugins.spark.targets.starting_position.spec import starting_position
 from offsetwise.review.access import SignIn
 from offsetwise.review.answers import Approved, SavedVersion
 from offsetwise.review.exports import ExportKind
@@ -33,7 +34,6 @@ from offsetwise.review.view import PlansView
 from offsetwise.store.reviews import Reviews
 from offsetwise.store.store import open_store
 from offsetwise.targets import StartingPosition
-from offsetwise.targets.starting_position.spec import starting_position
 from tests.approval.signed import PLAN
 from tests.console.boards import ADA, RITA, STRANGER, VERA, Stage, here, now, stage
 from tests.console.conftest import AskedFor, words

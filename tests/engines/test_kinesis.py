@@ -314,5 +314,5 @@ def test_a_checkpoint_of_kafka_is_read_without_what_is_for_kinesis() -> None:
     )
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
 
-    needless = ("boto3", "offsetwise.streams.kinesis.shards", "offsetwise.engines.spark.kinesis")
+    needless = ("boto3", "offsetwise.streams.kinesis.shards", "offsetwise.plugins.spark.engine.kinesis")
     assert [name for name in loaded if name.startswith((*needless, "offsetwise.engines.kcl.kinesis"))] == []

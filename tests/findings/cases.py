@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 from offsetwise.config import JobTraits
-from offsetwise.engines.spark.details import SparkDetails
 from offsetwise.findings import Case, MigrationCase, TopicCase
 from offsetwise.model import (
     Ahead,
@@ -28,6 +27,7 @@ from offsetwise.model import (
     TopicState,
     Writers,
 )
+from offsetwise.plugins.spark.engine.details import SparkDetails
 from tests.checkpoints import changed
 
 NOW_MS = 1_767_225_600_000

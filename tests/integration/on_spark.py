@@ -18,8 +18,8 @@ from pyspark.errors import StreamingQueryException
 
 from offsetwise import workflow
 from offsetwise.config import SparkSettings, load_migration
-from offsetwise.engines.spark.offset_log import parse_offsets
 from offsetwise.pipeline.session import close_session, open_session
+from offsetwise.plugins.spark.engine.offset_log import parse_offsets
 from tests.engines.spark.folders import SAMPLES
 from tests.integration.moving import GONE, Job, Move, counted, create, key_of, moved
 from tests.integration.spark_pages import caught_up, event_log, history_server, pages

@@ -15,11 +15,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 from offsetwise.config import SparkSettings
-from offsetwise.engines.spark.checkpoint import read_checkpoint
-from offsetwise.engines.spark.details import spark_details
 from offsetwise.lab import Lab
 from offsetwise.model import Checkpoint
 from offsetwise.pipeline.session import open_session
+from offsetwise.plugins.spark.engine.checkpoint import read_checkpoint
+from offsetwise.plugins.spark.engine.details import spark_details
 from offsetwise.position import offset_of
 
 TOPIC = "checkpoint-live"

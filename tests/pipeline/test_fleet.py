@@ -16,7 +16,6 @@ from offsetwise.config import SparkSettings
 from offsetwise.engines.checkpoint import read_checkpoint as read_any
 from offsetwise.engines.flat import flat_type, flatten
 from offsetwise.engines.rows import FailedCheckpoint, encode
-from offsetwise.engines.spark.checkpoint import read_checkpoint
 from offsetwise.errors import OutsideRootsError, StorageError
 from offsetwise.model import Checkpoint
 from offsetwise.pipeline import fleet
@@ -25,6 +24,7 @@ from offsetwise.pipeline.fleet_rows import decode
 from offsetwise.pipeline.session import open_session
 from offsetwise.pipeline.shipping import keep_archive
 from offsetwise.plugins.flink.engine.details import FlinkDetails
+from offsetwise.plugins.spark.engine.checkpoint import read_checkpoint
 from offsetwise.storage.patterns import expand
 from tests.engines.spark.folders import NAMES, SAMPLES, checkpoint, orders, write
 from tests.with_cases import with_cases

@@ -10,12 +10,12 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
-from offsetwise.engines.spark.checkpoint import read_checkpoint
 from offsetwise.errors import CheckpointError, OutsideRootsError, SparkError, StorageError
 from offsetwise.model.state import StateRows
 from offsetwise.pipeline.session import open_session
-from offsetwise.pipeline.state import FORMAT, PROVIDER, check_state, read_state_rows
-from offsetwise.pipeline.state_path import spark_path
+from offsetwise.plugins.spark.engine.checkpoint import read_checkpoint
+from offsetwise.plugins.spark.state.state import FORMAT, PROVIDER, check_state, read_state_rows
+from offsetwise.plugins.spark.state.state_path import spark_path
 from offsetwise.workflow import sample, state_rows
 from tests.checkpoints import changed
 from tests.engines.spark.folders import SAMPLES

@@ -9,7 +9,6 @@ from typing import Any
 import offsetwise
 from offsetwise import workflow
 from offsetwise.config import CheckpointConfig, ClusterConfig, JobTraits, Migration
-from offsetwise.engines.spark.details import SparkDetails
 from offsetwise.model import (
     AnyPosition,
     Batch,
@@ -41,6 +40,7 @@ from offsetwise.model import (
 )
 from offsetwise.plan.draft import draft
 from offsetwise.plan.request import DraftRequest
+from offsetwise.plugins.spark.engine.details import SparkDetails
 from offsetwise.position import offset_or_none
 from tests.checkpoints import changed
 from tests.findings.cases import ROW

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from offsetwise.errors import PlanError
-from offsetwise.targets.spark.rewind import rewound
+from offsetwise.plugins.spark.targets.rewind import rewound
 from tests.plan.scene import batch, checkpoint
 from tests.with_cases import with_cases
 

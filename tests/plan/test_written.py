@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from offsetwise import workflow
-from offsetwise.engines.spark.checkpoint import read_checkpoint
 from offsetwise.model import Checkpoint, Evidence, Plan, RestartPoint
 from offsetwise.plan import exports
 from offsetwise.plan.request import DraftRequest
+from offsetwise.plugins.spark.engine.checkpoint import read_checkpoint
+from offsetwise.plugins.spark.targets.rewind import rewound
 from offsetwise.position import Position
 from offsetwise.targets.moves import starting_positions
-from offsetwise.targets.spark.rewind import rewound
 from tests.apply.plans import aged, context, spark_checkpoint
 from tests.plan.scene import AT, COPY, SAMPLE, STARTING, observed, proven
 from tests.subjects import checkpoint

@@ -80,7 +80,7 @@ def savepoint_of_a_query_with_shards(scene: Scene) -> Steps:
     return Steps(draft(path, "flink-savepoint"), lambda: None, draft(path, "starting-position"))
 
 
-@walk("targets/spark/spec.py::against_checkpoint", "Write to kcl-leases:APPLICATION, starting-position or")
+@walk("plugins/spark/targets/spec.py::against_checkpoint", "Write to kcl-leases:APPLICATION, starting-position or")
 def checkpoint_of_a_savepoint_with_shards(scene: Scene) -> Steps:
     to = savepoint(scene, "streams-source-5.1.0-two-shards", "fl")
     return Steps(to("spark-checkpoint"), lambda: None, to("starting-position"))

@@ -24,13 +24,13 @@ from offsetwise.config import ClusterConfig, load_migration
 from offsetwise.config.migration import Migration
 from offsetwise.errors import OffsetwiseError
 from offsetwise.plan import exports
+from offsetwise.plugins.spark.targets.starting_position.spec import starting_position
 from offsetwise.ports.windows import ReadFailure
 from offsetwise.streams.kafka.client import Client
 from offsetwise.streams.kinesis import client as kinesis
 from offsetwise.streams.kinesis.matching.search import refuse as refuse_window
 from offsetwise.streams.reader import transactions_reader
 from offsetwise.targets.group.brokers import _reply
-from offsetwise.targets.starting_position.spec import starting_position
 from tests.apply.kinesis_plans import CHAIN, shard_plan
 from tests.engines.test_kinesis import DATA
 from tests.remedies.walk import Scene, Steps, corrected, edited, walk

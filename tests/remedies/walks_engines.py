@@ -31,7 +31,7 @@ from tests.toys.engine.engine import TOY
 
 CHECKPOINTS = "plugins/flink/engine/checkpoint.py::"
 FLINK = "plugins/flink/engine/findings.py::"
-SPARK = "targets/spark/moving.py::"
+SPARK = "plugins/spark/targets/moving.py::"
 SAVEPOINT = SAMPLES / FLINK_NAMES[0]
 
 

@@ -255,7 +255,7 @@ noted(
     "sink_batch_ids",
     "Keep this checkpoint's batch ids",
     "sink that remembers batch ids",
-    module="targets/spark/sink",
+    module="plugins/spark/targets/sink",
 )
 noted("group_offsets_expire", "Start the consumers soon", "group offsets")
 noted("source_not_compared", "Edit a copy of the checkpoint", "source of another kind")

@@ -10,10 +10,10 @@ from typing import Any
 from offsetwise.apply.verification import verify
 from offsetwise.client_properties.sign_on import SignOn
 from offsetwise.engines.rest import RestService
-from offsetwise.engines.spark.event_log import read_event_log
-from offsetwise.engines.spark.rest import SparkAddress, read_application
 from offsetwise.plugins.connect.engine.running import parse_address, read_running
 from offsetwise.plugins.flink.engine.rest import FlinkAddress, read_job
+from offsetwise.plugins.spark.engine.event_log import read_event_log
+from offsetwise.plugins.spark.engine.rest import SparkAddress, read_application
 from tests.apply.plans import STARTING
 from tests.engines.connect.service import ConnectCluster, Connector, says, sends, serving
 from tests.jobs import APPLICATION, EVENTS, QUERY, Api, answering, flink, spark
@@ -22,9 +22,9 @@ from tests.test_verify import Applied
 
 _REST = "engines/rest.py"
 _FLINK = "plugins/flink/engine/rest.py"
-_SPARK = "engines/spark/rest.py"
-_LOG = "engines/spark/event_log/__init__.py"
-_LOG_FILES = "engines/spark/event_log/files.py"
+_SPARK = "plugins/spark/engine/rest.py"
+_LOG = "plugins/spark/engine/event_log/__init__.py"
+_LOG_FILES = "plugins/spark/engine/event_log/files.py"
 _JOB, _ANSWERS = flink("restored", "2.2.0")
 
 

@@ -11,11 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from offsetwise.engines.checkpoint import read_batch_files, read_checkpoint
-from offsetwise.engines.spark import checkpoint as spark
 from offsetwise.findings import judge_migration
 from offsetwise.findings.reading import blocking_problems
 from offsetwise.findings.several_clusters import on_cluster
 from offsetwise.model import Problem, Target
+from offsetwise.plugins.spark.engine import checkpoint as spark
 from tests.commands import call
 from tests.engines.flink.files import (
     Op,
@@ -44,7 +44,7 @@ from tests.repair.test_repairs import DAMAGED, ID, LEGACY, TWO_LEFT
 Call = Callable[[], object]
 READER = "engines/checkpoint.py::"
 READING = "findings/reading.py::"
-LOGS = "engines/spark/findings.py::"
+LOGS = "plugins/spark/engine/findings.py::"
 SAVEPOINT = SAMPLES / "flink-1.20"
 PLANNED = SAMPLES / "spark-3.5.1-planned"
 POLLUTED = SAMPLES / "spark-4.2.0-polluted-after-failed-start"
@@ -133,7 +133,7 @@ def folder_without_a_file(scene: Scene) -> Steps:
     )
 
 
-FOLDER = "engines/spark/folder.py::require_checkpoint"
+FOLDER = "plugins/spark/engine/folder.py::require_checkpoint"
 
 
 @walk(FOLDER, "Give the folder that holds offsets/")
@@ -156,7 +156,7 @@ def folder_before_the_first_start(scene: Scene) -> Steps:
 
 
 # A query of Spark that reads Kafka.
-SPARK = "engines/spark/checkpoint.py::"
+SPARK = "plugins/spark/engine/checkpoint.py::"
 
 
 @walk(SPARK + "_parsed", "that has the query's id again", name="query_without_its_id")
@@ -185,7 +185,7 @@ def _(scene: Scene) -> Steps:
 def odd_name(name: str, words: str, of: str, path: str, then: Callable[[Path], object]) -> None:
     """Add a walk from a copy in which a file of batch 1 has another name too, or only that."""
 
-    @walk("engines/spark/restart.py::odd_name", words, name=name)
+    @walk("plugins/spark/engine/restart.py::odd_name", words, name=name)
     def _(scene: Scene) -> Steps:
         folder = copied(scene, POLLUTED)
         (folder / "offsets" / "2").unlink()
@@ -210,7 +210,7 @@ def query_that_runs(scene: Scene) -> Steps:
     return Steps(stated(folder), stop)
 
 
-POSITIONS = "engines/spark/positions.py::"
+POSITIONS = "plugins/spark/engine/positions.py::"
 
 
 @walk(POSITIONS + "_backwards", "in a copy before anything else")
@@ -243,7 +243,7 @@ def _(scene: Scene) -> Steps:
     return by_command(scene, aged(write(checkpoint(lines, (3,)) | {"metadata": b"{"}, scene.folder / "query")))
 
 
-@walk("engines/spark/restart.py::stale_checksum", "If the edit was meant, delete")
+@walk("plugins/spark/engine/restart.py::stale_checksum", "If the edit was meant, delete")
 def offsets_edited_by_hand(scene: Scene) -> Steps:
     folder = copied(scene, PLANNED)
     file = folder / "offsets" / "3"
@@ -251,7 +251,7 @@ def offsets_edited_by_hand(scene: Scene) -> Steps:
     return Steps(blocked(folder), (folder / "offsets" / ".3.crc").unlink)
 
 
-@walk("engines/spark/restart.py::damaged", "Restore the folder from a copy")
+@walk("plugins/spark/engine/restart.py::damaged", "Restore the folder from a copy")
 def batches_lost(scene: Scene) -> Steps:
     folder = copied(scene, PLANNED)
     (folder / "offsets" / "2").unlink()
@@ -284,7 +284,7 @@ def _(scene: Scene) -> Steps:
 
 
 # A query of Spark that reads Kinesis.
-KINESIS = "engines/spark/kinesis/__init__.py::"
+KINESIS = "plugins/spark/engine/kinesis/__init__.py::"
 
 
 @walk(KINESIS + "_lost", "draft a copy that has them")

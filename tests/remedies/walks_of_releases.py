@@ -15,7 +15,7 @@ from tests.remedies.walk import Scene, Steps, walk
 from tests.remedies.walks_of_checkpoints import PLANNED, blocked, by_command, committed, copied, restored, stated
 from tests.repair.flow import aged
 
-RELEASES = "engines/spark/releases/findings.py::"
+RELEASES = "plugins/spark/engine/releases/findings.py::"
 UNFINISHED = SAMPLES / "spark-4.2.0-repartition-unfinished"
 PIPELINE = SAMPLES.parent / "pipelines" / "spark-4.2.0"
 
@@ -61,7 +61,7 @@ def version_before_a_full_refresh(scene: Scene) -> Steps:
     return Steps(stated(flow / "0"), lambda: None, stated(flow / "1"))
 
 
-@walk("engines/spark/checkpoint.py::_parsed", "from before the upgrade of Spark")
+@walk("plugins/spark/engine/checkpoint.py::_parsed", "from before the upgrade of Spark")
 def log_of_an_unknown_version(scene: Scene) -> Steps:
     folder = copied(scene, PLANNED)
     newest = folder / "offsets" / "2"
@@ -70,7 +70,7 @@ def log_of_an_unknown_version(scene: Scene) -> Steps:
     return Steps(blocked(folder), restored(folder, PLANNED))
 
 
-@walk("engines/spark/positions.py::_pending", "checkUnfinishedRepartitionOnRestart=false")
+@walk("plugins/spark/engine/positions.py::_pending", "checkUnfinishedRepartitionOnRestart=false")
 def pending_batch_that_fails_a_check(scene: Scene) -> Steps:
     folder = copied(scene, SAMPLES / "spark-4.2.0-pending-in-v2")
     return Steps(stated(folder), committed(folder, 1))

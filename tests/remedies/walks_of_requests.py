@@ -218,14 +218,14 @@ def sink_of(path: Path, sink: str | None) -> None:
 ANEW = ("--target", "starting-offsets", *AUTHOR)
 
 
-@walk("targets/spark/sink.py::batch_ids", "State `sink` of the checkpoint's job in the migration file")
+@walk("plugins/spark/targets/sink.py::batch_ids", "State `sink` of the checkpoint's job in the migration file")
 def sink_that_nobody_states(scene: Scene) -> Steps:
     path = sample(scene)
     sink_of(path, None)
     return Steps(draft(path, *ANEW), lambda: sink_of(path, "kafka"))
 
 
-@walk("targets/spark/sink.py::batch_ids", "or edit a copy of the checkpoint")
+@walk("plugins/spark/targets/sink.py::batch_ids", "or edit a copy of the checkpoint")
 def sink_that_remembers_batches(scene: Scene) -> Steps:
     path = sample(scene)
     taken_back, copied = draft(path, *ANEW, "--sink-rewound"), draft(path, *COPY, *AUTHOR)

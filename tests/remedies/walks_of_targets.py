@@ -140,7 +140,7 @@ def savepoint_of_the_new_source_converted(scene: Scene) -> Steps:
 
 
 # Checkpoints of Spark.
-SHARDS = "targets/spark/kinesis/spec.py::"
+SHARDS = "plugins/spark/targets/kinesis/spec.py::"
 
 
 def pending(words: str, name: str, changed: Callable[[Plan], Plan]) -> None:

@@ -14,16 +14,16 @@ import pyspark
 from offsetwise import jars
 from offsetwise.config import Migration, load_migration
 from offsetwise.engines import discovery, rows
-from offsetwise.engines.spark.checkpoint import read_checkpoint
 from offsetwise.lab.brokers import free_ports
 from offsetwise.lab.cluster import Lab
 from offsetwise.lab.processes import Process
 from offsetwise.lab.state import Service, StateFile
 from offsetwise.pipeline import fleet_rows, launching, session
 from offsetwise.pipeline.client_windows import read_answer
-from offsetwise.pipeline.state import PROVIDER, check_state
-from offsetwise.pipeline.state_path import spark_path
 from offsetwise.pipeline.whole_fleet import read_fleet
+from offsetwise.plugins.spark.engine.checkpoint import read_checkpoint
+from offsetwise.plugins.spark.state.state import PROVIDER, check_state
+from offsetwise.plugins.spark.state.state_path import spark_path
 from offsetwise.progress import unheard
 from offsetwise.translation.worker import written
 from offsetwise.workflow import sample, state_rows
@@ -34,7 +34,7 @@ from tests.remedies.walks_commands import sample as copied_sample
 from tests.test_jars import NO_NETWORK
 
 NAME = f"spark-kafka-{pyspark.__version__}"
-STATE = "pipeline/state.py::check_state"
+STATE = "plugins/spark/state/state.py::check_state"
 FOREIGN = "pipeline/spark_errors.py::foreign_answer"
 
 
@@ -78,7 +78,7 @@ corrected(
 )
 
 
-@walk("pipeline/state_path.py::spark_path", "Copy the checkpoint to a folder whose path")
+@walk("plugins/spark/state/state_path.py::spark_path", "Copy the checkpoint to a folder whose path")
 def special_characters(scene: Scene) -> Steps:
     uris = [shutil.copytree(_orders(), scene.folder / "a b#c")]
     return Steps(
@@ -87,7 +87,7 @@ def special_characters(scene: Scene) -> Steps:
     )
 
 
-@walk("pipeline/state_path.py::_refuse_links_out", "replace the link by what it names")
+@walk("plugins/spark/state/state_path.py::_refuse_links_out", "replace the link by what it names")
 def link_replaced(scene: Scene) -> Steps:
     root, outside = scene.folder / "root", scene.folder / "outside"
     (root / "orders").mkdir(parents=True)

@@ -9,7 +9,7 @@ import offsetwise as ow
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.plan import options
 from offsetwise.plan.refusals import require_proofs
-from offsetwise.targets.spark.rewind import rewound
+from offsetwise.plugins.spark.targets.rewind import rewound
 from offsetwise.transactions.decisions import Decision
 from tests.findings.cases import ROW
 from tests.plan.scene import comparison, drafted
@@ -89,7 +89,7 @@ def shards_unknown(scene: Scene) -> Steps:
     return Steps(convert, lambda: path.write_text(asked))
 
 
-@walk("targets/spark/rewind.py::_source", "give each shard its earlier position")
+@walk("plugins/spark/targets/rewind.py::_source", "give each shard its earlier position")
 def shards_of_an_earlier_batch(scene: Scene) -> Steps:
     read = read_checkpoint(str(DATA / "spark" / "qubole-1.2.0-committed"))
     path = query_behind_a_split(scene)

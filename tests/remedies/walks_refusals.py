@@ -14,9 +14,9 @@ from offsetwise.plan.draft import _group
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.sinks.settling import settle
 from offsetwise.plan.strategies import judge_strategies
+from offsetwise.plugins.spark.targets.rewind import rewound
+from offsetwise.plugins.spark.targets.seeded.spec import seeded_offsets
 from offsetwise.streams.kinesis.spec import after
-from offsetwise.targets.seeded.spec import seeded_offsets
-from offsetwise.targets.spark.rewind import rewound
 from offsetwise.transactions.decisions import Decision
 from offsetwise.transactions.report import SinkTransactions
 from tests.apply.kinesis_plans import CHAIN, shard_plan
@@ -103,14 +103,14 @@ corrected(
     lambda: drafted(savepoint(), SAVEPOINT),
 )
 corrected(
-    "targets/copy/spec.py::no_batch",
+    "plugins/spark/targets/copy/spec.py::no_batch",
     "Edit a copy of the checkpoint",
     "no_earlier_batch",
     objections(comparison(checkpoint=checkpoint(batches=(batch(6),))), "rewind"),
     lambda: drafted(comparison(checkpoint=checkpoint(batches=(batch(6),))), COPY),
 )
 corrected(
-    "targets/copy/spec.py::not_moved",
+    "plugins/spark/targets/copy/spec.py::not_moved",
     "Go back only once the job has run on the new cluster",
     "not_moved",
     objections(comparison(), "failback"),
@@ -141,7 +141,7 @@ corrected(
     lambda: settings.parse(["kcl=2"]) and None,
 )
 corrected(
-    "targets/spark/rewind.py::rewound",
+    "plugins/spark/targets/rewind.py::rewound",
     "Name an earlier committed batch",
     "last_batch",
     lambda: rewound(checkpoint(), 6),
@@ -164,7 +164,7 @@ def with_source(*batches: int) -> Any:
 
 
 corrected(
-    "targets/spark/rewind.py::_source",
+    "plugins/spark/targets/rewind.py::_source",
     "Name a batch in which every source had a position",
     "source_that_came_later",
     lambda: rewound(with_source(5, 6), 4),
@@ -187,14 +187,14 @@ corrected(
 )
 SEVERAL = replace(drafted(TWO_SOURCES), targets=(SEEDED,))
 corrected(
-    "targets/seeded/spec.py::seeded_offsets",
+    "plugins/spark/targets/seeded/spec.py::seeded_offsets",
     "Copy the checkpoint",
     "seed_of_two_sources",
     lambda: seeded_offsets(SEVERAL) and None,
     lambda: drafted(TWO_SOURCES, COPY),
 )
 corrected(
-    "targets/spark/moving.py::_option",
+    "plugins/spark/targets/moving.py::_option",
     "Copy the checkpoint",
     "option_for_two_sources",
     lambda: exports.starting_offsets(drafted(TWO_SOURCES)) and None,

@@ -60,7 +60,7 @@ def inspected(folder: Path) -> Call:
 def kind(scope: str, words: str, name: str, of: str, files: Files, then: Callable[[Scene, Path], Steps]) -> None:
     """Add a walk that begins with a repair that is refused."""
 
-    @walk(f"engines/spark/repairs/{scope}", words, name=name)
+    @walk(f"plugins/spark/engine/repairs/{scope}", words, name=name)
     def _(scene: Scene) -> Steps:
         folder = folder_of(scene, files)
         steps = then(scene, folder)
@@ -255,7 +255,7 @@ kind(
 
 # What `inspect` says of a checkpoint, and the repair that it names.
 def mended(function: str, words: str, of: str, *settings: str) -> None:
-    @walk(f"engines/spark/findings.py::{function}", words, name=function)
+    @walk(f"plugins/spark/engine/findings.py::{function}", words, name=function)
     def _(scene: Scene) -> Steps:
         folder = folder_of(scene, DAMAGED[of])
         work = scene.folder / "work"
@@ -276,7 +276,7 @@ mended("batch_missing", "Draft a repaired copy without the last batch", "drop-ba
 mended("topic_dropped", "(--set repair=restore-topic)", "restore-topic", "topic=legacy")
 
 
-@walk("engines/spark/findings.py::topic_left", "Else draft a repaired copy")
+@walk("plugins/spark/engine/findings.py::topic_left", "Else draft a repaired copy")
 def topic_left(scene: Scene) -> Steps:
     lines = {2: LEGACY, 3: '{"orders":{"0":160}}', 4: '{"orders":{"0":200}}'}
     folder = folder_of(scene, checkpoint(lines, (2, 3, 4)))

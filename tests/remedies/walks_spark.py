@@ -40,7 +40,7 @@ from tests.remedies.walks_commands import run, sample
 from tests.test_jars import NO_NETWORK
 
 SESSION = "pipeline/session.py::"
-STATE = "pipeline/state.py::_listed"
+STATE = "plugins/spark/state/state.py::_listed"
 LOCAL = "local[1]"
 MAIN = "org/apache/spark/launcher/Main.class"
 """What Spark's script runs first."""

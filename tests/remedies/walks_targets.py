@@ -104,7 +104,7 @@ local(STARTING, "", "Write it locally", of_spark)
 local(SEEDED, "_place", "Make it locally", of_spark)
 
 
-@walk("targets/in_place/writer.py::_place", "Use the target spark-checkpoint")
+@walk("plugins/spark/targets/in_place/writer.py::_place", "Use the target spark-checkpoint")
 def checkpoint_in_a_store_edited_in_place(scene: Scene) -> Steps:
     bucket = scene.request.getfixturevalue("s3")
     states = {f"state/0/0/{version}.delta": b"x" for version in (1, 2)}
@@ -152,7 +152,7 @@ def in_place_while(scene: Scene, disk: Callable[[Any], Disk]) -> Steps:
     return Steps(command, lambda: None, anew)
 
 
-@walk("targets/in_place/writer.py::_swap", "Compare again, and draft a new plan")
+@walk("plugins/spark/targets/in_place/writer.py::_swap", "Compare again, and draft a new plan")
 def file_that_somebody_else_changed(scene: Scene) -> Steps:
     def changed(source: Any) -> None:
         newest = source / "offsets" / "6"
@@ -163,7 +163,7 @@ def file_that_somebody_else_changed(scene: Scene) -> Steps:
     return in_place_while(scene, lambda source: Meanwhile("offsets/7", lambda: changed(source)))
 
 
-@walk("targets/in_place/writer.py::_put_guard", "Stop the query")
+@walk("plugins/spark/targets/in_place/writer.py::_put_guard", "Stop the query")
 def query_that_plans_a_batch(scene: Scene) -> Steps:
     def planned(source: Any) -> None:
         (source / "offsets" / "7").write_bytes((source / "offsets" / "6").read_bytes())
@@ -286,7 +286,7 @@ def of_one_topic(plan: Plan) -> Plan:
 twice(of_one_topic, COPY, "Take a new comparison", "targets/moves.py::refused", "two_topics_with_one_new_name")
 
 
-@walk("targets/seeded/writer.py::_initial", "Copy the checkpoint")
+@walk("plugins/spark/targets/seeded/writer.py::_initial", "Copy the checkpoint")
 def seed_beside_another_source(scene: Scene) -> Steps:
     states = {f"state/0/0/{version}.delta": b"x" for version in (1, 2)}
     source = aged(

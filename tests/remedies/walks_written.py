@@ -346,7 +346,7 @@ def query_that_writes(scene: Scene) -> Steps:
     return Steps(copied(staged), lambda: os.utime(file, (file.stat().st_mtime - 3600,) * 2))
 
 
-@walk("targets/spark/state.py::refuse_running", "Stop the query, wait until")
+@walk("plugins/spark/targets/state.py::refuse_running", "Stop the query, wait until")
 def batch_planned_a_moment_ago(scene: Scene) -> Steps:
     staged = stage(scene.folder, COPY, sample=PENDING)
     file = staged.source / "offsets" / newest_of(staged)

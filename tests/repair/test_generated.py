@@ -11,8 +11,8 @@ from types import MappingProxyType
 from uuid import UUID
 
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.engines.spark.restart import WHOLE
 from offsetwise.model import Checkpoint
+from offsetwise.plugins.spark.engine.restart import WHOLE
 from offsetwise.workflow.repairing import fitting_repairs, repaired_checkpoint
 from tests.engines.spark.folders import checkpoint, write
 from tests.gates import PART

@@ -12,14 +12,14 @@ import pytest
 import offsetwise
 from offsetwise.apply.writing import StepStanding
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.engines.spark.repairs.kinds import KINDS as REPAIRS
 from offsetwise.errors import ClusterError
 from offsetwise.model import Checkpoint
 from offsetwise.plan.repair.draft import with_repair
 from offsetwise.plan.repair.kinds import KINDS
 from offsetwise.plan.request import DraftRequest
+from offsetwise.plugins.spark.engine.repairs.kinds import KINDS as REPAIRS
+from offsetwise.plugins.spark.targets.copy.spec import TYPE
 from offsetwise.position import offset_of
-from offsetwise.targets.copy.spec import TYPE
 from offsetwise.workflow.repairing import repaired_checkpoint
 from tests.apply.plans import COPY, SHIFT, context, journal, spark_checkpoint, tree_hash
 from tests.apply.plans import drafted as moved

@@ -13,8 +13,8 @@ from offsetwise.findings.reading import blocking_problems
 from offsetwise.model import Plan, Turnout
 from offsetwise.plan.repair.draft import with_repair
 from offsetwise.plan.request import DraftRequest
+from offsetwise.plugins.spark.targets.copy.spec import TYPE
 from offsetwise.position import offset_of
-from offsetwise.targets.copy.spec import TYPE
 from offsetwise.workflow.repairing import repaired_checkpoint
 from tests.apply.kinesis_plans import back, shard_plan
 from tests.apply.plans import COPY, SHIFT, context, files_of, journal, spark_checkpoint

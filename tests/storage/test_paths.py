@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from offsetwise.engines.spark.checkpoint import read_checkpoint
-from offsetwise.engines.spark.details import spark_details
 from offsetwise.errors import OutsideRootsError, StorageError
+from offsetwise.plugins.spark.engine.checkpoint import read_checkpoint
+from offsetwise.plugins.spark.engine.details import spark_details
 from offsetwise.storage.folders import open_tree
 from offsetwise.storage.location import READING, locate
 from tests.engines.spark.folders import checkpoint, orders, write

@@ -10,10 +10,10 @@ import pytest
 from offsetwise import files as formats
 from offsetwise.engines.checkpoint import read_batch_files, read_with_times
 from offsetwise.engines.checkpoint import read_checkpoint as read_any
-from offsetwise.engines.spark.checkpoint import read_checkpoint
 from offsetwise.errors import LibraryMissingError, MissingError, NotACheckpointError, StorageError
 from offsetwise.plugins.flink.engine.details import flink_details
 from offsetwise.plugins.flink.engine.folder import newer_than
+from offsetwise.plugins.spark.engine.checkpoint import read_checkpoint
 from offsetwise.storage.folders import open_tree
 from offsetwise.storage.patterns import expand
 from tests.engines.flink.files import (

@@ -57,49 +57,49 @@ def _kinesis_matching() -> ModuleType:
 
 
 def _spark_checkpoint() -> TargetType:
-    from offsetwise.targets.copy.spec import TYPE
+    from offsetwise.plugins.spark.targets.copy.spec import TYPE
 
     return TYPE
 
 
 def _spark_checkpoint_writer() -> WriterModule:
-    from offsetwise.targets.copy import writer
+    from offsetwise.plugins.spark.targets.copy import writer
 
     return writer
 
 
 def _spark_checkpoint_in_place() -> TargetType:
-    from offsetwise.targets.in_place.spec import TYPE
+    from offsetwise.plugins.spark.targets.in_place.spec import TYPE
 
     return TYPE
 
 
 def _spark_checkpoint_in_place_writer() -> WriterModule:
-    from offsetwise.targets.in_place import writer
+    from offsetwise.plugins.spark.targets.in_place import writer
 
     return writer
 
 
 def _starting_offsets() -> TargetType:
-    from offsetwise.targets.starting_offsets.spec import TYPE
+    from offsetwise.plugins.spark.targets.starting_offsets.spec import TYPE
 
     return TYPE
 
 
 def _starting_offsets_writer() -> WriterModule:
-    from offsetwise.targets.starting_offsets import writer
+    from offsetwise.plugins.spark.targets.starting_offsets import writer
 
     return writer
 
 
 def _seeded_checkpoint() -> TargetType:
-    from offsetwise.targets.seeded.spec import TYPE
+    from offsetwise.plugins.spark.targets.seeded.spec import TYPE
 
     return TYPE
 
 
 def _seeded_checkpoint_writer() -> WriterModule:
-    from offsetwise.targets.seeded import writer
+    from offsetwise.plugins.spark.targets.seeded import writer
 
     return writer
 
@@ -153,13 +153,13 @@ def _flink_savepoint_converted_writer() -> WriterModule:
 
 
 def _starting_position() -> TargetType:
-    from offsetwise.targets.starting_position.spec import TYPE
+    from offsetwise.plugins.spark.targets.starting_position.spec import TYPE
 
     return TYPE
 
 
 def _starting_position_writer() -> WriterModule:
-    from offsetwise.targets.starting_position import writer
+    from offsetwise.plugins.spark.targets.starting_position import writer
 
     return writer
 

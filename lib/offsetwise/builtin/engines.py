@@ -1,20 +1,21 @@
-"""Registers the product's own engines, how their jobs move, their screens, and what finds jobs at addresses."""
+"""Registers the product's own engines, and what goes with each: how its jobs move, its screens, its surveys."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from offsetwise.registry import ENGINES, MIGRATES, SCREENS, SURVEYS
+from offsetwise.registry import ENGINES, MIGRATES, SCREENS, STATES, SURVEYS
 
 if TYPE_CHECKING:
     from offsetwise.console.builtin import EngineScreen
     from offsetwise.engines.engine import CheckpointEngine, Engine
+    from offsetwise.pipeline.state_rows import CountsRows
     from offsetwise.plan.moving import Moving
     from offsetwise.survey.connectors import SurveysWorkers
 
 
 def _spark() -> CheckpointEngine:
-    from offsetwise.engines.spark.engine import SPARK
+    from offsetwise.plugins.spark.engine.engine import SPARK
 
     return SPARK
 
@@ -56,7 +57,7 @@ def _connect_survey() -> SurveysWorkers:
 
 
 def _spark_moving() -> Moving:
-    from offsetwise.targets.spark.moving import MOVING
+    from offsetwise.plugins.spark.targets.moving import MOVING
 
     return MOVING
 
@@ -92,15 +93,21 @@ def _group_moving() -> Moving:
 
 
 def _spark_screen() -> EngineScreen:
-    from offsetwise.console.explore.checkpoint import spark
+    from offsetwise.plugins.spark.screens import checkpoint
 
-    return spark
+    return checkpoint
 
 
 def _flink_screen() -> EngineScreen:
     from offsetwise.plugins.flink.screens import checkpoint
 
     return checkpoint
+
+
+def _spark_state() -> CountsRows:
+    from offsetwise.plugins.spark.state.rows import count_rows
+
+    return count_rows
 
 
 ENGINES.register(
@@ -129,4 +136,5 @@ SCREENS.register(
         "flink": _flink_screen,
     }
 )
+STATES.register({"spark": _spark_state})
 SURVEYS.register({"connect": _connect_survey})

@@ -36,7 +36,7 @@ SHIPPED: Final = (
     "engines.group.engine",
     "engines.kcl.engine",
     "engines.rows",
-    "engines.spark.engine",
+    "plugins.spark.engine.engine",
     "pipeline.windows",
     "plugins.connect.engine.engine",
     "plugins.positions.engine.engine",

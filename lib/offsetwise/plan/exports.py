@@ -14,7 +14,7 @@ from offsetwise.engines.registry import keeper_of
 from offsetwise.errors import ApplyError, PlanError
 from offsetwise.findings.logs import partition_missing
 from offsetwise.model import Plan, PlannedPosition, Problem, TopicPartition
-from offsetwise.plan.moving import StartingOffsets, moving_of
+from offsetwise.plan.moving import StartingOffsets, starting_offsets_of
 from offsetwise.plan.target import groups_of, target_type
 from offsetwise.position import offset_of
 from offsetwise.wording import first_of, many
@@ -59,7 +59,7 @@ def starting_form(plan: Plan) -> StartingOffsets:
 def known_form(plan: Plan) -> StartingOffsets | None:
     """Return how the job of a plan is told where to begin: as what it writes says it, or else as its engine is told."""
     written = (target_type(target.kind).start for target in plan.targets)
-    return next((form for form in written if form is not None), moving_of(plan.requirements.engine).starting_offsets)
+    return next((form for form in written if form is not None), starting_offsets_of(plan.requirements.engine))
 
 
 def whole_topics(

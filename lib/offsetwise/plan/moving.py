@@ -130,6 +130,13 @@ def rewinding_of(engine: str) -> Rewinding | None:
     return moving.rewinding if moving.like is None else moving.rewinding or moving_of(moving.like).rewinding
 
 
+def starting_offsets_of(engine: str) -> StartingOffsets | None:
+    """Return how the jobs of an engine, or of the one that they may become jobs of, are told to begin at offsets."""
+    moving = moving_of(engine)
+    form = moving.starting_offsets
+    return form if form is not None or moving.like is None else moving_of(moving.like).starting_offsets
+
+
 def require_rewinding(checkpoint: Checkpoint) -> Rewinding:
     """Return how the job of a checkpoint goes back.
 

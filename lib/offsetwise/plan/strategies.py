@@ -12,7 +12,7 @@ from offsetwise.findings import describe, worded
 from offsetwise.findings.migration import checkpoint_polluted
 from offsetwise.findings.place import replay_not_tolerated
 from offsetwise.model import CheckpointSource, Comparison, Problem, Snapshot, Target
-from offsetwise.plan.moving import moving_of, rewinding_of
+from offsetwise.plan.moving import moving_of, rewinding_of, starting_offsets_of
 from offsetwise.plan.refusals import sources
 from offsetwise.plan.request import traits_of
 from offsetwise.plan.target import OFFSETS, TargetRole, TargetType, Where, target_type, target_types
@@ -186,7 +186,7 @@ def _against_stream(target: str, comparison: Comparison) -> Iterator[Problem]:
             f"It holds positions of the stream that the job reads now, such as {number(moved.old_offset)}, and the new "
             "cluster is of another stream: the job there begins with a source and a state of its own."
         )
-        at_offsets = "" if moving_of(comparison.engine).starting_offsets is None else ", or --target starting-offsets"
+        at_offsets = "" if starting_offsets_of(comparison.engine) is None else ", or --target starting-offsets"
         fix = f"Write where the new job begins: --target consumer-group:NAME{at_offsets}."
         yield sources.problem(message, fix=fix)
         return

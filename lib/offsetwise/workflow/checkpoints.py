@@ -13,8 +13,9 @@ from offsetwise.errors import MissingError, OffsetwiseError, UsageError
 from offsetwise.model import Checkpoint
 from offsetwise.model.state import StateRows
 from offsetwise.pipeline.start import install_pyspark, start_spark
-from offsetwise.pipeline.state_path import spark_path
+from offsetwise.pipeline.state_rows import CountsRows
 from offsetwise.progress import Progress, unheard
+from offsetwise.registry import STATES
 from offsetwise.storage.patterns import expand
 
 if TYPE_CHECKING:
@@ -130,14 +131,8 @@ def state_rows(migration: Migration, name: str, *, progress: Progress = unheard)
     config = migration.checkpoint(name)
     progress("read the checkpoint", 0, 1)
     read = read_checkpoint(config.uri, roots=migration.checkpoint_roots, batches=0)
-    path = spark_path(config.uri, roots=migration.checkpoint_roots)
-    install_pyspark(progress)
-    from offsetwise.pipeline.state import check_state, read_state_rows  # noqa: PLC0415 - PySpark is slow to import
-
-    check_state(read)
-    progress("read the checkpoint", 1, 1)
-    session = start_spark(migration.spark, progress)
-    return read_state_rows(session, path, read, progress=progress)
+    count: CountsRows = STATES.load(read.engine)
+    return count(config.uri, read, roots=migration.checkpoint_roots, spark=migration.spark, progress=progress)
 
 
 def fleet(migration: Migration, *, progress: Progress = unheard) -> Fleet:

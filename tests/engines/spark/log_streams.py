@@ -8,7 +8,7 @@ from typing import Final
 
 import pyarrow
 
-from offsetwise.engines.spark.event_log.blocks import xxhash32
+from offsetwise.plugins.spark.engine.event_log.blocks import xxhash32
 
 LZ4_END: Final = b"LZ4Block\x15" + bytes(12)
 SNAPPY_HEADER: Final = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)

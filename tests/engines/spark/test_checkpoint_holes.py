@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from offsetwise.engines.spark.checkpoint import read_checkpoint, read_from
-from offsetwise.engines.spark.findings import batch_missing, topic_dropped
-from offsetwise.engines.spark.restart import WHOLE, lost_before
 from offsetwise.errors import PlanError
 from offsetwise.findings.register import DeclaredFinding
 from offsetwise.model import Checkpoint, Target
+from offsetwise.plugins.spark.engine.checkpoint import read_checkpoint, read_from
+from offsetwise.plugins.spark.engine.findings import batch_missing, topic_dropped
+from offsetwise.plugins.spark.engine.restart import WHOLE, lost_before
 from tests.apply.plans import COPY, aged, context, drafted, journal, spark_checkpoint
 from tests.engines.spark.folders import SAMPLES, MemoryFolder, checkpoint, orders, write
 from tests.plan.scene import SEEDED, comparison

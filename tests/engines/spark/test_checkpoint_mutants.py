@@ -19,10 +19,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from offsetwise.engines.spark.checkpoint import read_from
-from offsetwise.engines.spark.details import spark_details
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import Checkpoint, CheckpointSource
+from offsetwise.plugins.spark.engine.checkpoint import read_from
+from offsetwise.plugins.spark.engine.details import spark_details
 from offsetwise.position import offset_of
 from tests.engines.spark.folders import NAMES, MemoryFolder, sample_files, without_checksums
 from tests.gates import PART

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from offsetwise.engines.checkpoint import read_checkpoint as read_any
-from offsetwise.engines.spark.checkpoint import read_checkpoint
 from offsetwise.errors import MissingError, NotACheckpointError, OffsetwiseError, StorageError
+from offsetwise.plugins.spark.engine.checkpoint import read_checkpoint
 from tests.commands import call
 from tests.engines.spark.folders import SAMPLES, checkpoint, orders, write
 from tests.with_cases import with_cases

@@ -8,9 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsetwise.engines.spark.offset_log import GarbledError, SourceOffset, checksum_fits, parse_offsets, parse_source
-from offsetwise.engines.spark.restart import decide_restart
 from offsetwise.model import TopicOffsets
+from offsetwise.plugins.spark.engine.offset_log import (
+    GarbledError,
+    SourceOffset,
+    checksum_fits,
+    parse_offsets,
+    parse_source,
+)
+from offsetwise.plugins.spark.engine.restart import decide_restart
 from tests.engines.spark.folders import crc_of
 from tests.with_cases import with_cases
 

@@ -7,9 +7,9 @@ import re
 import time
 from pathlib import Path
 
-from offsetwise.engines.spark.checkpoint import read_checkpoint, read_from
-from offsetwise.engines.spark.details import spark_details
 from offsetwise.model import AnyPosition, Checkpoint
+from offsetwise.plugins.spark.engine.checkpoint import read_checkpoint, read_from
+from offsetwise.plugins.spark.engine.details import spark_details
 from offsetwise.storage.folders import Entry
 from tests.engines.spark.folders import MemoryFolder, checkpoint, crc_of, orders, write
 from tests.with_cases import with_cases

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from offsetwise import files
-from offsetwise.engines.spark.checkpoint import read_checkpoint
-from offsetwise.engines.spark.details import spark_details
 from offsetwise.model import Checkpoint
+from offsetwise.plugins.spark.engine.checkpoint import read_checkpoint
+from offsetwise.plugins.spark.engine.details import spark_details
 from tests.engines.spark.folders import NAMES, SAMPLES
 from tests.with_cases import with_cases
 

@@ -18,17 +18,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsetwise.engines.spark.event_log import read_event_log, read_log_files
-from offsetwise.engines.spark.event_log.blocks import (
+from offsetwise.errors import StorageError
+from offsetwise.plugins.spark.engine.event_log import read_event_log, read_log_files
+from offsetwise.plugins.spark.engine.event_log.blocks import (
     CODECS,
     BrokenOffError,
     DamagedStreamError,
     decompressed,
     xxhash32,
 )
-from offsetwise.engines.spark.event_log.files import files_in_zip
-from offsetwise.engines.spark.query_runs import SparkApplication
-from offsetwise.errors import StorageError
+from offsetwise.plugins.spark.engine.event_log.files import files_in_zip
+from offsetwise.plugins.spark.engine.query_runs import SparkApplication
 from tests.engines.spark.log_streams import (
     LZ4_END,
     SNAPPY_HEADER,

@@ -6,11 +6,11 @@ import shutil
 from pathlib import Path
 
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.engines.spark.checkpoint import read_from
 from offsetwise.findings.migration import pending_batch
 from offsetwise.findings.place import new_partition
 from offsetwise.findings.register import severity_of
 from offsetwise.model import Checkpoint, Severity
+from offsetwise.plugins.spark.engine.checkpoint import read_from
 from tests.engines.spark.folders import MemoryFolder, checkpoint, orders
 from tests.engines.test_kinesis import PENDING
 from tests.findings.cases import migration

@@ -10,10 +10,10 @@ import pytest
 
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.engines.discovery import find_checkpoints
-from offsetwise.engines.spark.checkpoint import read_from
-from offsetwise.engines.spark.releases.flows import newest_of_flows, newest_version, superseded, version_of
 from offsetwise.errors import NotACheckpointError
 from offsetwise.model import Checkpoint
+from offsetwise.plugins.spark.engine.checkpoint import read_from
+from offsetwise.plugins.spark.engine.releases.flows import newest_of_flows, newest_version, superseded, version_of
 from tests.engines.spark.folders import SAMPLES, MemoryFolder, checkpoint, orders, sample_files, write
 from tests.with_cases import with_cases
 

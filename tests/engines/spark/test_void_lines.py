@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import product
 
-from offsetwise.engines.spark.checkpoint import read_from
-from offsetwise.engines.spark.offset_log import VOID
+from offsetwise.plugins.spark.engine.checkpoint import read_from
+from offsetwise.plugins.spark.engine.offset_log import VOID
 from tests.engines.spark.folders import MemoryFolder, checkpoint
 from tests.with_cases import with_cases
 

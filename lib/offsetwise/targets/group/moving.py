@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from offsetwise.engines.spark.engine import SPARK
 from offsetwise.model import Comparison, Prediction, RawVerdict
 from offsetwise.plan.moving import Moving
 from offsetwise.plan.predict import Rows, besides, by_numbers, damage, first, named
 from offsetwise.plan.settings import UnsetSettings
 from offsetwise.plan.ways import PRODUCERS_FIRST
-from offsetwise.targets.spark.moving import MOVING as AS_QUERY
 
 _BEGINS: Final = "The query starts"
 
@@ -37,6 +35,5 @@ MOVING: Final = Moving(
     predict=_predict,
     parameters=UnsetSettings,
     ways=(replace(PRODUCERS_FIRST, target="consumer-group"),),
-    like=SPARK.name,
-    starting_offsets=AS_QUERY.starting_offsets,
+    like="spark",
 )

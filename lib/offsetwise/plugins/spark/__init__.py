@@ -1,0 +1,1 @@
+"""Spark: the checkpoints of its queries, what is written for them, their state, their part of the screens."""

@@ -1,0 +1,35 @@
+"""`offsets/<batch>` and `commits/<batch>` as they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from offsetwise.engines.batch_files import BatchFiles, RawFile
+from offsetwise.errors import MissingError, StorageError
+from offsetwise.plugins.spark.engine.offset_log import GarbledError, parse_commit, parse_offsets
+from offsetwise.storage.folders import FolderReader
+
+_Parsed = TypeVar("_Parsed")
+
+
+def files_from(folder: FolderReader, batch: int) -> BatchFiles:
+    """Read both files of a batch; one that cannot be read says why."""
+    plan, commit = f"offsets/{batch}", f"commits/{batch}"
+    read = folder.read_many({plan: None, commit: None})
+    return BatchFiles(
+        batch=batch,
+        offsets=_file(plan, read[plan], parse_offsets),
+        commit=_file(commit, read[commit], parse_commit),
+    )
+
+
+def _file(path: str, found: bytes | StorageError, parse: Callable[[bytes], _Parsed]) -> RawFile[_Parsed]:
+    if isinstance(found, MissingError):
+        return RawFile(path=path, data=None, problem=f"{path} is not there.")
+    if isinstance(found, StorageError):
+        return RawFile(path=path, data=None, problem=found.problem)
+    try:
+        return RawFile(path=path, data=found, parsed=parse(found))
+    except GarbledError as error:
+        return RawFile(path=path, data=found, problem=f"{path} is garbled: {error}.")

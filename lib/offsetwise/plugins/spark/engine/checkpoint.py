@@ -1,0 +1,381 @@
+"""A Spark Structured Streaming checkpoint: where exactly the job restarts, and what is wrong with it.
+
+Format and behaviour: Spark's `HDFSMetadataLog`, `OffsetSeqLog`, `CommitLog` and `MicroBatchExecution`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+
+from offsetwise.errors import MissingError, StorageError
+from offsetwise.findings.migration import pending_batch, reader_suspected
+from offsetwise.findings.reading import REPAIR_OPTIONS, checkpoint_damaged
+from offsetwise.model import Batch, BatchSource, Checkpoint, CheckpointSource, Problem
+from offsetwise.plugins.spark.engine.details import SparkDetails, StateStore
+from offsetwise.plugins.spark.engine.folder import require_checkpoint
+from offsetwise.plugins.spark.engine.initial_offsets import read_initial_offsets
+from offsetwise.plugins.spark.engine.later_batches import BATCH, crc_path
+from offsetwise.plugins.spark.engine.offset_log import (
+    GarbledError,
+    OffsetFile,
+    UnknownLogVersionError,
+    checksum_fits,
+    parse_commit,
+    parse_offsets,
+    parse_query_id,
+)
+from offsetwise.plugins.spark.engine.positions import Resolved, resolve_positions, restart_sentence
+from offsetwise.plugins.spark.engine.restart import RESTORE, Restart, damaged, decide_restart, odd_name, stale_checksum
+from offsetwise.plugins.spark.engine.state import read_state
+from offsetwise.plugins.spark.engine.state_versions import lost_commits
+from offsetwise.storage.dynamodb import Table
+from offsetwise.storage.folders import Entry, FolderReader, open_tree
+
+if TYPE_CHECKING:
+    from offsetwise.plugins.spark.engine.kinesis import Found
+
+YOUNG_S: Final = 120
+"""A temporary file younger than this is taken as a sign of a running query."""
+ATTEMPTS: Final = 3
+"""How often the logs are listed again when they change while they are read."""
+
+_T = TypeVar("_T")
+_METADATA: Final = "metadata"
+_REPAIRS: Final = {
+    "commits": "Draft a repaired copy without it, in which its batch runs again: offsetwise draft --set "
+    f"repair=remove-damaged-commit {REPAIR_OPTIONS}.",
+    "offsets": "Restore it from a backup, or draft a repaired copy that leaves its batch out and goes on after the one "
+    f"before: offsetwise draft --set repair=drop-pending-batch {REPAIR_OPTIONS}.",
+    _METADATA: "Draft a repaired copy that has the query's id again: offsetwise draft --set "
+    f"repair=restore-metadata --set query_id=UUID {REPAIR_OPTIONS}.",
+}
+"""What mends a file of these names that is lost or garbled."""
+_UNKNOWN_VERSION: Final = (
+    "Restore a copy of the folder from before the upgrade of Spark, or use a release of Offsetwise that reads it."
+)
+_NUMBER: Final = re.compile(r"[+-]?[0-9]+")
+
+
+def read_checkpoint(uri: str, *, roots: Sequence[str] | None = None, batches: int = 100) -> Checkpoint:
+    """Read a checkpoint as it stands now.
+
+    Whatever can be shown is shown: damage is a problem of the checkpoint, and a position that cannot be relied on
+    is left out.
+
+    Args:
+        uri: The folder: a path, or a URI of any file system in `location.SCHEMES`.
+        roots: The folders that may be read; None when a person named the path.
+        batches: How many of the newest retained batches to read; 0 reads only the files that decide the restart.
+
+    Raises:
+        OutsideRootsError: The path leaves the roots.
+        LibraryMissingError: The file system needs a package that is not installed.
+        StorageError: The folder is missing or cannot be read.
+        NotACheckpointError: The folder is something else.
+    """
+    return read_from(open_tree(uri, roots=roots), batches=batches)
+
+
+def read_from(
+    folder: FolderReader,
+    *,
+    batches: int = 100,
+    entries: tuple[Entry, ...] | None = None,
+    committer: Table | None = None,
+) -> Checkpoint:
+    """Read a checkpoint from an open folder; see `read_checkpoint`.
+
+    Args:
+        folder: The folder.
+        batches: As for `read_checkpoint`.
+        entries: What stands in the folder, with details, where that is known already.
+        committer: The table where a connector keeps the ends of its batches instead of the folder.
+    """
+    root = require_checkpoint(folder, entries)
+    seen, moved = _list_logs(folder), False
+    for _ in range(ATTEMPTS):
+        listed = _sorted_out(folder, seen)
+        logs = _read_logs(folder, root, listed, batches=batches)
+        again = _list_logs(folder)
+        if not logs.vanished and _same_batches(seen, again):
+            break
+        seen, moved = again, True
+    problems = list(logs.problems)
+    if moved:
+        problems.append(_running("its logs changed while they were read"))
+    elif listed.young_tmp:
+        problems.append(_running(f"{listed.young_tmp} was written within the last {YOUNG_S} seconds"))
+    state, state_problems = read_state(folder) if any(entry.name == "state" for entry in root) else ((), ())
+    return _assemble(folder, root, logs, (*problems, *state_problems), state=state, committer=committer)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Listing:
+    planned: tuple[int, ...]
+    committed: tuple[int, ...]
+    sizes: dict[str, int | None]
+    young_tmp: str | None
+    problems: tuple[Problem, ...]
+    misnamed: bool
+    """Whether a batch is there under another spelling of its number alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Logs:
+    listing: _Listing
+    restart: Restart
+    files: dict[int, OffsetFile]
+    digests: dict[int, str]
+    wanted: tuple[int, ...]
+    job_id: str | None
+    commit_version: int | None
+    problems: tuple[Problem, ...]
+    vanished: bool
+    startable: bool
+    """Whether Spark can read the files that a start needs besides those of the batches it reads from."""
+
+
+_Entries: TypeAlias = dict[str, tuple[Entry, ...]]
+
+
+def _list_logs(folder: FolderReader) -> _Entries:
+    # Commits first: a batch that commits in between is then seen as pending, never as committed without a plan.
+    return {log: _entries(folder, log) for log in ("commits", "offsets")}
+
+
+def _same_batches(before: _Entries, now: _Entries) -> bool:
+    return before == now or all(_batch_ids(before[log]) == _batch_ids(now[log]) for log in before)
+
+
+def _sorted_out(folder: FolderReader, logs: _Entries) -> _Listing:
+    ids: dict[str, tuple[int, ...]] = {}
+    sizes: dict[str, int | None] = {}
+    problems: list[Problem] = []
+    young: str | None = None
+    misnamed = False
+    for log, entries in logs.items():
+        ids[log] = _batch_ids(entries)
+        sizes |= {f"{log}/{entry.name}": entry.size_bytes for entry in entries}
+        for name in {entry.name for entry in entries}.difference(map(str, ids[log])):
+            if name.endswith(".tmp"):
+                young = young or _young_tmp(folder, log)
+            elif name[0] != "." and _NUMBER.fullmatch(name):
+                batch = int(name)
+                misnamed = misnamed or (0 <= batch < 2**63 and batch not in ids[log])
+                problems.append(odd_name(log, batch, name, ids[log]))
+    return _Listing(
+        planned=ids["offsets"],
+        committed=ids["commits"],
+        sizes=sizes,
+        young_tmp=young,
+        problems=tuple(problems),
+        misnamed=misnamed,
+    )
+
+
+def _batch_ids(entries: Sequence[Entry]) -> tuple[int, ...]:
+    ids = [int(name) for name, *_ in entries if name[0] != "." and BATCH.fullmatch(name)]
+    return tuple(sorted(batch for batch in ids if batch < 2**63))
+
+
+def _read_logs(folder: FolderReader, root: Sequence[Entry], listing: _Listing, *, batches: int) -> _Logs:
+    restart = decide_restart(listing.planned, listing.committed)
+    deciding = [batch for batch in (restart.last_planned, restart.previous, restart.starts_after) if batch is not None]
+    newest = listing.planned[-batches:] if batches > 0 else ()
+    wanted = tuple(sorted({*deciding, *newest}))
+    paths = [f"offsets/{batch}" for batch in wanted]
+    if restart.last_committed is not None:
+        paths.append(f"commits/{restart.last_committed}")
+    paths += [crc for path in paths if (crc := crc_path(path)) in listing.sizes]
+    sizes = {path: listing.sizes.get(path) for path in paths}
+    sizes |= {entry.name: entry.size_bytes for entry in root if entry.name in ("metadata", ".metadata.crc")}
+    read = folder.read_many(sizes)
+    # What else the ids would tell is no more than that a name is wrong.
+    problems = list(listing.problems)
+    if not listing.misnamed:
+        problems += [*restart.problems, *lost_commits(folder, restart.uncommitted)]
+    files: dict[int, OffsetFile] = {}
+    for batch in wanted:
+        decides, is_repaired = batch in deciding, batch == restart.reruns
+        file = _parsed(f"offsets/{batch}", read, parse_offsets, problems, deciding=decides, mended=is_repaired)
+        if file is not None:
+            files[batch] = file
+    version = None
+    if restart.last_committed is not None:
+        version = _parsed(f"commits/{restart.last_committed}", read, parse_commit, problems, deciding=True)
+    query_id = _parsed("metadata", read, parse_query_id, problems, deciding=True)
+    return _Logs(
+        listing=listing,
+        restart=restart,
+        files=files,
+        digests={batch: hashlib.sha256(data).hexdigest() for batch in deciding if (data := _bytes(read, batch))},
+        wanted=wanted,
+        job_id=query_id,
+        commit_version=version,
+        startable=not listing.misnamed
+        and (query_id is not None or "metadata" not in read)
+        and (version is not None or restart.last_committed is None),
+        problems=tuple(problems),
+        vanished=any(isinstance(one, MissingError) for one in read.values()),
+    )
+
+
+def _parsed(
+    path: str,
+    read: dict[str, bytes | StorageError],
+    parse: Callable[[bytes], _T],
+    problems: list[Problem],
+    *,
+    deciding: bool,
+    mended: bool = True,
+) -> _T | None:
+    data = read.get(path)
+    if data is None:
+        message = f"{path} is missing: Spark would start as a new query with a new id."
+        problems.append(checkpoint_damaged.problem(message, fix=_REPAIRS[_METADATA]))
+        return None
+    effect = "Spark fails on restart." if deciding else "The restart does not use it."
+    if isinstance(data, StorageError):
+        problems.append(damaged(f"{path} cannot be read: {data.problem} {effect}"))
+        return None
+    checksum = read.get(crc_path(path))
+    if isinstance(checksum, bytes) and not checksum_fits(data, checksum):
+        problems.append(stale_checksum(path, crc_path(path)))
+    try:
+        return parse(data)
+    except UnknownLogVersionError as error:
+        message = f"{path} was written by another Spark: {error}. Its positions are not known."
+        problems.append(checkpoint_damaged.problem(message, fix=_UNKNOWN_VERSION))
+        return None
+    except GarbledError as error:
+        repairs = _REPAIRS if mended else {}
+        fix = repairs.get(path.partition("/")[0], RESTORE)
+        problems.append(checkpoint_damaged.problem(f"{path} is garbled: {error}. {effect}", fix=fix))
+        return None
+
+
+def _assemble(
+    folder: FolderReader,
+    root: Sequence[Entry],
+    logs: _Logs,
+    problems: Sequence[Problem],
+    *,
+    state: tuple[StateStore, ...],
+    committer: Table | None,
+) -> Checkpoint:
+    restart = logs.restart
+    initial = read_initial_offsets(
+        folder, present=any(entry.name == "sources" for entry in root), checksums=restart.from_initial
+    )
+    resolved = resolve_positions(restart, logs.files, initial, startable=logs.startable)
+    sharded = _sharded(folder, resolved.sources, logs, committer)
+    resolved = _with_shards(resolved, sharded)
+    problems = (*problems, *resolved.problems)
+    newest = logs.files.get(restart.last_planned) if restart.last_planned is not None else None
+    shown = newest or (logs.files.get(restart.starts_after) if restart.starts_after is not None else None)
+    digests = [(f"offsets/{batch}", digest) for batch, digest in sorted(logs.digests.items())]
+    return Checkpoint(
+        uri=folder.uri,
+        engine="spark",
+        job_id=logs.job_id,
+        restart=restart_sentence(restart, resolved, problems),
+        sources=resolved.sources,
+        problems=problems,
+        pins=(
+            *digests,
+            *((path, initial.digests[path]) for path in resolved.initial_files),
+            *(pin for found in sharded.values() for pin in found.pins),
+        ),
+        details=SparkDetails(
+            last_planned_batch=restart.last_planned,
+            last_committed_batch=restart.last_committed,
+            reruns_batch=restart.reruns,
+            batches=_batches(logs),
+            state=state,
+            configuration=shown.configuration if shown else (),
+            offset_log_version=shown.version if shown else None,
+            commit_log_version=logs.commit_version,
+        ),
+    )
+
+
+def _sharded(
+    folder: FolderReader, sources: Sequence[CheckpointSource], logs: _Logs, committer: Table | None
+) -> dict[int, Found]:
+    """Return the sources whose stream has shards instead of partitions, by their index."""
+    if not any('"streamName"' in (source.raw or "") for file in logs.files.values() for source in file.sources):
+        return {}
+    from offsetwise.plugins.spark.engine.kinesis import read_source  # noqa: PLC0415 - most queries read Kafka alone
+
+    read = ((source.index, read_source(folder, source, logs.restart, logs.files, committer)) for source in sources)
+    return {index: found for index, found in read if found is not None}
+
+
+def _with_shards(resolved: Resolved, sharded: Mapping[int, Found]) -> Resolved:
+    """Put sources in that keep their ends beside the offset files."""
+    own = (
+        problem
+        for found in sharded.values()
+        for problem in found.problems
+        if resolved.runs_again or problem.code != pending_batch.code
+    )
+    # Whoever reads such a source alone says itself what of a pending batch is known.
+    alone = bool(sharded) and not any(source.positions for source in resolved.sources)
+    problems = (problem for problem in resolved.problems if not (alone and problem.code == pending_batch.code))
+    return replace(
+        resolved,
+        sources=tuple(
+            sharded[source.index].source if source.index in sharded else source for source in resolved.sources
+        ),
+        problems=(*problems, *own),
+    )
+
+
+def _batches(logs: _Logs) -> tuple[Batch, ...]:
+    planned, committed = set(logs.listing.planned), set(logs.listing.committed)
+    return tuple(
+        _batch(batch, logs.files.get(batch), committed=batch in committed) for batch in logs.wanted if batch in planned
+    )
+
+
+def _batch(batch: int, found: OffsetFile | None, *, committed: bool) -> Batch:
+    sources = () if found is None else found.sources
+    return Batch(
+        id=batch,
+        committed=committed,
+        sources=tuple(BatchSource(id=source.id, offsets=source.offsets, raw=source.raw) for source in sources),
+        timestamp_ms=found.timestamp_ms if found else None,
+        watermark_ms=found.watermark_ms if found else None,
+    )
+
+
+def _entries(folder: FolderReader, log: str) -> tuple[Entry, ...]:
+    try:
+        return folder.entries(log)
+    except MissingError:
+        return ()
+
+
+def _young_tmp(folder: FolderReader, log: str) -> str | None:
+    now = time.time()
+    for entry in folder.entries(log, details=True):
+        if entry.name.endswith(".tmp") and entry.modified_s is not None and now - entry.modified_s < YOUNG_S:
+            return f"{log}/{entry.name}"
+    return None
+
+
+def _bytes(read: dict[str, bytes | StorageError], batch: int) -> bytes | None:
+    found = read.get(f"offsets/{batch}")
+    return found if isinstance(found, bytes) else None
+
+
+def _running(sign: str) -> Problem:
+    return reader_suspected.problem(
+        f"A query seems to be running on this checkpoint: {sign}. What is shown may be out of date.",
+        fix="Stop the query, then inspect again.",
+    )

@@ -1,0 +1,64 @@
+"""Partitions that a batch ended at and the last batch has no more: their topic left the subscription."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from offsetwise.model import Problem, TopicOffsets
+from offsetwise.plugins.spark.engine.findings import topic_dropped, topic_left
+from offsetwise.plugins.spark.engine.offset_log import OffsetFile, SourceOffset
+from offsetwise.plugins.spark.engine.restart import Restart
+
+
+def partitions_left(
+    source: str, files: Mapping[int, OffsetFile], restart: Restart, start: SourceOffset | None
+) -> Iterator[Problem]:
+    """Compare the last batch of a Kafka source with its start; a committed one with the newest that has more.
+
+    Spark holds the end of a pending batch against its start, and nothing of a committed one against an older one.
+
+    Args:
+        source: The id of the source.
+        files: The offset files that were read, by batch.
+        restart: What runs next.
+        start: Where a batch that runs again begins: where the one before ended, or the initial offsets.
+    """
+    last = restart.last_planned
+    of_batch = None if last is None else _offsets(files, last, source)
+    if last is None or of_batch is None or restart.missing:
+        return
+    if restart.reruns is not None:
+        gone = () if start is None else _gone(start.offsets, of_batch)
+        if gone:
+            yield from topic_dropped(last, *_named(gone))
+        return
+    for batch in sorted((file for file in files if file < last), reverse=True):
+        gone = _gone(_offsets(files, batch, source), of_batch)
+        if gone:
+            yield from topic_left(last, batch, *_named(gone))
+            return
+
+
+_Partition = tuple[str, int, int]
+
+
+def _offsets(files: Mapping[int, OffsetFile], batch: int, source: str) -> tuple[TopicOffsets, ...] | None:
+    """Return what a batch says of a source; None where it says nothing of Kafka."""
+    line = files[batch].by_id().get(source) if batch in files else None
+    return None if line is None or not line.is_kafka else line.offsets
+
+
+def _gone(before: tuple[TopicOffsets, ...] | None, kept: tuple[TopicOffsets, ...]) -> tuple[_Partition, ...]:
+    """Return (topic, partition, offset) of what is in the one and not in the other."""
+    now = {of.topic: of.partitions for of in kept}
+    return tuple(
+        (of.topic, partition, offset)
+        for of in before or ()
+        if now.get(of.topic) != of.partitions
+        for partition, offset in zip(of.partitions, of.offsets, strict=True)
+        if partition not in now.get(of.topic, ())
+    )
+
+
+def _named(gone: tuple[_Partition, ...]) -> tuple[list[str], list[str]]:
+    return [f"{topic}-{partition} (at {offset:,})" for topic, partition, offset in gone], [topic for topic, *_ in gone]

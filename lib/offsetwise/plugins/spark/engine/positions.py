@@ -1,0 +1,395 @@
+"""The positions a restart uses, source by source, from the batch decided on and the initial offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+from offsetwise.findings.migration import checkpoint_polluted, pending_batch
+from offsetwise.findings.place import new_partition
+from offsetwise.findings.reading import checkpoint_damaged
+from offsetwise.model import CheckpointSource, Problem, ShardPosition, SourcePosition, TopicPartition
+from offsetwise.plugins.spark.engine.findings import topic_dropped
+from offsetwise.plugins.spark.engine.initial_offsets import InitialOffsets
+from offsetwise.plugins.spark.engine.offset_log import OffsetFile, SourceOffset
+from offsetwise.plugins.spark.engine.partitions_left import partitions_left
+from offsetwise.plugins.spark.engine.releases.findings import repartition_unfinished
+from offsetwise.plugins.spark.engine.releases.refusals import fails_check, log_version, unfinished_repartition
+from offsetwise.plugins.spark.engine.restart import Restart, damaged, stale_checksum
+from offsetwise.wording import first_of, many
+
+SHOWN_PARTITIONS: Final = 4
+_NOT_RUN: Final = frozenset({checkpoint_polluted.code, topic_dropped.code, repartition_unfinished.code})
+"""Codes of problems with which a pending batch does not run as it was planned."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved:
+    """The sources with the positions a restart uses."""
+
+    sources: tuple[CheckpointSource, ...]
+    problems: tuple[Problem, ...]
+    initial_files: tuple[str, ...]
+    """The `sources/<id>/0` files that positions were taken from."""
+    unplanned: bool = False
+    """Whether the file of the batch that is planned and not committed cannot be read."""
+    runs_again: bool = False
+    """Whether that batch runs again as it was planned: no file that its start needs is lost or damaged."""
+
+
+def resolve_positions(
+    restart: Restart, files: Mapping[int, OffsetFile], initial: InitialOffsets, *, startable: bool = True
+) -> Resolved:
+    """Return every source the positions a restart uses, and leave out what cannot be relied on.
+
+    Args:
+        restart: What the ids of the batches say about the next start.
+        files: The offset files that were read, by batch.
+        initial: What stands in `sources/<id>/0`.
+        startable: Whether Spark can read the other files that a start needs.
+    """
+    last = files.get(restart.last_planned) if restart.last_planned is not None else None
+    start = files.get(restart.starts_after) if restart.starts_after is not None else None
+    planned = last if restart.reruns is not None else None
+    reference = last or start
+    if reference is None:
+        return _from_initial_alone(initial) if restart.last_planned is None and restart.known else _nothing(initial)
+    problems = _shape_problems(last, start, initial)
+    checksums: list[Problem] = []
+    usable = not problems and restart.known and (restart.from_initial or start is not None)
+    before = files.get(restart.previous) if restart.previous is not None else None
+    starts, ends, earlier = ({} if file is None else file.by_id() for file in (start, planned, before))
+    kafka = {*initial.offsets, *(source.id for file in files.values() for source in file.sources if source.is_kafka)}
+    sources: list[CheckpointSource] = []
+    used: list[str] = []
+    begun: list[tuple[TopicPartition, int]] = []
+    for index, line in enumerate(reference.sources):
+        lines = _Lines(
+            id=line.id,
+            start=_not_void(starts.get(line.id), restart.starts_after, files),
+            planned=_not_void(ends.get(line.id), restart.reruns, files),
+            initial=initial.offsets.get(line.id),
+            kafka=line.id in kafka,
+        )
+        problems += _line_problems(lines, restart)
+        checkpoint_source, from_initial, more, without_start, stale = _source(lines, index, initial, usable=usable)
+        problems += more
+        checksums += stale
+        begun += without_start
+        used += [f"sources/{line.id}/0"] if from_initial else []
+        backwards = _backwards(checkpoint_source, earlier.get(line.id), restart)
+        problems += backwards
+        sources.append(checkpoint_source)
+        problems += partitions_left(line.id, files, restart, lines.begin)
+    is_whole = all(problem.code != checkpoint_damaged.code for problem in problems)
+    runs_again = startable and usable and planned is not None and is_whole
+    problems += [*checksums, *unfinished_repartition(restart, files)]
+    may_commit = runs_again and _NOT_RUN.isdisjoint(problem.code for problem in problems)
+    problems += [_new_partition(at, end, may_commit=may_commit) for at, end in begun]
+    if may_commit and restart.reruns is not None:
+        problems.append(_pending(restart.reruns, tuple(sources), unchecked=fails_check(restart, files)))
+    problems += log_version(restart, files)
+    unread = restart.reruns is not None and planned is None
+    return Resolved(
+        sources=tuple(sources),
+        problems=tuple(problems),
+        initial_files=tuple(used),
+        unplanned=unread,
+        runs_again=runs_again,
+    )
+
+
+def _not_void(line: SourceOffset | None, batch: int | None, files: Mapping[int, OffsetFile]) -> SourceOffset | None:
+    """Return the line of a source, as damaged where it has none behind a batch in which it had one.
+
+    Spark writes that a source has no offset only before its first one.
+    """
+    if line is None or batch is None or line.kind is not None:
+        return line
+    had = [
+        number
+        for number, file in files.items()
+        if number < batch and any(source.id == line.id and source.kind is not None for source in file.sources)
+    ]
+    message = f"no offset stands there, though offsets/{max(had, default=batch)} has one of this source"
+    return replace(line, kind="other", damage=message) if had else line
+
+
+def restart_sentence(restart: Restart, resolved: Resolved, problems: Sequence[Problem]) -> str:
+    """Describe in one sentence where the job restarts, with its numbers."""
+    places, unread = _places(resolved.sources), _unread(resolved.sources)
+    if not restart.known or not (places or unread):
+        reason = next(
+            (problem.message for problem in problems if problem.code == checkpoint_damaged.code),
+            "no position is recorded.",
+        )
+        return f"Where the job restarts is unknown: {reason}"
+    if restart.last_planned is None:
+        said = "No batch has been planned: batch 0 starts at the initial offsets" + (f", {places}" if places else "")
+    elif restart.missing:
+        said = f"Spark does not start: batch {restart.missing[-1]} is lost. Batch {restart.starts_after} ended"
+        said += f" at {places}" if places else ""
+    elif restart.reruns is None:
+        following = f"batch {restart.last_planned + 1} " + (f"starts at {places}" if places else "is the next")
+        said = f"Batch {restart.last_planned} is committed: {following}"
+    else:
+        first = " from the initial offsets" if restart.from_initial else ""
+        lacks = any(problem.code == topic_dropped.code for problem in problems)
+        then = " and lacks partitions: Spark does not run it" if lacks else ": it runs again"
+        if any(problem.code == repartition_unfinished.code for problem in problems):
+            then = ", and repartitions the state: Spark does not start"
+        if resolved.unplanned:
+            then = ", and its file is damaged: Spark does not start"
+        elif not resolved.runs_again:
+            then = ", and the checkpoint is damaged: it does not run again as planned"
+        said = f"Batch {restart.reruns} is planned and not committed{then}{first}"
+        said += f", {places}" if places else ""
+    return f"{said}.{unread}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Lines:
+    """What the files say about one source."""
+
+    id: str
+    start: SourceOffset | None
+    planned: SourceOffset | None
+    initial: SourceOffset | None
+    kafka: bool
+
+    @property
+    def begin(self) -> SourceOffset | None:
+        """Where the next batch begins: at the initial offsets as long as the source has no other."""
+        return self.initial if self.start is None or self.start.kind is None else self.start
+
+
+class _PlacedSource(NamedTuple):
+    """A source with its positions."""
+
+    source: CheckpointSource
+    from_initial: bool = False
+    problems: Sequence[Problem] = ()
+    begun: Sequence[tuple[TopicPartition, int]] = ()
+    """The partitions that the pending batch begins without a start in the batch before, and where it ends them."""
+    checksums: Sequence[Problem] = ()
+    """Of checksum files that do not fit, which Spark does not look at."""
+
+
+def _source(lines: _Lines, index: int, initial: InitialOffsets, *, usable: bool) -> _PlacedSource:
+    source = CheckpointSource(index=index, id=lines.id, kind="kafka" if lines.kafka else "other")
+    if not usable:
+        return _PlacedSource(source)
+    begin = lines.begin
+    from_initial = begin is not None and begin is lines.initial
+    problems, checksums = _initial_problems(lines, initial) if begin is lines.initial else ([], [])
+    if begin is None or begin.damage is not None:
+        return _PlacedSource(source, from_initial, problems, checksums=checksums)
+    if not lines.kafka:
+        return _PlacedSource(replace(source, raw=begin.raw), from_initial, problems, checksums=checksums)
+    ends = {} if lines.planned is None else lines.planned.by_partition()
+    positions = tuple(
+        SourcePosition(topic=at.topic, partition=at.partition, offset=offset, planned_offset=ends.pop(at, None))
+        for at, offset in begin.by_partition().items()
+    )
+    for topic, partition, _ in begin.negative:
+        ends.pop(TopicPartition(topic, partition), None)
+    return _PlacedSource(replace(source, positions=positions), from_initial, problems, sorted(ends.items()), checksums)
+
+
+def _shape_problems(last: OffsetFile | None, start: OffsetFile | None, initial: InitialOffsets) -> list[Problem]:
+    """Find what makes it unclear which line belongs to which source."""
+    problems: list[Problem] = []
+    if last is not None and start is not None and last is not start:
+        ids, before = [source.id for source in last.sources], [source.id for source in start.sources]
+        if (last.version == 1 or last.version != start.version) and ids != before:
+            problems.append(
+                damaged(
+                    f"The last two offset files name {len(before):,} and {len(ids):,} source(s), or name them "
+                    "differently: a line was lost or added, and Spark fails on restart."
+                )
+            )
+    reference = last or start
+    if reference is not None and reference.version == 1:
+        numbered = [int(name) for name in initial.folders if name.isdigit()]
+        if numbered and max(numbered) >= len(reference.sources):
+            problems.append(
+                damaged(
+                    f"sources/{max(numbered)} exists, but the newest offset file has {len(reference.sources):,} source "
+                    "line(s): lines were lost."
+                )
+            )
+    return problems
+
+
+def _line_problems(lines: _Lines, restart: Restart) -> list[Problem]:
+    problems: list[Problem] = []
+    for line, batch in ((lines.start, restart.starts_after), (lines.planned, restart.reruns)):
+        if line is None:
+            continue
+        where = f"offsets/{batch}, source {lines.id}"
+        if line.damage is not None:
+            problems.append(damaged(f"{where} is garbled: {line.damage}. Its positions are left out."))
+        elif lines.kafka and line.kind == "other":
+            problems.append(
+                damaged(f"{where} is no Kafka offset, though the source is Kafka's: {(line.raw or '')[:60]!r}.")
+            )
+        if line.negative:
+            problems.append(_negative(where, line))
+    return problems
+
+
+def _initial_problems(lines: _Lines, initial: InitialOffsets) -> tuple[list[Problem], list[Problem]]:
+    """Return what is wrong with a source's initial offsets, and with their checksum."""
+    where = f"sources/{lines.id}/0"
+    unreadable = initial.unreadable.get(lines.id) or initial.unreadable.get("")
+    if unreadable is not None:
+        return [damaged(f"{where} cannot be read: {unreadable}")], []
+    if lines.initial is None:
+        named = [f"sources/{name}/0" for name in initial.offsets if not name.isdigit()]
+        return ([_no_initial(where, named)] if lines.kafka else []), []
+    problems: list[Problem] = []
+    checksum = f"sources/{lines.id}/.0.crc"
+    if lines.id in initial.stumbles:
+        problems.append(damaged(f"{where}: {initial.stumbles[lines.id]}."))
+    if lines.initial.damage is not None:
+        problems.append(damaged(f"{where} is garbled: {lines.initial.damage}. Its positions are left out."))
+    if lines.initial.negative:
+        problems.append(_negative(where, lines.initial))
+    return problems, [stale_checksum(where, checksum)] if lines.id in initial.stale else []
+
+
+def _backwards(source: CheckpointSource, before: SourceOffset | None, restart: Restart) -> list[Problem]:
+    """Find a step back: numbers of one log followed by numbers of another one."""
+    if restart.reruns is not None:
+        steps = [
+            (position, position.offset, position.planned_offset)
+            for position in source.positions
+            if position.planned_offset is not None
+        ]
+        batch, state = restart.reruns, "which is planned and not committed"
+    elif before is not None and restart.last_planned is not None:
+        earlier = before.by_partition()
+        pairs = ((position, earlier.get(position.topic_partition)) for position in source.positions)
+        steps = [(position, start, position.offset) for position, start in pairs if start is not None]
+        batch, state = restart.last_planned, "which is committed"
+    else:
+        return []
+    back = [(position, start, end) for position, start, end in steps if end < start]
+    if not back:
+        return []
+    source_position, start, end = back[0]
+    more = f" (and {many(len(back) - 1, 'more partition')})" if len(back) > 1 else ""
+    return [
+        checkpoint_polluted.problem(
+            f"{source_position.topic_partition} goes back from {start:,} to {end:,} in batch {batch}, {state}{more}: "
+            "the query was started against another log, such as the new cluster's.",
+            fix=f"If batch {batch} is not meant, drop offsets/{batch} in a copy before anything else."
+            if restart.reruns is not None
+            else "Find out whether the topic was recreated or the job already ran against another cluster.",
+        )
+    ]
+
+
+def _from_initial_alone(initial: InitialOffsets) -> Resolved:
+    sources: list[CheckpointSource] = []
+    problems: list[Problem] = []
+    used: list[str] = []
+    for index, source_id in enumerate(initial.folders):
+        offset = initial.offsets.get(source_id)
+        lines = _Lines(id=source_id, start=None, planned=None, initial=offset, kafka=offset is not None)
+        checkpoint_source, from_initial, more, _, checksums = _source(lines, index, initial, usable=True)
+        sources.append(checkpoint_source)
+        problems += [*checksums, *more]
+        used += [f"sources/{source_id}/0"] if from_initial else []
+    if not any(source.positions for source in sources):
+        problems.append(_no_initial("the file of initial offsets in sources/"))
+    return Resolved(sources=tuple(sources), problems=tuple(problems), initial_files=tuple(used))
+
+
+def _nothing(initial: InitialOffsets) -> Resolved:
+    sources = tuple(
+        CheckpointSource(index=index, id=source_id, kind="kafka" if source_id in initial.offsets else "other")
+        for index, source_id in enumerate(initial.folders)
+    )
+    return Resolved(sources=sources, problems=(), initial_files=())
+
+
+def _places(sources: Sequence[CheckpointSource]) -> str:
+    positions = [_place(position) for source in sources for position in source.positions]
+    shards = [_shard(shard) for source in sources for shard in source.shards]
+    shown = []
+    for places, what in ((positions, "more partition"), (shards, "more shard")):
+        shown += places[:SHOWN_PARTITIONS]
+        if len(places) > SHOWN_PARTITIONS:
+            shown.append(f"and {many(len(places) - SHOWN_PARTITIONS, what)}")
+    return ", ".join(shown)
+
+
+def _unread(sources: Sequence[CheckpointSource]) -> str:
+    """Describe sources of other kinds, whose lines do not tell where they start."""
+    named = [source.id for source in sources if source.raw is not None]
+    if not named:
+        return ""
+    what = f"source {named[0]} starts" if len(named) == 1 else f"the sources {', '.join(named)} start"
+    return f" Where {what} is not known from this checkpoint's lines: sources of its kind are not read."
+
+
+def _place(position: SourcePosition) -> str:
+    name = str(position.topic_partition)
+    if position.planned_offset in (None, position.offset):
+        return f"{name} at {position.offset:,}"
+    return f"{name} from {position.offset:,} to {position.planned_offset:,}"
+
+
+def _shard(at: ShardPosition) -> str:
+    if at.planned_position in (None, at.position):
+        return f"{at.shard} at {at.position}"
+    return f"{at.shard} from {at.position} to {at.planned_position}"
+
+
+def _pending(batch: int, sources: tuple[CheckpointSource, ...], *, unchecked: bool) -> Problem:
+    places = _places(sources)
+    where = f", {places}" if places else ""
+    said = f"Batch {batch} is planned and not committed: it runs again on restart{where}. The sink may hold part of it."
+    if unchecked:
+        return pending_batch.problem(
+            f'{said} Spark 4.2.0 fails with "None.get" before it: it looks for an unfinished repartition, for which '
+            f"offsets/{batch - 1}, of version 2, lacks the number of shuffle partitions.",
+            fix="Let it commit on the old cluster first: start the job there with "
+            "spark.sql.streaming.checkUnfinishedRepartitionOnRestart=false, and stop it after the batch.",
+        )
+    return pending_batch.problem(
+        said,
+        fix="Let it commit on the old cluster first: start the job there, and stop it after the batch.",
+    )
+
+
+def _new_partition(at: TopicPartition, end: int, *, may_commit: bool) -> Problem:
+    return new_partition.problem(
+        f"{at} is planned up to {end:,} and has no start in the batch before: Spark starts it at "
+        "the earliest record there is, and the checkpoint does not say which.",
+        fix="Let the batch commit on the old cluster first, then inspect again."
+        if may_commit
+        else "Repair first what blocks, as Spark does not run the batch from this checkpoint; then inspect the copy.",
+    )
+
+
+def _negative(where: str, line: SourceOffset) -> Problem:
+    topic, partition, number = line.negative[0]
+    more = f", and {len(line.negative) - 1:,} more like it" if len(line.negative) > 1 else ""
+    meaning = {-1: " (latest)", -2: " (earliest)"}.get(number, "")
+    at = TopicPartition(topic, partition)
+    return damaged(f"{where} has {number}{meaning} for {at}{more}: that is no position, and it is left out.")
+
+
+def _no_initial(where: str, named: Sequence[str] = ()) -> Problem:
+    if named:
+        return damaged(
+            f"No batch is committed, and an offset log of version 1 does not tell which source began at the offsets of "
+            f"{first_of(named, 3)}."
+        )
+    return damaged(
+        f"No batch is committed and {where} is missing: Spark would choose the start again, from the job's "
+        "startingOffsets."
+    )

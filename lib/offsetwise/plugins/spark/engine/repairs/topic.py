@@ -1,0 +1,161 @@
+"""Topics that left the subscription, put back where the job last read them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from offsetwise.engines.repaired import Repaired, UnrepairableError
+from offsetwise.model import TopicOffsets
+from offsetwise.plugins.spark.engine.initial_offsets import read_initial_offsets
+from offsetwise.plugins.spark.engine.later_batches import crc_of
+from offsetwise.plugins.spark.engine.offset_log import VOID, OffsetFile, parse_offsets
+from offsetwise.plugins.spark.engine.repairs.damaged import Damaged, state_used
+
+_LINE_END: Final = re.compile(r"(\r\n|\n|\r)")
+_FIRST_SOURCE: Final = 4
+"""The first source's line among the pieces: a version, a metadata and their line ends come before."""
+
+
+def restore_topic(damaged: Damaged, values: Mapping[str, str]) -> Repaired:
+    """Put topics back into the last batch, at the offsets at which the newest batch that has each ended."""
+    topics, restart = sorted({each.strip() for each in values["topic"].split(",")} - {""}), damaged.restart
+    last = restart.last_planned
+    if last is None or restart.missing:
+        raise UnrepairableError(
+            "Spark does not start from its last batch.", fix="Repair what `offsetwise inspect` names first."
+        )
+    # A pending batch is read from the end of the one before, which needs the topics as well.
+    among = [last] if restart.reruns is None else [each for each in (last, restart.starts_after) if each is not None]
+    replaced: dict[str, bytes] = {}
+    ended = []
+    for topic in topics:
+        batch, before, lost = _newest_with(topic, damaged, last)
+        for each in among:
+            if each != batch and _lost(before, damaged.offsets(each), topic):
+                path = f"offsets/{each}"
+                replaced[path] = _with(replaced.get(path) or damaged.read(path) or b"", lost)
+        ends = (f"{topic}-{p} at {o}" for of in lost.values() for p, o in zip(of.partitions, of.offsets, strict=True))
+        ended.append(f"{', '.join(ends)}, where {'the query began' if batch is None else f'batch {batch} ended'}")
+    _require_all(topics, damaged, last)
+    for path, data in tuple(replaced.items()):
+        replaced |= {checksum: crc_of(data) for checksum in damaged.logs.with_checksum(path)[1:]}
+    named = ", ".join(topics)
+    start = last if restart.reruns is None else restart.starts_after
+    return Repaired(
+        replaced=replaced,
+        costs=(
+            f"No record is read twice: {'; '.join(ended)}, and the other partitions as before.",
+            f"Records of {named} that retention has taken since are lost, and the query fails with failOnDataLoss=true "
+            f"where it has; it has to subscribe to {named} again.",
+            "No batch id is used again for other records of the topics that it has."
+            if restart.reruns is None
+            else f"Batch {last} runs again with the same records and none of these partitions; a sink that has it "
+            "ignores it.",
+            state_used(start, stateful=damaged.stateful),
+        ),
+    )
+
+
+def _require_all(topics: Sequence[str], damaged: Damaged, last: int) -> None:
+    """Go on only if a pending batch lacks no other topic, without which Spark would not run it either.
+
+    Raises:
+        UnrepairableError: It lacks another one.
+    """
+    before = damaged.restart.starts_after
+    if damaged.restart.reruns is None:
+        return
+    now = damaged.offsets(last)
+    ended = _initial(damaged, now) if before is None else damaged.offsets(before)
+    there = {of.topic for line in ended.sources for of in line.offsets}
+    left = sorted(each for each in there.difference(topics) if _lost(ended, now, each))
+    if left:
+        raise UnrepairableError(
+            f"Batch {last} lacks {', '.join(left)} as well, so Spark would not run it either.",
+            fix=f"Subscribe to all of them again and name all of them: --set topic={','.join([*topics, *left])}.",
+        )
+
+
+def _newest_with(topic: str, damaged: Damaged, last: int) -> tuple[int | None, OffsetFile, dict[str, TopicOffsets]]:
+    """Return the newest batch with partitions of a topic which the last one lacks, its ends, and the lost by source.
+
+    The initial offsets are those of no batch, and count for the first one as long as it is not committed.
+
+    Raises:
+        UnrepairableError: No earlier batch has more of the topic.
+    """
+    files = {last: damaged.offsets(last)}
+    for batch in sorted((each for each in damaged.logs.planned if each < last), reverse=True):
+        files[batch] = damaged.offsets(batch)
+        lost = _lost(files[batch], files[last], topic)
+        if lost:
+            return batch, files[batch], lost
+    if damaged.restart.from_initial:
+        initial = _initial(damaged, files[last])
+        lost = _lost(initial, files[last], topic)
+        if lost:
+            return None, initial, lost
+    known = sorted({of.topic for file in files.values() for line in file.sources for of in line.offsets})
+    there = any(of.topic == topic for line in files[last].sources for of in line.offsets)
+    raise UnrepairableError(
+        f"offsets/{last} has topic {topic!r} with all partitions of earlier batches."
+        if there
+        else f"No batch in offsets/ has topic {topic!r}; they have {', '.join(known[:12])}.",
+        fix="Nothing is to be put back: see with `offsetwise inspect` whether anything else is wrong."
+        if there
+        else "Name a topic that an earlier batch has.",
+    )
+
+
+def _initial(damaged: Damaged, first: OffsetFile) -> OffsetFile:
+    """Return where the query began, as an offset file in place of the one before the first."""
+    initial = read_initial_offsets(damaged.folder, present=True, checksums=False).offsets
+    began = (replace(initial[source.id], id=source.id) for source in first.sources if source.id in initial)
+    return replace(first, sources=tuple(began))
+
+
+def _lost(before: OffsetFile, now: OffsetFile, topic: str) -> dict[str, TopicOffsets]:
+    """Return, by source, the partitions of a topic that one file has and the other lacks."""
+    lost = {}
+    known = now.by_id()
+    for line in before.sources:
+        later = known.get(line.id)
+        if not line.is_kafka or later is None or (later.kind is not None and not later.is_kafka):
+            continue
+        kept = {(of.topic, partition) for of in later.offsets for partition in of.partitions}
+        for of in line.offsets:
+            gone = [
+                pair
+                for pair in zip(of.partitions, of.offsets, strict=True)
+                if of.topic == topic and (topic, pair[0]) not in kept
+            ]
+            if gone:
+                partitions, offsets = zip(*gone, strict=True)
+                lost[line.id] = TopicOffsets(topic=topic, partitions=partitions, offsets=offsets)
+    return lost
+
+
+def _with(data: bytes, added: Mapping[str, TopicOffsets]) -> bytes:
+    """Return an offset file with partitions added to the lines of its sources; all else stays byte for byte."""
+    pieces = _LINE_END.split(data.decode())
+    named = parse_offsets(data).version != 1
+    for number, at in enumerate(range(_FIRST_SOURCE, len(pieces), 2)):
+        head, text = _named(pieces[at]) if named else ("", pieces[at])
+        of = added.get(head.removesuffix(":").strip() if named else str(number))
+        if of is None:
+            continue
+        body: dict[str, Any] = {} if text.strip() == VOID else json.loads(text)
+        body.setdefault(of.topic, {}).update(
+            {str(partition): offset for partition, offset in zip(of.partitions, of.offsets, strict=True)}
+        )
+        pieces[at] = head + json.dumps(body, separators=(",", ":"))
+    return "".join(pieces).encode()
+
+
+def _named(text: str) -> tuple[str, str]:
+    source, colon, line = text.partition(":")
+    return source + colon, line

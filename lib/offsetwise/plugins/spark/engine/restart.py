@@ -1,0 +1,198 @@
+"""Which batch a Spark query would run next, from the batch ids in its two logs alone.
+
+Follows Spark's `MicroBatchExecution.populateStartOffsets` (and, for gaps, its asynchronous progress tracking).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from offsetwise.findings.reading import checkpoint_damaged, gap
+from offsetwise.model import Problem
+from offsetwise.plugins.spark.engine.findings import batch_missing
+
+WHOLE: Final = 10
+"""So many ids without a hole are those of a query that skips none: asynchronous progress tracking skips one or many."""
+RESTORE: Final = "Restore the folder from a copy, or take a new checkpoint of the running job."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restart:
+    """What the two logs say about the next start."""
+
+    last_planned: int | None
+    last_committed: int | None
+    reruns: int | None
+    """The batch that was planned and not committed: it runs again."""
+    starts_after: int | None
+    """The batch whose end is where reading continues; None when it is the initial offsets, or cannot be told."""
+    from_initial: bool
+    """Reading continues at the initial offsets, because no batch has been committed."""
+    previous: int | None
+    """The offset file before the last one, which Spark reads too."""
+    problems: tuple[Problem, ...]
+    missing: range = range(0)
+    """Ids right before the newest planned one whose files are lost, so that Spark does not start; see `lost_before`."""
+
+    @property
+    def uncommitted(self) -> range:
+        """Ids right before the newest planned one that are planned and not committed: their commits are lost."""
+        first = 0 if self.last_committed is None else self.last_committed + 1
+        last = self.last_planned if self.reruns is not None and self.previous == self.reruns - 1 else None
+        return range(0) if last is None else range(first, last)
+
+    @property
+    def known(self) -> bool:
+        """Whether the logs say where reading continues."""
+        return self.from_initial or self.starts_after is not None
+
+
+def decide_restart(planned: Sequence[int], committed: Sequence[int]) -> Restart:
+    """Decide what runs next.
+
+    Args:
+        planned: The batch ids in `offsets/`, ascending.
+        committed: The batch ids in `commits/`, ascending.
+    """
+    last = planned[-1] if planned else None
+    done = committed[-1] if committed else None
+    previous = planned[-2] if len(planned) > 1 else None
+    missing = lost_before(planned, committed)
+    problems = [*_holes(planned, committed, missing), *_uncommitted(planned, committed)]
+    reruns = starts_after = None
+    from_initial = False
+    if last is None:
+        from_initial = done is None
+        if done is not None:
+            problems.append(damaged(f"commits/{done} is there, but offsets/ has no batch: offsets/{done} is lost."))
+    elif done is not None and done > last:
+        effect = f"the end of batch {done} is lost, and Spark would run batch {last} again."
+        problems.append(damaged(f"commits/ goes up to batch {done}, but offsets/ only to batch {last}: {effect}"))
+    elif done == last:
+        starts_after = last
+    else:
+        reruns = None if missing else last
+        from_initial = last == 0
+        if last != 0:
+            starts_after, problem = _start_of_rerun(last, previous, done, committed)
+            problems.extend([problem] if problem else [])
+    return Restart(
+        last_planned=last,
+        last_committed=done,
+        reruns=reruns,
+        starts_after=starts_after,
+        from_initial=from_initial,
+        previous=previous,
+        problems=tuple(problems),
+        missing=missing,
+    )
+
+
+def lost_before(planned: Sequence[int], committed: Sequence[int]) -> range:
+    """Return the ids right before the newest planned one that are in neither log of a query that skips no id.
+
+    No other id is missing among those kept. One may be missing, or several after `WHOLE` that are not: else the
+    query tracks its progress asynchronously, as far as its logs show.
+    """
+    if len(planned) < 2:
+        return range(0)
+    *earlier, newest = planned
+    lost = range(earlier[-1] + 1, newest)
+    whole = earlier[-1] - earlier[0] == len(earlier) - 1
+    known = committed[bisect_left(committed, lost.start) : bisect_left(committed, lost.stop)]
+    return lost if whole and not known and (len(lost) == 1 or len(earlier) >= WHOLE) else range(0)
+
+
+def _start_of_rerun(
+    last: int, previous: int | None, done: int | None, committed: Sequence[int]
+) -> tuple[int | None, Problem | None]:
+    if previous == last - 1:
+        return previous, None
+    if previous is not None and previous == done:
+        return previous, None
+    if last - 1 in committed[-2:]:
+        return None, None
+    return None, damaged(
+        f"Batch {last} is planned and not committed, and the end of the batch before it is not in offsets/: "
+        "where it starts is lost."
+    )
+
+
+def _holes(planned: Sequence[int], committed: Sequence[int], missing: range) -> Iterator[Problem]:
+    """Name batch ids that are missing below the newest one.
+
+    Below the oldest file history is purged, which is normal, with one exception: Spark reads the
+    second newest file, so a single file of a batch above 0 is a hole as well.
+    """
+    pairs = list(pairwise(planned))
+    if len(planned) == 1 and planned[0] > 0:
+        pairs = [(planned[0] - 2, planned[0])]
+    for before, after in pairs:
+        if after - before == 1:
+            continue
+        lost = committed[bisect_left(committed, before + 1) : bisect_left(committed, after)]
+        newest = after == planned[-1]
+        if lost:
+            effect = " Spark reads it on restart and fails." if newest and after - 1 in lost else ""
+            yield damaged(f"{_batches('offsets', lost[0], lost[-1])} missing, though committed.{effect}")
+        if newest and missing:
+            restartable = before - 1 in planned or before == 0
+            yield from batch_missing(
+                before + 1, after - 1, oldest=planned[0], restartable=restartable, committed=after in committed
+            )
+        elif len(lost) < after - before - 1:
+            yield from gap(before + 1, after - 1, newest=newest)
+
+
+def _uncommitted(planned: Sequence[int], committed: Sequence[int]) -> Iterator[Problem]:
+    if not committed:
+        return
+    known = set(committed)
+    lost = [batch for batch in planned if committed[0] < batch < committed[-1] and batch not in known]
+    if lost:
+        yield damaged(
+            f"{_batches('commits', lost[0], lost[-1])} missing, though planned and followed by committed batches. "
+            "Spark does not look at it on restart."
+        )
+
+
+def _batches(log: str, first: int, last: int) -> str:
+    return f"{log}/{first} is" if first == last else f"Files between {log}/{first} and {log}/{last} are"
+
+
+def damaged(message: str) -> Problem:
+    """Report that a checkpoint cannot be relied on."""
+    return checkpoint_damaged.problem(message, fix=RESTORE)
+
+
+def odd_name(log: str, batch: int, name: str, known: Sequence[int]) -> Problem:
+    """Report what Spark does with a name that it lists as a number, and opens under the number's own spelling."""
+    delete = f"Delete {log}/{name} in a copy of the folder"
+    if not 0 <= batch < 2**63:
+        return checkpoint_damaged.problem(
+            f"{log}/{name} is a number that no batch has: Spark wrote no such file.",
+            fix=f"{delete}: no batch is lost with it.",
+        )
+    zeros = "a sign" if name[0] in "+-" else "leading zeros"
+    message = f"{log}/{name} is a number spelled with {zeros}: Spark lists it as batch {batch}, and opens {log}/{batch}"
+    if batch in known:
+        return checkpoint_damaged.problem(
+            f"{message}, which is there as well.", fix=f"{delete} if {log}/{batch} is right."
+        )
+    return checkpoint_damaged.problem(
+        f'{message}, which is not there: it fails with "batch {batch} doesn\'t exist".',
+        fix=f"Rename it to {log}/{batch} in a copy of the folder, and .{name}.crc to .{batch}.crc where there is one.",
+    )
+
+
+def stale_checksum(file: str, checksum: str) -> Problem:
+    """Report that a checksum file is not the one of its file. The numbers stay: they are what Spark reads."""
+    return checkpoint_damaged.problem(
+        f"{checksum} does not fit {file}: the file was edited by hand or damaged. Spark's own reader does not "
+        "notice; other Hadoop readers fail with ChecksumException.",
+        fix=f"If the edit was meant, delete {checksum}; otherwise restore both files.",
+    )

@@ -1,0 +1,334 @@
+"""Batches over time, and two of them compared. Results are shared by all sessions and must not be changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import streamlit as st
+
+from offsetwise import wording
+from offsetwise.batches import BatchFact, History, Lane, facts, history_of
+from offsetwise.console.answers import Answers
+from offsetwise.console.explore.checkpoint import charts, sources
+from offsetwise.console.explore.checkpoint.sources import Reading, watermark
+from offsetwise.console.server import guard
+from offsetwise.console.widgets import blocks, downloads, palette, selectors, table
+from offsetwise.console.widgets.cached import cached
+from offsetwise.console.widgets.escaping import markdown, plain
+from offsetwise.console.widgets.palette import Palette
+from offsetwise.console.widgets.shards import in_shards, several
+from offsetwise.console.widgets.table import Column, Columns
+from offsetwise.console.widgets.times import Time
+from offsetwise.plugins.spark.screens.files import files_of
+from offsetwise.wording import duration, many, number
+from offsetwise.wording.verdicts import Tone, Verdict
+
+_EVERY: Final = "all, added up"
+ALL: Final = "all topics"
+_COMMITTED: Final = Verdict(icon="✓", word="committed", tone=Tone.RIGHT)
+_PLANNED: Final = Verdict(icon="◇", word="planned", tone=Tone.CAREFUL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """The partitions that the charts count: all, one topic's, or a single one."""
+
+    name: str
+    first: int
+    count: int
+
+    @property
+    def lanes(self) -> slice:
+        """Its columns in the history."""
+        return slice(self.first, self.first + self.count)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """Where one partition ends in two batches; None in the one that does not name it."""
+
+    lane: Lane
+    first: int | None
+    second: int | None
+
+    @property
+    def moved(self) -> int | None:
+        """How far; negative is back."""
+        return None if self.first is None or self.second is None else self.second - self.first
+
+
+MOVED: Final[Columns[Moved]] = (
+    Column("topic", lambda row: row.lane.topic),
+    table.partition(lambda row: row.lane.partition),
+    Column("first end", lambda row: row.first),
+    Column("second end", lambda row: row.second),
+    Column("moved", lambda row: row.moved),
+    Column("source", lambda row: row.lane.source, when=lambda rows: several(row.lane.source for row in rows)),
+)
+_CHANGED: Final[Columns[tuple[str, str, str]]] = (
+    Column("configuration", lambda row: row[0]),
+    Column("in the first", lambda row: row[1]),
+    Column("in the second", lambda row: row[2]),
+)
+
+
+@st.fragment
+def timeline(held: sources.Reading) -> None:
+    """Draw the charts and the table of batches, of all partitions or of those chosen."""
+    blocks.section("Batches over time")
+    with guard.block("timeline"):
+        topics = scopes(held)
+        if not held.value.checkpoint.details.batches:
+            blocks.empty("No batch is retained.", "A query plans its first batch when it starts.")
+            return
+        shards = in_shards(held.value.checkpoint)
+        if not topics and not shards:
+            blocks.empty("No Kafka offsets in the retained batches.", "Their files are shown below as they are.")
+        with st.container(horizontal=True):
+            scope = _scope(held, topics)
+        facts = batch_facts(held, scope)
+        if not shards:
+            st.markdown(
+                ":gray[Solid: committed. Hollow and hatched: planned, not committed. Records are differences of end "
+                "offsets: compacted topics and transactions hold fewer.]"
+            )
+        _charts(held, scope, facts)
+        columns = _IN_SHARDS if shards else _BATCHES
+        with st.expander("Data", expanded=True):
+            table.show(columns, facts[::-1], alt=_ends(facts))
+        with downloads.beside(f":gray[{many(len(facts), 'retained batch', 'retained batches')}.]"):
+            downloads.rows("batches", "batches", lambda: table.frame(columns, facts[::-1]))
+
+
+def _scope(held: sources.Reading, topics: dict[str, Scope]) -> Scope:
+    if not topics:
+        return Scope(name=ALL, first=0, count=0)
+    topic = topics[selectors.choice("Topic", list(topics), "topic-of-batches")]
+    if topic.count < 2 or (topic.first == 0 and len(topics) > 1 and topic is next(iter(topics.values()))):
+        return topic
+    numbers = {str(one): one for one in partitions(held, topic)}
+    chosen = selectors.choice("Partition", [_EVERY, *numbers], "partition-of-batches")
+    return topic if chosen == _EVERY else partition(held, topic, numbers[chosen])
+
+
+def _charts(held: sources.Reading, scope: Scope, facts: tuple[BatchFact, ...]) -> None:
+    ends, amounts, times = batch_charts(held, scope, palette.current())
+    if not scope.count:
+        st.markdown("**Time between batches**")
+        st.plotly_chart(times, config=blocks.CHART_OPTIONS, alt=_paced(facts), key="chart-times", theme=None)
+        return
+    st.plotly_chart(ends, config=blocks.CHART_OPTIONS, alt=_ends(facts), key="chart-ends", theme=None)
+    generator, right = st.columns(2)
+    with generator:
+        st.markdown("**Records per batch**")
+        st.plotly_chart(amounts, config=blocks.CHART_OPTIONS, alt=_read(facts), key="chart-records", theme=None)
+    with right:
+        st.markdown("**Time between batches**")
+        st.plotly_chart(times, config=blocks.CHART_OPTIONS, alt=_paced(facts), key="chart-times", theme=None)
+
+
+def _ends(facts: tuple[BatchFact, ...]) -> str:
+    planned = sum(not fact.batch.committed for fact in facts)
+    ends = [fact.end for fact in facts if fact.end is not None]
+    span = f", from {number(ends[0])} to {number(ends[-1])}" if ends else ""
+    return f"{many(len(facts), 'batch', 'batches')}, {planned} of them planned and not committed{span}."
+
+
+def _read(facts: tuple[BatchFact, ...]) -> str:
+    known = [fact.read.records for fact in facts if fact.read.at_all]
+    if not known:
+        return "Records per batch are not known: their beginnings are not retained."
+    return f"Between {number(min(known))} and {number(max(known))} records per batch."
+
+
+def _paced(facts: tuple[BatchFact, ...]) -> str:
+    known = [fact.interval_ms for fact in facts if fact.interval_ms is not None]
+    if not known:
+        return "Time between batches is not known."
+    return f"Batches were planned between {duration(min(known))} and {duration(max(known))} after the one before."
+
+
+@st.fragment
+def compared(answers: Answers, migration: str, name: str, held: sources.Reading) -> None:
+    """Let the person choose two batches, and draw what differs."""
+    blocks.section("Two batches compared")
+    with guard.block("comparing"):
+        found = history(held)
+        ids = {str(batch.id): row for row, batch in enumerate(found.batches)}
+        if len(ids) < 2:
+            blocks.empty("Fewer than two batches are retained.", "There is nothing to compare yet.")
+            return
+        names = list(reversed(ids))
+        with st.container(horizontal=True):
+            first = ids[selectors.choice("First batch", names, "first", default=names[1], width=160)]
+            second = ids[selectors.choice("Second batch", names, "second", width=160)]
+        rows = moved_between(held, first, second)
+        st.markdown(_said(found, first, second))
+        if not rows and in_shards(held.value.checkpoint):
+            st.markdown(":gray[Where each shard ends in them: see their files below.]")
+        elif not rows:
+            blocks.empty("Neither batch has Kafka offsets that can be read.", "Look at their files below.")
+        else:
+            steps = [row.moved for row in rows if row.moved is not None]
+            said = (
+                f"{number(sum(step > 0 for step in steps))} forward, {number(sum(step < 0 for step in steps))} back, "
+                f"{number(steps.count(0))} unmoved, {number(len(rows) - len(steps))} in one of them only."
+            )
+            st.markdown(f"**{many(len(rows), 'partition')}**: {said}")
+            table.paged(MOVED, rows, "moved-rows", alt=said)
+            with st.container(horizontal=True):
+                downloads.rows("moved", "moved", lambda: table.frame(MOVED, rows))
+        _configuration(answers, migration, name, held, (found.batches[first].id, found.batches[second].id))
+
+
+def _said(found: History, first: int, second: int) -> str:
+    a, b = found.batches[first], found.batches[second]
+    apart = None if a.timestamp_ms is None or b.timestamp_ms is None else b.timestamp_ms - a.timestamp_ms
+    before, after = sources.watermark(a.watermark_ms), sources.watermark(b.watermark_ms)
+    marks = f"{before} in both" if before == after else f"{before} → {after}"
+    return (
+        f":gray[Batch {number(b.id)} was planned {duration(apart)} after batch {number(a.id)}. "
+        f"Watermark: {markdown(marks)}.]"
+    )
+
+
+def _configuration(
+    answers: Answers, migration: str, name: str, held: sources.Reading, batches: tuple[int, int]
+) -> None:
+    files = [
+        files_of(answers, migration, name, held, batch, key=f"compared-{batch}") for batch in dict.fromkeys(batches)
+    ]
+    parsed = [file.offsets.parsed if file is not None else None for file in files]
+    known = [one.configuration for one in parsed if one is not None]
+    if len(known) < len(files):
+        st.markdown(":gray[? Recorded configuration: the file of one of them cannot be read.]")
+        return
+    changed = changed_pairs(known[0], known[-1])
+    if changed:
+        st.markdown(f"**Recorded configuration: {many(len(changed), 'difference')}**")
+        table.show(_CHANGED, changed, alt=f"{many(len(changed), 'setting')} recorded differently.")
+    else:
+        st.markdown(f":gray[Recorded configuration: the same {many(len(known[0]), 'setting')} in both.]")
+
+
+@cached(8)
+def history(held: Reading) -> History:
+    """Return the retained batches side by side."""
+    return history_of(held.value.checkpoint.details.batches, held.value.initial)
+
+
+@cached(8)
+def scopes(held: Reading) -> dict[str, Scope]:
+    """Return what can be chosen, by name: all topics where there are several, then each."""
+    found = history(held)
+    sources = {log.source for log in found.logs}
+    results = {}
+    for log in sorted(found.logs, key=lambda log: (log.topic, log.source)):
+        name = log.topic if len(sources) == 1 else f"{log.topic} (source {log.source})"
+        results[name] = Scope(name=name, first=log.first, count=log.count)
+    if len(results) > 1:
+        name = next(plain(ALL + mark) for mark in ("", " of the query", " …") if ALL + mark not in results)
+        results = {name: Scope(name=name, first=0, count=len(found.lanes)), **results}
+    return results
+
+
+@cached(32)
+def partitions(held: Reading, topic: Scope) -> list[int]:
+    """Return the numbers of a topic's partitions."""
+    return [lane.partition for lane in history(held).lanes[topic.lanes]]
+
+
+def partition(held: Reading, topic: Scope, number: int) -> Scope:
+    """Return one partition of a topic."""
+    place = partitions(held, topic).index(number)
+    return Scope(name=f"{topic.name}-{number}", first=topic.first + place, count=1)
+
+
+@cached(64)
+def batch_facts(held: Reading, scope: Scope) -> tuple[BatchFact, ...]:
+    """Return the facts of every batch, counted over a scope."""
+    return facts(history(held), scope.lanes)
+
+
+@cached(64)
+def batch_charts(held: Reading, scope: Scope, colours: Palette) -> tuple[Any, Any, Any]:
+    """Return the charts of offsets, records and intervals."""
+    found = batch_facts(held, scope)
+    return (
+        charts.offsets(found, colours, scope.name, lanes=scope.count),
+        charts.records(found, colours),
+        charts.intervals(found, colours),
+    )
+
+
+@cached(16)
+def moved_between(held: Reading, first: int, second: int) -> list[Moved]:
+    """Return what moved between two rows of the history."""
+    return moved(history(held), first, second)
+
+
+def note(fact: BatchFact) -> str:
+    """Describe what the number of records leaves out."""
+    said = []
+    if fact.read.back:
+        said.append(f"! goes back in {wording.many(fact.read.back, 'partition')}")
+    if fact.end is None:
+        said.append("? its offset file gives no Kafka offsets")
+    elif fact.since is None and not fact.read.at_all:
+        said.append("? began before the retained history")
+    elif fact.read.unknown:
+        least = "at least: " if fact.read.at_all else "? "
+        said.append(f"{least}{wording.many(fact.read.unknown, 'partition')} without a known beginning")
+    if fact.together > 1:
+        said.append(f"{fact.together:,} batch ids together")
+    return "; ".join(said)
+
+
+_BATCHES: Final[Columns[BatchFact]] = (
+    Column("batch", lambda fact: fact.batch.id, 64),
+    Column("state", lambda fact: _COMMITTED if fact.batch.committed else _PLANNED, 110),
+    Column("records", lambda fact: fact.read.records if fact.read.at_all else None),
+    Column("end offset", lambda fact: fact.end),
+    Column("planned at (UTC)", lambda fact: Time(fact.batch.timestamp_ms), 196),
+    Column("since the one before", lambda fact: "–" if fact.since is None else wording.duration(fact.interval_ms), 140),
+    Column("watermark", lambda fact: watermark(fact.batch.watermark_ms)),
+    Column("note", note, 260, when=lambda facts: any(map(note, facts))),
+)
+
+
+_IN_SHARDS: Final[Columns[BatchFact]] = tuple(
+    column for column in _BATCHES if column.name not in ("records", "end offset", "note")
+)
+"""Of shards, whose sequence numbers tell no number of records."""
+
+
+def moved(history: History, first: int, second: int) -> list[Moved]:
+    """Return where every partition ends in two batches, and how far it moved; those that moved most first.
+
+    Args:
+        history: The batches.
+        first: The row of one batch in it.
+        second: The row of the other.
+    """
+    a, b = (
+        [int(end) if ok else None for end, ok in zip(history.ends[row + 1], history.known[row + 1], strict=True)]
+        for row in (first, second)
+    )
+    rows = [
+        Moved(lane=lane, first=one, second=two)
+        for lane, one, two in zip(history.lanes, a, b, strict=True)
+        if one is not None or two is not None
+    ]
+    return sorted(rows, key=lambda row: (row.moved is not None, -abs(row.moved or 0)))
+
+
+def changed_pairs(first: Sequence[tuple[str, str]], second: Sequence[tuple[str, str]]) -> list[tuple[str, str, str]]:
+    """Return the recorded configuration that differs between two batches; an absent one is `(not set)`."""
+    before, after = dict(first), dict(second)
+    return [
+        (key, before.get(key, "(not set)"), after.get(key, "(not set)"))
+        for key in sorted({*before, *after})
+        if before.get(key) != after.get(key)
+    ]

@@ -1,0 +1,1 @@
+"""The rows that stateful queries of Spark keep."""

@@ -1,0 +1,85 @@
+"""A fresh Spark checkpoint that holds initial offsets only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Final
+
+from offsetwise.config import JobTraits
+from offsetwise.errors import PlanError
+from offsetwise.model import Comparison, Plan, Problem, ReceiptStep
+from offsetwise.plan.exports import against_gaps, starting_offsets
+from offsetwise.plan.recorded import made
+from offsetwise.plan.refusals import sources
+from offsetwise.plan.target import OutputTarget, TargetRole
+from offsetwise.plan.ways import Way
+from offsetwise.plugins.spark.engine.engine import SPARK
+from offsetwise.plugins.spark.targets.operator import SPARK_OPERATOR
+from offsetwise.plugins.spark.targets.spec import against_anew, against_several, job_module
+from offsetwise.ports.stream import has_offsets
+from offsetwise.wording import many
+
+_NAME: Final = "seeded-checkpoint"
+
+
+def seeded_offsets(plan: Plan) -> tuple[str, bytes]:
+    """Return the file of initial offsets in the checkpoint: its path there, and its bytes.
+
+    Raises:
+        PlanError: The plan has several sources, or not every partition of a topic.
+    """
+    sources = sorted({position.source for position in plan.positions})
+    if len(sources) != 1:
+        raise PlanError(
+            f"A seeded checkpoint: expected a plan for one Kafka source, found {len(sources):,}. Nothing was written.",
+            fix="Copy the checkpoint: --target spark-checkpoint.",
+        )
+    # A group's positions come from no source of Spark's, which numbers its only one 0.
+    source = "0" if plan.requirements.checkpoint is None else sources[0]
+    return f"sources/{source}/0", b"\0v1\n" + starting_offsets(plan).encode()
+
+
+_WAY: Final = Way(
+    name="fresh-seeded",
+    engine=SPARK.name,
+    order=40,
+    target=_NAME,
+    title="ignore the old state, seeded checkpoint",
+    keeps=("the positions", "the job as it is: no option changes"),
+    gives_up=("the state", "the query id and batch ids: a sink that remembers ids ignores the first batches"),
+    needs=("an empty folder under a write root", "one Kafka source and no other"),
+)
+
+
+class SeededCheckpointTarget(OutputTarget):
+    """A fresh Spark checkpoint that holds initial offsets only."""
+
+    name = _NAME
+    shows_start = True
+    label = "fresh checkpoint, seeded"
+    role = TargetRole.START
+    patches = (SPARK_OPERATOR,)
+    job = staticmethod(job_module)
+    ways = (_WAY,)
+
+    def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
+        """Yield what speaks against writing it for a job; see `TargetType`."""
+        yield from against_several(comparison, job)
+        checkpoint_sources = () if comparison.checkpoint is None else comparison.checkpoint.sources
+        others = sum(not has_offsets(source.kind) for source in checkpoint_sources)
+        if others:
+            yield sources.problem(f"The job has {many(others, 'other source')}, whose positions would be lost.")
+        yield from against_anew(comparison, job, sink_rewound=sink_rewound)
+
+    def unfit(self, plan: Plan) -> Iterator[Problem]:
+        """Yield where it would leave out a partition of a topic: a job that begins anew needs exactly all of them."""
+        return against_gaps(plan)
+
+    def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
+        """Yield where a step is none that its writer records."""
+        path, data = seeded_offsets(plan)
+        yield from made(step, {"metadata": None, path: sha256(data).hexdigest()})
+
+
+TYPE: Final = SeededCheckpointTarget()

@@ -1,0 +1,129 @@
+"""A file for the option `startingposition` of both Spark connectors: JSON, in the form of their own offset logs.
+
+Both parse it as a line of `offsets/`: every value is a text, and `metadata` with a batch and the stream must be there.
+awslabs fails without `isLast`, though the example in its source has none; qubole does not look at it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Final
+
+from offsetwise.config import JobTraits
+from offsetwise.model import Comparison, Plan, PlannedPosition, Problem, ReceiptStep, TopicPartition
+from offsetwise.plan.moving import StartingOffsets
+from offsetwise.plan.recorded import made_text
+from offsetwise.plan.refusals import place_not_held, shards_unknown, sources
+from offsetwise.plan.target import OutputTarget, TargetRole
+from offsetwise.plan.ways import Way
+from offsetwise.plugins.spark.targets.kinesis.spec import entry_of, place_of
+from offsetwise.plugins.spark.targets.sink import batch_ids
+from offsetwise.streams.kinesis.spec import SPEC as STREAM
+from offsetwise.streams.kinesis.spec import Place, ShardPlace, at, shard_id
+
+_NAME: Final = "starting-position"
+_HOLDER: Final = "the option `startingposition`"
+
+
+def starting_position(plan: Plan) -> str:
+    """Return the file's text: every shard that is not read to its end, one stream."""
+    stream = min((position.new_topic for position in plan.positions), default="")
+    shards = {
+        shard_id(planned_position.partition): entry_of(place)
+        for planned_position in sorted(plan.positions, key=lambda position: position.partition)
+        if (place := _place_of(planned_position)) is not None and place.place is not Place.SHARD_END
+    }
+    body = {"metadata": {"streamName": stream, "batchId": "0"}, **shards}
+    return json.dumps(body, separators=(",", ":")) + "\n"
+
+
+def fitting_position(plan: Plan) -> str:
+    """Return the file's text of a plan that it can hold.
+
+    Raises:
+        ApplyError: It cannot hold it.
+    """
+    TYPE.require_fit(plan, "The startingposition")
+    return starting_position(plan)
+
+
+def _place_of(one: PlannedPosition) -> ShardPlace | None:
+    """Return where a shard begins; None where one of the two connectors has no word for it."""
+    place = place_of(one)
+    return None if place is None or place.sub is not None else place
+
+
+def _why(one: PlannedPosition) -> str:
+    if isinstance(one.new_offset, ShardPlace) and one.new_offset.sub is not None:
+        again = at(one.new_offset.sequence or 0)
+        return f"the qubole connector would skip the rest of the aggregate; {again} reads all of it again"
+    return "that names no record and no time"
+
+
+_WAY: Final = Way(
+    name="starting-position",
+    order=105,
+    target=_NAME,
+    title="begin a Spark query at the positions, without its state",
+    keeps=("the positions, number by number", "what they were read from"),
+    gives_up=("the state", "the query id and batch ids: a sink that remembers ids ignores the first batches"),
+    needs=(
+        "an empty checkpoint folder: with a batch in it the option is ignored",
+        "the query's option `startingposition`, of awslabs `kinesis.startingposition`, set to the file's text",
+    ),
+)
+
+
+class StartingPositionTarget(OutputTarget):
+    """A file for the option `startingposition` of both Spark connectors: JSON, in the form of their own offset logs."""
+
+    name = _NAME
+    label = "startingposition file"
+    role = TargetRole.START
+    streams = frozenset({STREAM.name})
+    ways = (_WAY,)
+    start = StartingOffsets(
+        name=_NAME,
+        text=fitting_position,
+        suffix="json",
+        mime="application/json",
+        draft=lambda text, told: f"{told}\n{text}",
+        about="For a query that begins with an empty checkpoint folder: the text of the option `startingposition`.",
+        use='.option("startingposition", open("{0}").read())  # qubole\n'
+        '.option("kinesis.startingposition", open("{0}").read())  # awslabs',
+    )
+
+    def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
+        """Yield what speaks against writing it for a job; see `TargetType`."""
+        # A sink has seen no batch of a job that never worked in batches.
+        if comparison.checkpoint is not None and comparison.checkpoint.details.last_planned_batch is not None:
+            yield from batch_ids(job, sink_rewound=sink_rewound, what="A fresh checkpoint begins at batch 0 again")
+
+    def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
+        """Yield where a step is none that its writer records."""
+        yield from made_text(step, starting_position(plan))
+
+    def unfit(self, plan: Plan) -> Iterator[Problem]:
+        """Yield what of a plan it cannot hold."""
+        for planned_position in plan.positions:
+            if _place_of(planned_position) is None:
+                yield from place_not_held(
+                    planned_position.new_topic_partition, planned_position.new_offset, _HOLDER, _why(planned_position)
+                )
+        if len({(position.source, position.new_topic) for position in plan.positions}) > 1:
+            yield sources.problem("It is of one stream, and the positions are of several.")
+        planned = {position.new_topic_partition for position in plan.positions}
+        left = [
+            f"{shard_id(shard.partition)} of {topic.name!r}"
+            for topic in plan.requirements.new.topics
+            for shard in topic.shards
+            if not shard.closed and TopicPartition(topic.name, shard.partition) not in planned
+        ]
+        if left:
+            yield from shards_unknown(
+                f"{left[0]} is open, and the plan has no position for it: the query would begin it at its start's time."
+            )
+
+
+TYPE: Final = StartingPositionTarget()
