@@ -39,7 +39,7 @@ from offsetwise.lab.java import find_java
 from offsetwise.model import Checkpoint
 from offsetwise.plugins.flink.engine.kinesis.splits import SplitFields
 from offsetwise.plugins.flink.targets.kinesis.savepoint import Splits, made_savepoint
-from offsetwise.streams.kinesis.spec import after
+from offsetwise.plugins.kinesis.stream.spec import after
 from tests.console.conftest import APP
 from tests.console.readers import ValueReader
 from tests.integration.flink_cluster import jvm

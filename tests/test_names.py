@@ -30,7 +30,7 @@ def _package(spec: TargetType) -> str:
 _PACKAGES = {
     "spark": "offsetwise.plugins.spark",
     "flink": "offsetwise.plugins.flink",
-    "kcl": "offsetwise.engines.kcl",
+    "kcl": "offsetwise.plugins.kinesis.kcl",
     "positions": "offsetwise.plugins.positions",
     "connect": "offsetwise.plugins.connect",
     "group": "offsetwise.engines.group",
@@ -43,33 +43,37 @@ def _drawers() -> dict[str, list[str]]:
     made: dict[str, list[str]] = {}
     for engine in engines():
         specs_ = [spec for spec in target_types() if spec.ways and all(way.engine == engine.name for way in spec.ways)]
-        made[engine.name] = [
-            f"targets.{engine.name}",
-            *(_package(spec).removeprefix("offsetwise.") for spec in specs_),
-        ]
+        made[engine.name] = [_package(spec).removeprefix("offsetwise.") for spec in specs_]
+    made["kcl"].append("plugins.kinesis.targets.kcl")
     made["group"] = ["targets.group"]
     return made
 
 
 _TARGETS_OF_SHARDS = (
-    "targets.at_timestamp",
+    "plugins.kinesis.targets.at_timestamp",
     "plugins.flink.targets.kinesis",
     "plugins.spark.targets.kinesis",
     "plugins.flink.targets.savepoint_converted",
     "plugins.flink.targets.savepoint_from_positions",
     "plugins.spark.targets.starting_position",
-    "targets.kcl",
-    "targets.kcl_leases",
-    "targets.kinesis",
+    "plugins.kinesis.targets.kcl",
+    "plugins.kinesis.targets.kcl_leases",
+    "plugins.kinesis.targets",
 )
+_STREAMS = {"kafka": "offsetwise.streams.kafka", "kinesis": "offsetwise.plugins.kinesis"}
 _REGISTRATIONS = ("offsetwise.builtin", "offsetwise.builtin.engines")
 REGISTERS = {
     "streams": Register(
         registrations=_REGISTRATIONS,
-        packages={kind: f"offsetwise.streams.{name}" for name in STREAMS for kind in spec_of_stream(name).kinds},
+        packages={kind: _STREAMS[name] for name in STREAMS for kind in spec_of_stream(name).kinds},
         drawers=dict.fromkeys(
             ("kinesis", "dynamodb-streams"),
-            ("plugins.flink.engine.kinesis", "engines.kcl", "plugins.spark.engine.kinesis", *_TARGETS_OF_SHARDS),
+            (
+                "plugins.flink.engine.kinesis",
+                "plugins.kinesis.kcl",
+                "plugins.spark.engine.kinesis",
+                *_TARGETS_OF_SHARDS,
+            ),
         ),
         allowed={
             ("config.sections", "kafka"): "what files of format version 1 hold, which name no stream",
@@ -104,7 +108,10 @@ REGISTERS = {
             ("plan.moving", "starting-offsets"): "what a plan's file for a new job is called, behind the plan's name",
             ("review.exports", "starting-offsets"): "the name of a form that a plan is exported in, and its file's",
             ("plugins.connect.engine.reading", "connector"): "a key of what workers of Kafka Connect answer",
-            ("targets.kcl.moving", "kcl-leases"): "an application of the KCL is moved by its own leases",
+            (
+                "plugins.kinesis.targets.kcl.moving",
+                "kcl-leases",
+            ): "an application of the KCL is moved by its own leases",
             ("cli.plans", "starting-offsets"): "a value of `export --as`, which names a form and no target",
         },
     ),

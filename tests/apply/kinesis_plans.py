@@ -26,8 +26,8 @@ from offsetwise.model import (
     Target,
     TopicRequirement,
 )
+from offsetwise.plugins.kinesis.stream.spec import LATEST, TRIM_HORIZON, ShardPlace, after, in_shards
 from offsetwise.position import Position
-from offsetwise.streams.kinesis.spec import LATEST, TRIM_HORIZON, ShardPlace, after, in_shards
 from tests.plans import plan_of, planned
 
 ARN: Final = "arn:aws:kinesis:us-east-1:000000000000:stream/"

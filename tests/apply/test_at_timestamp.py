@@ -12,9 +12,9 @@ from offsetwise.apply.writing import StepStanding
 from offsetwise.config import JobTraits
 from offsetwise.model import Start, StepState, Turnout
 from offsetwise.plan.target import target_type
+from offsetwise.plugins.kinesis.stream.numbers import evidence_of
+from offsetwise.plugins.kinesis.stream.spec import LATEST, SHARD_END, TRIM_HORIZON, after
 from offsetwise.position import Position
-from offsetwise.streams.kinesis.numbers import evidence_of
-from offsetwise.streams.kinesis.spec import LATEST, SHARD_END, TRIM_HORIZON, after
 from offsetwise.targets import AtTimestamp
 from tests.apply.kinesis_plans import CHAIN, shard_plan
 from tests.apply.plans import MIGRATION, context, journal

@@ -33,14 +33,14 @@ from offsetwise.model import (
 )
 from offsetwise.plan.evidence import require_agreeing
 from offsetwise.plan.target import target_type
+from offsetwise.plugins.kinesis.stream.spec import LATEST, SHARD_END, TRIM_HORIZON, after, at, at_time
+from offsetwise.plugins.kinesis.targets.kcl.images import dumped, loaded
+from offsetwise.plugins.kinesis.targets.kcl.spec import read_leases
+from offsetwise.plugins.kinesis.targets.kcl.table import LeaseChange, LeaseTable
+from offsetwise.plugins.kinesis.targets.kcl_leases.writer import LeaseWriter
 from offsetwise.position import Position
 from offsetwise.storage.dynamodb import Item
-from offsetwise.streams.kinesis.spec import LATEST, SHARD_END, TRIM_HORIZON, after, at, at_time
 from offsetwise.targets import KclLeases
-from offsetwise.targets.kcl.images import dumped, loaded
-from offsetwise.targets.kcl.spec import read_leases
-from offsetwise.targets.kcl.table import LeaseChange, LeaseTable
-from offsetwise.targets.kcl_leases.writer import LeaseWriter
 from tests.apply.faults import UnsyncedDisk
 from tests.apply.kinesis_plans import CHAIN, back, shard_plan
 from tests.apply.plans import DIGEST, MIGRATION, context, journal
@@ -139,7 +139,7 @@ class Deadly:
 def test_killed_at_any_call_that_writes_it_goes_on_to_the_same_rows_and_is_taken_back(
     app: Application, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("offsetwise.targets.kcl_leases.writer.AT_ONCE", 1)
+    monkeypatch.setattr("offsetwise.plugins.kinesis.targets.kcl_leases.writer.AT_ONCE", 1)
     before, plan = app.rows(), rewound()
     apply(app, plan, tmp_path)
     wanted = app.rows()

@@ -17,11 +17,11 @@ from offsetwise.errors import ApplyError, ClusterError, LostReplyError, RunningQ
 from offsetwise.model import Plan, Receipt, ReceiptStep, StepState, TableBefore
 from offsetwise.plan.evidence import require_agreeing
 from offsetwise.plan.reading import contradictions
-from offsetwise.streams.kinesis.spec import SHARD_END
+from offsetwise.plugins.kinesis.stream.spec import SHARD_END
+from offsetwise.plugins.kinesis.targets.kcl.table import LeaseTable
+from offsetwise.plugins.kinesis.targets.kcl_leases.spec import TYPE
+from offsetwise.plugins.kinesis.targets.kcl_leases.writer import LeaseWriter
 from offsetwise.targets import KclLeases
-from offsetwise.targets.kcl.table import LeaseTable
-from offsetwise.targets.kcl_leases.spec import TYPE
-from offsetwise.targets.kcl_leases.writer import LeaseWriter
 from tests.apply.faults import UnsyncedDisk
 from tests.apply.kinesis_plans import CHAIN, shard_plan
 from tests.apply.plans import DIGEST, context, journal
@@ -292,7 +292,7 @@ def test_a_reply_that_is_lost_is_looked_at_again(app: Application, tmp_path: Pat
 
 
 def test_a_table_that_never_comes_is_said(app: Application, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("offsetwise.targets.kcl.table.LOOKS", 2)
+    monkeypatch.setattr("offsetwise.plugins.kinesis.targets.kcl.table.LOOKS", 2)
     table = LeaseTable(config(app.endpoint), NEW)
     state = table.state
     table.state = lambda: (found := state()) and replace(found, status="CREATING")  # type: ignore[method-assign]

@@ -193,7 +193,7 @@ def test_an_application_is_rewound_and_put_back(
     monkeypatch: pytest.MonkeyPatch,
     request: pytest.FixtureRequest,
 ) -> None:
-    monkeypatch.setattr("offsetwise.targets.kcl.leases.APART_S", 0.0)
+    monkeypatch.setattr("offsetwise.plugins.kinesis.targets.kcl.leases.APART_S", 0.0)
     make_stream(moto, "chain", 3, request)
     folder = Folder(tmp_path, live(moto, TABLE), endpoint=moto, dynamodb_endpoint=moto)
     before = app.rows()
@@ -220,7 +220,7 @@ def test_a_new_application_gets_its_table_from_the_plan_and_loses_it_again(
     monkeypatch: pytest.MonkeyPatch,
     request: pytest.FixtureRequest,
 ) -> None:
-    monkeypatch.setattr("offsetwise.targets.kcl.leases.APART_S", 0.0)
+    monkeypatch.setattr("offsetwise.plugins.kinesis.targets.kcl.leases.APART_S", 0.0)
     make_stream(moto, "chain", 3, request)
     folder = Folder(tmp_path, live(moto, TABLE), endpoint=moto, dynamodb_endpoint=moto)
     decided = [each for shard in range(3) for each in ("--override", f"chain:{shard}=TRIM_HORIZON")]

@@ -16,8 +16,8 @@ from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.errors import ApplyError, StalePlanError
 from offsetwise.model import Finding, NewSavepoint, Plan, Severity, SourcePosition, StepState, Turnout
 from offsetwise.plan.target import target_type
+from offsetwise.plugins.kinesis.stream.spec import after
 from offsetwise.position import Position
-from offsetwise.streams.kinesis.spec import after
 from offsetwise.targets import FlinkSavepointConverted
 from tests.apply.kinesis_plans import ARN, shard_plan
 from tests.apply.plans import MIGRATION, aged, context, journal

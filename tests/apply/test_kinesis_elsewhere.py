@@ -11,7 +11,7 @@ from offsetwise.apply.writers import writer_module
 from offsetwise.errors import ApplyError, StalePlanError
 from offsetwise.model import Plan, Target
 from offsetwise.plan.target import target_type
-from offsetwise.streams.kinesis.spec import ShardPlace, in_shards
+from offsetwise.plugins.kinesis.stream.spec import ShardPlace, in_shards
 from offsetwise.targets import FlinkSavepointConverted, KclLeases, SparkCopy
 from tests.apply.kinesis_plans import CHAIN, shard_plan
 from tests.apply.plans import MIGRATION, context, files_of

@@ -22,7 +22,7 @@ from offsetwise.plugins.flink.targets.kinesis.convert import converted
 from offsetwise.plugins.flink.targets.kinesis.edit import ShardMove, rewrite_of
 from offsetwise.plugins.flink.targets.kinesis.states import coordinator_state, split_element
 from offsetwise.plugins.flink.targets.output import flag, int32, sized, text
-from offsetwise.streams.kinesis.spec import SHARD_END, TRIM_HORIZON, after, at_time, shard_id
+from offsetwise.plugins.kinesis.stream.spec import SHARD_END, TRIM_HORIZON, after, at_time, shard_id
 from tests.apply.test_kinesis_state import ARN, LEGACY, data_of, elements, opened, read, split, with_legacy_position
 from tests.engines.flink.files import Op, codes, inline, integer, metadata, state, subtask
 from tests.engines.test_kinesis import rows

@@ -33,8 +33,8 @@ from offsetwise.plugins.flink.targets.edit import Making, edit_source
 from offsetwise.plugins.flink.targets.elements import Piece
 from offsetwise.plugins.flink.targets.kinesis.edit import rewrite_of
 from offsetwise.plugins.flink.targets.kinesis.states import split_element
+from offsetwise.plugins.kinesis.stream.spec import LATEST, TRIM_HORIZON, after, at_time, in_shards
 from offsetwise.position import Position
-from offsetwise.streams.kinesis.spec import LATEST, TRIM_HORIZON, after, at_time, in_shards
 from tests.apply.kinesis_plans import ARN, halves, on_another, shard_plan, with_child
 from tests.apply.plans import MIGRATION, SAVEPOINT, aged, context, flink_savepoint, journal
 from tests.apply.test_kinesis_state import LEGACY, coordinators, data_of, enumerator_in, fields_of, opened, source_of

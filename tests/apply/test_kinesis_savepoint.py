@@ -20,8 +20,8 @@ from offsetwise.plugins.flink.engine.binary import Cursor
 from offsetwise.plugins.flink.engine.kinesis.splits import read_enumerator
 from offsetwise.plugins.flink.targets.kinesis.savepoint import Splits
 from offsetwise.plugins.flink.targets.kinesis.spec import splits_of
+from offsetwise.plugins.kinesis.stream.spec import AT_UNKNOWN_TIME, LATEST, SHARD_END, TRIM_HORIZON, after, at, at_time
 from offsetwise.position import Position
-from offsetwise.streams.kinesis.spec import AT_UNKNOWN_TIME, LATEST, SHARD_END, TRIM_HORIZON, after, at, at_time
 from offsetwise.targets import FlinkSavepointFromPositions
 from tests.apply.kinesis_plans import ARN, ASKED, CHAIN, shard_plan
 from tests.apply.plans import MIGRATION, context, journal

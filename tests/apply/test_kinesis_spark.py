@@ -30,9 +30,9 @@ from offsetwise.model import (
 )
 from offsetwise.plan.evidence import require_step
 from offsetwise.plan.target import target_type
+from offsetwise.plugins.kinesis.stream.spec import LATEST, SHARD_END, after, at_time, in_shards
 from offsetwise.plugins.spark.engine.offset_log import checksum_fits
 from offsetwise.position import Position
-from offsetwise.streams.kinesis.spec import LATEST, SHARD_END, after, at_time, in_shards
 from tests.apply.kinesis_plans import halves, on_another, shard_plan, with_child
 from tests.apply.plans import COPY, DIGEST, MIGRATION, aged, context, files_of, journal, spark_checkpoint
 from tests.engines.test_kinesis import AWSLABS, DATA, NUMBER, PENDING, codes, rows

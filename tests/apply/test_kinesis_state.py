@@ -9,7 +9,6 @@ from typing import Final
 import pytest
 
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.engines.kcl.details import KclDetails
 from offsetwise.model import Checkpoint, TopicPartition
 from offsetwise.plugins.flink.engine.binary import Cursor, DamagedError
 from offsetwise.plugins.flink.engine.checkpoint import read_from
@@ -35,8 +34,9 @@ from offsetwise.plugins.flink.targets.kinesis.convert import converted
 from offsetwise.plugins.flink.targets.kinesis.edit import ShardMove, rewrite_of
 from offsetwise.plugins.flink.targets.kinesis.savepoint import Splits, made_savepoint
 from offsetwise.plugins.flink.targets.kinesis.states import enumerator_state, legacy_element, split_element
+from offsetwise.plugins.kinesis.kcl.details import KclDetails
+from offsetwise.plugins.kinesis.stream.spec import LATEST, SHARD_END, TRIM_HORIZON, ShardPlace, after, at_time
 from offsetwise.storage.memory import HeldFolder
-from offsetwise.streams.kinesis.spec import LATEST, SHARD_END, TRIM_HORIZON, ShardPlace, after, at_time
 from tests.engines.flink.files import codes
 from tests.engines.test_kinesis import DATA, rows
 from tests.with_cases import with_cases

@@ -23,9 +23,9 @@ from offsetwise.model import (
     RestartPoint,
 )
 from offsetwise.plan.refusals import without_proof
+from offsetwise.plugins.kinesis.stream.spec import SHARD_END, TRIM_HORIZON, ShardPlace, after, at, in_shards
 from offsetwise.ports.stretches import ReadStretch, Stretch
 from offsetwise.position import OpaquePosition
-from offsetwise.streams.kinesis.spec import SHARD_END, TRIM_HORIZON, ShardPlace, after, at, in_shards
 from tests.apply.kinesis_plans import CHAIN, shard_plan
 from tests.engines.test_kinesis import DATA
 

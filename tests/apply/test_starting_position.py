@@ -15,9 +15,9 @@ from offsetwise.errors import ApplyError
 from offsetwise.model import ShardRange, SourcePosition, Start, StepState, Turnout
 from offsetwise.plan.exports import starting_form, starting_offsets
 from offsetwise.plan.target import target_type
+from offsetwise.plugins.kinesis.stream.spec import AT_UNKNOWN_TIME, LATEST, SHARD_END, TRIM_HORIZON, after, at, at_time
 from offsetwise.plugins.spark.engine.kinesis import parse_line
 from offsetwise.position import Position
-from offsetwise.streams.kinesis.spec import AT_UNKNOWN_TIME, LATEST, SHARD_END, TRIM_HORIZON, after, at, at_time
 from offsetwise.targets import StartingPosition
 from tests.apply.kinesis_plans import CHAIN, shard_plan
 from tests.apply.plans import MIGRATION, context, journal

@@ -16,7 +16,7 @@ from offsetwise.console.explore import compare_table
 from offsetwise.errors import ClusterAuthError, ClusterUnreachableError, ConnectorError, OffsetwiseError, StorageError
 from offsetwise.findings.migration import cluster_unclear
 from offsetwise.model import BelongsTo, Finding, LogRange, Method, RawReuse, RawVerdict, RestartPoint
-from offsetwise.streams.kinesis.spec import LATEST, TRIM_HORIZON, after, in_shards
+from offsetwise.plugins.kinesis.stream.spec import LATEST, TRIM_HORIZON, after, in_shards
 from offsetwise.wording.verdicts import METHOD
 from tests.console import builders
 from tests.console.conftest import COMPARE, OpenPage, answer_at_look, figures, settle, words

@@ -14,7 +14,7 @@ from offsetwise.console.operate.cutover import lanes
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.errors import ClusterUnreachableError
 from offsetwise.model import Cutover, Finding, JobState, JobStatus, Severity
-from offsetwise.streams.kinesis.spec import TERMS
+from offsetwise.plugins.kinesis.stream.spec import TERMS
 from offsetwise.watch.looks import StatusHistory
 from offsetwise.watch.recording import RecordedLook, recorded_cutover
 from offsetwise.watch.statuses import WatchedStatus

@@ -73,7 +73,7 @@ def test_without_the_stream_compare_shows_the_shards_of_the_checkpoint(
     def denied(*_: object, **__: object) -> None:
         raise ClusterAuthError("'source': expected to read it, but Kinesis denies it.", fix="Grant it.")
 
-    monkeypatch.setattr("offsetwise.streams.kinesis.reader._stream", denied)
+    monkeypatch.setattr("offsetwise.plugins.kinesis.stream.reader._stream", denied)
     page = press(console.open("pages/explore/compare.py", migration="chain", of=APP), "compare-now")
     settle(page)
 

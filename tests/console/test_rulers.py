@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from offsetwise.console.explore import rulers
 from offsetwise.console.widgets.palette import LIGHT
 from offsetwise.model import Exactness, LogRange, PartitionComparison, RawReuse, RawVerdict
-from offsetwise.streams.kinesis.spec import LATEST
+from offsetwise.plugins.kinesis.stream.spec import LATEST
 from tests.console import builders
 from tests.with_cases import with_cases
 

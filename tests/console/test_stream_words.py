@@ -15,8 +15,8 @@ from offsetwise.console.reader import Offered
 from offsetwise.findings import Stage, findings, worded
 from offsetwise.model import Subject
 from offsetwise.plan.strategies import terms_for
+from offsetwise.plugins.kinesis.stream.spec import SPEC
 from offsetwise.review.access import Role
-from offsetwise.streams.kinesis.spec import SPEC
 from offsetwise.workflow import sample
 from tests.commands import call
 from tests.console.test_every_sample import JOBS, _board, frozen_of, page_of, ways_of

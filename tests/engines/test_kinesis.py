@@ -14,9 +14,9 @@ import pytest
 from offsetwise import files
 from offsetwise.engines.checkpoint import parts_of, read_checkpoint
 from offsetwise.engines.discovery import find_checkpoints
-from offsetwise.engines.kcl.details import KclDetails
 from offsetwise.errors import CheckpointError, NotACheckpointError, UsageError
 from offsetwise.model import Checkpoint
+from offsetwise.plugins.kinesis.kcl.details import KclDetails
 from offsetwise.workflow import inspect
 from tests.commands import call
 from tests.with_cases import with_cases
@@ -314,5 +314,5 @@ def test_a_checkpoint_of_kafka_is_read_without_what_is_for_kinesis() -> None:
     )
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
 
-    needless = ("boto3", "offsetwise.streams.kinesis.shards", "offsetwise.plugins.spark.engine.kinesis")
-    assert [name for name in loaded if name.startswith((*needless, "offsetwise.engines.kcl.kinesis"))] == []
+    needless = ("boto3", "offsetwise.plugins.kinesis.stream.shards", "offsetwise.plugins.spark.engine.kinesis")
+    assert [name for name in loaded if name.startswith((*needless, "offsetwise.plugins.kinesis.kcl.kinesis"))] == []

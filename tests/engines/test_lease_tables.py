@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.engines.kcl.details import KclDetails
 from offsetwise.model import Checkpoint
+from offsetwise.plugins.kinesis.kcl.details import KclDetails
 from tests.engines.test_kinesis import DATA, codes, rows, said
 from tests.with_cases import with_cases
 

@@ -16,7 +16,9 @@ def ready(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ask with keys that the servers believe, and look at leases as far apart as these applications renew them."""
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr("offsetwise.targets.kcl.leases.APART_S", 4.0)  # two times the applications' failover time
+    monkeypatch.setattr(
+        "offsetwise.plugins.kinesis.targets.kcl.leases.APART_S", 4.0
+    )  # two times the applications' failover time
 
 
 def migrated(path: Path, stream: Stream, checkpoint: str | Path, dynamodb: Server) -> Folder:

@@ -14,13 +14,13 @@ from offsetwise.config import load_migration
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.errors import ClusterAuthError, RunningQueryError, StalePlanError, StorageError
 from offsetwise.model import Cluster, ShardRange, Snapshot
+from offsetwise.plugins.kinesis.stream import client
+from offsetwise.plugins.kinesis.stream.client import Asking
+from offsetwise.plugins.kinesis.stream.shards import LAST_HASH_KEY
+from offsetwise.plugins.kinesis.stream.spec import LATEST, SHARD_END, ShardPlace, after, at
+from offsetwise.plugins.kinesis.targets.kcl.table import LeaseTable
 from offsetwise.storage.dynamodb import tables_at
-from offsetwise.streams.kinesis import client
-from offsetwise.streams.kinesis.client import Asking
-from offsetwise.streams.kinesis.shards import LAST_HASH_KEY
-from offsetwise.streams.kinesis.spec import LATEST, SHARD_END, ShardPlace, after, at
 from offsetwise.streams.reader import read_cluster
-from offsetwise.targets.kcl.table import LeaseTable
 from tests.apply import test_kcl_leases as leases
 from tests.apply.kinesis_plans import CHAIN
 from tests.apply.plans import context, journal

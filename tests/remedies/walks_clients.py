@@ -24,11 +24,11 @@ from offsetwise.config import ClusterConfig, load_migration
 from offsetwise.config.migration import Migration
 from offsetwise.errors import OffsetwiseError
 from offsetwise.plan import exports
+from offsetwise.plugins.kinesis.stream import client as kinesis
+from offsetwise.plugins.kinesis.stream.matching.search import refuse as refuse_window
 from offsetwise.plugins.spark.targets.starting_position.spec import starting_position
 from offsetwise.ports.windows import ReadFailure
 from offsetwise.streams.kafka.client import Client
-from offsetwise.streams.kinesis import client as kinesis
-from offsetwise.streams.kinesis.matching.search import refuse as refuse_window
 from offsetwise.streams.reader import transactions_reader
 from offsetwise.targets.group.brokers import _reply
 from tests.apply.kinesis_plans import CHAIN, shard_plan
@@ -252,7 +252,7 @@ committed("lost", "it reads the group first", "reply_that_is_lost", TimeoutError
 
 
 # Kinesis.
-KINESIS = "streams/kinesis/client.py::"
+KINESIS = "plugins/kinesis/stream/client.py::"
 REGION = ClusterConfig(name="old", stream="kinesis", properties={"region": "us-east-1"})
 
 
@@ -352,7 +352,7 @@ def unknown_profile(_: Scene) -> Steps:
     return Steps(lambda: kinesis._session(wrong) and None, lambda: None, lambda: kinesis._session(REGION) and None)
 
 
-SPEC = "streams/kinesis/spec.py::_check"
+SPEC = "plugins/kinesis/stream/spec.py::_check"
 STREAM = "target: {{name: new, stream: kinesis, properties: {{{}}}}}\n"
 SOURCE = "name: a\nsource: {name: old, stream: kinesis, properties: {region: us-east-1}}\n"
 edited(
@@ -372,7 +372,7 @@ edited(
     SOURCE + STREAM.format("region: eu-west-1, endpoint: 'http://host:1'"),
 )
 
-SEARCH = "streams/kinesis/matching/search.py::refuse"
+SEARCH = "plugins/kinesis/stream/matching/search.py::refuse"
 for failure, words in (
     (ReadFailure.REFUSED, "Grant kinesis:GetShardIterator"),
     (ReadFailure.BUSY, "Other readers use up the quota"),

@@ -112,7 +112,7 @@ def checkpoint_interval(scene: Scene) -> Steps:
     return Steps(short, lambda: written(1_000, 1_010))
 
 
-@walk("engines/kcl/findings.py::lease_pending", "Nothing: the worker that takes the lease is handed it")
+@walk("plugins/kinesis/kcl/findings.py::lease_pending", "Nothing: the worker that takes the lease is handed it")
 def lease_pending(scene: Scene) -> Steps:
     prepared = {"pendingCheckpoint": {"S": FIRST}, "pendingCheckpointSubSequenceNumber": {"N": "0"}}
     path = made(scene).migration(scene.folder, lease(0, "TRIM_HORIZON", **prepared), lease(1, "9"), job=TRAITS)

@@ -16,13 +16,13 @@ from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.model import ReceiptStep
 from offsetwise.plan.refusals import no_state_to_copy
 from offsetwise.plan.target import target_type
-from offsetwise.streams.kinesis.tables import DynamoTable
+from offsetwise.plugins.kinesis.stream.tables import DynamoTable
+from offsetwise.plugins.kinesis.targets.kcl.creation import create, require_none, require_own
+from offsetwise.plugins.kinesis.targets.kcl.leases import require_stopped
+from offsetwise.plugins.kinesis.targets.kcl.spec import KCL_2, read_leases
+from offsetwise.plugins.kinesis.targets.kcl.table import LeaseChange, LeaseTable
+from offsetwise.plugins.kinesis.targets.kcl_leases.writer import LeaseWriter
 from offsetwise.targets import StartingPosition
-from offsetwise.targets.kcl.creation import create, require_none, require_own
-from offsetwise.targets.kcl.leases import require_stopped
-from offsetwise.targets.kcl.spec import KCL_2, read_leases
-from offsetwise.targets.kcl.table import LeaseChange, LeaseTable
-from offsetwise.targets.kcl_leases.writer import LeaseWriter
 from tests.apply.kinesis_plans import CHAIN, shard_plan
 from tests.apply.plans import context, journal
 from tests.apply.test_kcl_leases import config
@@ -31,9 +31,9 @@ from tests.engines.test_kinesis import DATA
 from tests.remedies.walk import Scene, Steps, walk
 
 NOBODY = "http://127.0.0.1:9"
-CREATION = "targets/kcl/creation.py::"
-TABLE = "targets/kcl/table.py::LeaseTable."
-ANY = "streams/kinesis/tables.py::DynamoTable."
+CREATION = "plugins/kinesis/targets/kcl/creation.py::"
+TABLE = "plugins/kinesis/targets/kcl/table.py::LeaseTable."
+ANY = "plugins/kinesis/stream/tables.py::DynamoTable."
 ROW = {"leaseKey": {"S": "shardId-000000000000"}, "checkpoint": {"S": "1"}, "leaseCounter": {"N": "1"}}
 _names = itertools.count()
 
@@ -137,7 +137,7 @@ def reply_to_creation_lost(scene: Scene) -> Steps:
 @walk(TABLE + "_slow", "it goes on from here")
 def table_that_takes_long(scene: Scene) -> Steps:
     table = _table(scene)
-    scene.patch.setattr("offsetwise.targets.kcl.table.LOOKS", 1)
+    scene.patch.setattr("offsetwise.plugins.kinesis.targets.kcl.table.LOOKS", 1)
     state = table.state
     table.state = lambda: (found := state()) and replace(found, status="CREATING")  # type: ignore[method-assign]
     run = _write(table, scene)
@@ -155,13 +155,13 @@ def application_has_begun(scene: Scene) -> Steps:
     )
 
 
-@walk("targets/kcl/spec.py::read_leases", "draft with --set create_table=true --set kcl=2")
+@walk("plugins/kinesis/targets/kcl/spec.py::read_leases", "draft with --set create_table=true --set kcl=2")
 def application_without_a_table(scene: Scene) -> Steps:
     table = _table(scene)
     return Steps(lambda: read_leases(table), lambda: None, _write(table, scene))
 
 
-@walk("targets/kcl/spec.py::_require_lease_table", "or a new one, whose table the plan creates")
+@walk("plugins/kinesis/targets/kcl/spec.py::_require_lease_table", "or a new one, whose table the plan creates")
 def table_of_something_else(scene: Scene) -> Steps:
     other, new = _table(scene), _table(scene)
     other._client.create_table(
@@ -173,7 +173,7 @@ def table_of_something_else(scene: Scene) -> Steps:
     return Steps(lambda: read_leases(other), lambda: None, _write(new, scene))
 
 
-@walk("targets/kcl/spec.py::read_leases", "Correct the row.")
+@walk("plugins/kinesis/targets/kcl/spec.py::read_leases", "Correct the row.")
 def lease_without_a_counter(scene: Scene) -> Steps:
     table = _table(scene, there=True)
     row = {name: value for name, value in ROW.items() if name != "leaseCounter"}
@@ -181,7 +181,7 @@ def lease_without_a_counter(scene: Scene) -> Steps:
     return Steps(lambda: read_leases(table), lambda: table._client.put_item(TableName=table.name, Item=ROW))
 
 
-@walk("targets/kcl/leases.py::require_stopped", "Stop every worker, then give the same command again")
+@walk("plugins/kinesis/targets/kcl/leases.py::require_stopped", "Stop every worker, then give the same command again")
 def worker_that_lives(scene: Scene) -> Steps:
     table = _table(scene, there=True)
     table._client.put_item(TableName=table.name, Item=ROW)

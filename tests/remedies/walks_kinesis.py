@@ -11,9 +11,9 @@ from functools import cache
 from typing import Any
 
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.engines.kcl.kinesis import read_table
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import Problem
+from offsetwise.plugins.kinesis.kcl.kinesis import read_table
 from offsetwise.storage import dynamodb
 from offsetwise.storage.dynamodb import tables_at
 from tests.engines.test_kinesis import COMMITTER, DATA, PENDING, TABLE
@@ -25,8 +25,8 @@ from tests.storage.test_dynamodb_files import OTHERS
 
 Items = list[dict[str, Any]]
 Call = Callable[[], object]
-KCL = "engines/kcl/findings.py::"
-FINDINGS = "streams/kinesis/findings.py::"
+KCL = "plugins/kinesis/kcl/findings.py::"
+FINDINGS = "plugins/kinesis/stream/findings.py::"
 
 
 def dumped(scene: Scene, items: Items, name: str = "app") -> Call:
@@ -275,8 +275,8 @@ def large_table(scene: Scene) -> Steps:
     )
 
 
-TABLES = "engines/kcl/kinesis.py::read_table"
-OTHER_TABLES = "engines/kcl/other_clients.py::no_lease_table"
+TABLES = "plugins/kinesis/kcl/kinesis.py::read_table"
+OTHER_TABLES = "plugins/kinesis/kcl/other_clients.py::no_lease_table"
 
 
 @walk(OTHER_TABLES, "Name the lease table of the application")

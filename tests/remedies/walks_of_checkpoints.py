@@ -434,7 +434,7 @@ def corrected_row(
 ) -> None:
     """Add a walk from a table with a wrong first row, or with the first row twice where None, to the right one."""
 
-    @walk(f"engines/kcl/kinesis.py::{scope}", "Correct the row", name=name)
+    @walk(f"plugins/kinesis/kcl/kinesis.py::{scope}", "Correct the row", name=name)
     def _(scene: Scene) -> Steps:
         first, *others = right()
         rows = [first, first, *others] if wrong is None else [first | wrong, *others]

@@ -16,7 +16,7 @@ from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.model import Cluster, Comparison, CopiedRecord, Evidence, GroupState, PartProof, RestartPoint, Target
 from offsetwise.plan import options
 from offsetwise.plan.strategies import judge_strategies
-from offsetwise.streams.kinesis.spec import after, at, in_shards
+from offsetwise.plugins.kinesis.stream.spec import after, at, in_shards
 from tests.apply.kinesis_plans import CHAIN
 from tests.engines.test_kinesis import DATA
 from tests.plan.scene import STARTING, URI, checkpoint, comparison, drafted, migration, pending, rows, snapshot

@@ -34,7 +34,7 @@ java(
 )
 
 
-@walk("streams/kinesis/reader.py::_missing", "Check the stream's name and the region")
+@walk("plugins/kinesis/stream/reader.py::_missing", "Check the stream's name and the region")
 def stream_that_is_mistyped(scene: Scene) -> Steps:
     stream: Stream = scene.request.getfixturevalue("stream")
     path = stream.migration(scene.folder, lease(0, "5"))

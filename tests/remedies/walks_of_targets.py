@@ -43,7 +43,8 @@ def application(scene: Scene, job: str = TRAITS) -> Path:
 
 
 @walk(
-    "targets/at_timestamp/spec.py::AtTimestampTarget.objections", "or write the positions: --target starting-position"
+    "plugins/kinesis/targets/at_timestamp/spec.py::AtTimestampTarget.objections",
+    "or write the positions: --target starting-position",
 )
 def job_that_may_not_read_again(scene: Scene) -> Steps:
     path = application(scene)
@@ -75,7 +76,10 @@ def savepoint_of_an_application(scene: Scene) -> Steps:
 CREATED = {"create_table": "true", "kcl": "2"}
 
 
-@walk("targets/kcl_leases/spec.py::_of_tables", "Leave out --set create_table and --set kcl to write to it")
+@walk(
+    "plugins/kinesis/targets/kcl_leases/spec.py::_of_tables",
+    "Leave out --set create_table and --set kcl to write to it",
+)
 def table_that_is_there_already(scene: Scene) -> Steps:
     client, name = scene.request.getfixturevalue("dynamodb"), "walk-there-already"
     path = application(scene)
@@ -92,7 +96,7 @@ def table_that_is_there_already(scene: Scene) -> Steps:
 def other_settings(words: str, name: str, before: Mapping[str, str], *after: Mapping[str, str]) -> None:
     """Add a walk whose remedy is the same draft of new leases with other settings."""
 
-    @walk("targets/kcl_leases/spec.py::_of_settings", words, name=name)
+    @walk("plugins/kinesis/targets/kcl_leases/spec.py::_of_settings", words, name=name)
     def _(scene: Scene) -> Steps:
         path = application(scene)
         drafts = [draft(path, "kcl-leases:new", **settings) for settings in after]

@@ -14,9 +14,9 @@ from offsetwise.plan.draft import _group
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.sinks.settling import settle
 from offsetwise.plan.strategies import judge_strategies
+from offsetwise.plugins.kinesis.stream.spec import after
 from offsetwise.plugins.spark.targets.rewind import rewound
 from offsetwise.plugins.spark.targets.seeded.spec import seeded_offsets
-from offsetwise.streams.kinesis.spec import after
 from offsetwise.transactions.decisions import Decision
 from offsetwise.transactions.report import SinkTransactions
 from tests.apply.kinesis_plans import CHAIN, shard_plan

@@ -17,8 +17,8 @@ from offsetwise.apply.run import dry_run
 from offsetwise.approval import ApprovalPolicy
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.errors import OffsetwiseError
-from offsetwise.targets.kcl.spec import read_leases
-from offsetwise.targets.kcl.table import LeaseTable
+from offsetwise.plugins.kinesis.targets.kcl.spec import read_leases
+from offsetwise.plugins.kinesis.targets.kcl.table import LeaseTable
 from offsetwise.targets.transactions.verification import verify
 from offsetwise.targets.transactions.writer import _sink
 from offsetwise.transactions.ended import Ends
@@ -141,8 +141,8 @@ def verification_on_another_cluster(scene: Scene) -> Steps:
 
 
 # Leases.
-LEASES = "targets/kcl_leases/writer.py::"
-TABLE = "targets/kcl/table.py::LeaseTable."
+LEASES = "plugins/kinesis/targets/kcl_leases/writer.py::"
+TABLE = "plugins/kinesis/targets/kcl/table.py::LeaseTable."
 
 
 def application(scene: Scene) -> kcl.Application:
@@ -181,14 +181,14 @@ def _(scene: Scene) -> Steps:
     return Steps(written(app, scene.folder), lambda: None, again)
 
 
-@walk("targets/kcl/leases.py::require_stopped", "Stop every worker, then give the same command again")
+@walk("plugins/kinesis/targets/kcl/leases.py::require_stopped", "Stop every worker, then give the same command again")
 def worker_that_renews(scene: Scene) -> Steps:
     app = application(scene)
     app.meanwhile = app.renew
     return Steps(written(app, scene.folder), lambda: setattr(app, "meanwhile", lambda: None))
 
 
-@walk("targets/kcl/spec.py::read_leases", "Correct the row")
+@walk("plugins/kinesis/targets/kcl/spec.py::read_leases", "Correct the row")
 def lease_without_a_counter(scene: Scene) -> Steps:
     app = application(scene)
     row = app.client.get_item(TableName=app.name, Key={"leaseKey": {"S": OPEN}})["Item"]
@@ -222,7 +222,7 @@ def table(scope: str, words: str, name: str, call: str, error: Callable[[], Exce
         return Steps(written(app, scene.folder), fails.clear)
 
 
-WRITE, READ = "TransactWriteItems", "streams/kinesis/tables.py::DynamoTable._read"
+WRITE, READ = "TransactWriteItems", "plugins/kinesis/stream/tables.py::DynamoTable._read"
 table(READ, "Try again.", "scan_throttled", "Scan", lambda: answered("ThrottlingException", "Scan"))
 table(
     READ,

@@ -16,7 +16,7 @@ from offsetwise.config import load_migration
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.findings import findings
 from offsetwise.model import Finding
-from offsetwise.streams.kinesis.tables import DynamoTable
+from offsetwise.plugins.kinesis.stream.tables import DynamoTable
 from tests.apply import test_kcl_leases as kcl
 from tests.apply.kinesis_plans import CHAIN
 from tests.commands import call
@@ -26,8 +26,8 @@ from tests.remedies.walk import Scene, Steps, walk
 from tests.streams.kinesis.streams import Stream, lease
 from tests.streams.kinesis.test_aggregates import at, fill, packed
 
-FINDINGS = "streams/kinesis/findings.py::"
-TABLES = "streams/kinesis/tables.py::DynamoTable.__init__"
+FINDINGS = "plugins/kinesis/stream/findings.py::"
+TABLES = "plugins/kinesis/stream/tables.py::DynamoTable.__init__"
 TRAITS = "{stream: chain, stateful: false}"
 NOW_S = int(time.time())
 
@@ -169,7 +169,7 @@ def stream_not_asked(scene: Scene) -> Steps:
     return Steps(lambda: compared(path), lambda: scene.patch.setenv("AWS_ACCESS_KEY_ID", "test"))
 
 
-@walk("engines/kcl/findings.py::lease_drift", "let the one that is behind read on")
+@walk("plugins/kinesis/kcl/findings.py::lease_drift", "let the one that is behind read on")
 def lease_drift(scene: Scene) -> Steps:
     stream = made(scene)
     path = stream.migration(scene.folder, lease(0, "5"), lease(1, "9"))

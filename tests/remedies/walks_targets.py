@@ -15,13 +15,13 @@ from offsetwise.apply.writing import Writer
 from offsetwise.model import Plan, PlannedTransaction, Target
 from offsetwise.plan.target import target_type
 from offsetwise.plugins.flink.targets.edit import edit_savepoint
+from offsetwise.plugins.kinesis.targets.kcl.spec import read_leases
+from offsetwise.plugins.kinesis.targets.kcl.table import LeaseTable
 from offsetwise.targets import (
     AtTimestamp,
     FlinkSavepointFromPositions,
     StartingPosition,
 )
-from offsetwise.targets.kcl.spec import read_leases
-from offsetwise.targets.kcl.table import LeaseTable
 from offsetwise.transactions.ended import ShownTransaction, TransactionPlace
 from tests.apply import test_kcl_leases as kcl
 from tests.apply.kinesis_plans import ASKED, CHAIN, shard_plan
@@ -248,7 +248,7 @@ corrected(
 
 
 # Leases.
-@walk("targets/kcl/spec.py::_require_one_stream", "whose table the plan creates")
+@walk("plugins/kinesis/targets/kcl/spec.py::_require_one_stream", "whose table the plan creates")
 def table_of_several_streams(scene: Scene) -> Steps:
     app = application(scene)
     name = "123456789012:chain:1693685827"
@@ -298,7 +298,9 @@ def seed_beside_another_source(scene: Scene) -> Steps:
 
 
 @walk(
-    "targets/kcl_leases/writer.py::_written_to", "apply the plan with another --receipt", name="renewed_after_the_write"
+    "plugins/kinesis/targets/kcl_leases/writer.py::_written_to",
+    "apply the plan with another --receipt",
+    name="renewed_after_the_write",
 )
 def lease_renewed_after_the_write(scene: Scene) -> Steps:
     app, ran = application(scene), list[int]()

@@ -23,10 +23,10 @@ from offsetwise.errors import (
     OutsideRootsError,
     StorageError,
 )
+from offsetwise.plugins.kinesis.targets.kcl.spec import read_leases
+from offsetwise.plugins.kinesis.targets.kcl.table import LeaseTable
 from offsetwise.storage.dynamodb import SEGMENTS, tables_at
 from offsetwise.storage.folders import open_tree
-from offsetwise.targets.kcl.spec import read_leases
-from offsetwise.targets.kcl.table import LeaseTable
 from offsetwise.workflow import inspect
 from tests.engines.test_kinesis import COMMITTER, DATA, EXPECTED, TABLE, rows
 from tests.with_cases import with_cases

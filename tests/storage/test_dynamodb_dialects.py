@@ -17,10 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.engines.kcl.kinesis import checkpoint_of
 from offsetwise.errors import NotACheckpointError
+from offsetwise.plugins.kinesis.kcl.kinesis import checkpoint_of
+from offsetwise.plugins.kinesis.stream.numbers import evidence_of
 from offsetwise.storage.dynamodb import Table
-from offsetwise.streams.kinesis.numbers import evidence_of
 from tests.engines.test_kinesis import codes, rows, said
 from tests.engines.test_lease_tables import FIRST, SECOND, leases
 from tests.storage.test_dynamodb_files import SCAN, positions

@@ -39,19 +39,19 @@ def _kafka_matching() -> ModuleType:
 
 
 def _kinesis() -> Spec:
-    from offsetwise.streams.kinesis.spec import SPEC
+    from offsetwise.plugins.kinesis.stream.spec import SPEC
 
     return SPEC
 
 
 def _kinesis_reader() -> ClusterReader:
-    from offsetwise.streams.kinesis import reader
+    from offsetwise.plugins.kinesis.stream import reader
 
     return reader
 
 
 def _kinesis_matching() -> ModuleType:
-    from offsetwise.streams.kinesis import matching
+    from offsetwise.plugins.kinesis.stream import matching
 
     return matching
 
@@ -165,13 +165,13 @@ def _starting_position_writer() -> WriterModule:
 
 
 def _at_timestamp() -> TargetType:
-    from offsetwise.targets.at_timestamp.spec import TYPE
+    from offsetwise.plugins.kinesis.targets.at_timestamp.spec import TYPE
 
     return TYPE
 
 
 def _at_timestamp_writer() -> WriterModule:
-    from offsetwise.targets.at_timestamp import writer
+    from offsetwise.plugins.kinesis.targets.at_timestamp import writer
 
     return writer
 
@@ -213,13 +213,13 @@ def _connector_writer() -> WriterModule:
 
 
 def _kcl_leases() -> TargetType:
-    from offsetwise.targets.kcl_leases.spec import TYPE
+    from offsetwise.plugins.kinesis.targets.kcl_leases.spec import TYPE
 
     return TYPE
 
 
 def _kcl_leases_writer() -> WriterModule:
-    from offsetwise.targets.kcl_leases import writer
+    from offsetwise.plugins.kinesis.targets.kcl_leases import writer
 
     return writer
 
@@ -250,13 +250,13 @@ def _hanging_transactions_writer() -> WriterModule:
 
 def _findings() -> tuple[ModuleType, ...]:
     """Import the modules that declare findings, but for those that targets and engines bring."""
-    from offsetwise.engines.kcl import findings as of_kcl
     from offsetwise.findings import committed, groups, logs, migration, place, reading, sinks, unedited
     from offsetwise.lag import alerts, cutover
     from offsetwise.plan import gate, refusals
     from offsetwise.plan.sinks import marking
+    from offsetwise.plugins.kinesis.kcl import findings as of_kcl
+    from offsetwise.plugins.kinesis.stream import findings as of_kinesis
     from offsetwise.status import findings as of_status
-    from offsetwise.streams.kinesis import findings as of_kinesis
 
     return (
         *(committed, groups, logs, migration, place, reading, sinks, unedited),

@@ -27,7 +27,7 @@ def _flink() -> CheckpointEngine:
 
 
 def _kcl() -> CheckpointEngine:
-    from offsetwise.engines.kcl.engine import KCL
+    from offsetwise.plugins.kinesis.kcl.engine import KCL
 
     return KCL
 
@@ -69,7 +69,7 @@ def _flink_moving() -> Moving:
 
 
 def _kcl_moving() -> Moving:
-    from offsetwise.targets.kcl.moving import MOVING
+    from offsetwise.plugins.kinesis.targets.kcl.moving import MOVING
 
     return MOVING
 

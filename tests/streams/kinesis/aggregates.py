@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import md5
 
-from offsetwise.streams.kinesis.aggregates import MAGIC
+from offsetwise.plugins.kinesis.stream.aggregates import MAGIC
 
 
 def aggregate(data: Sequence[bytes], *, key: str = "k") -> bytes:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from offsetwise.streams.kinesis.client import PACE
+from offsetwise.plugins.kinesis.stream.client import PACE
 
 STREAM = "chain"
 MIDDLE = 2**127

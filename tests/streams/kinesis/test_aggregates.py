@@ -16,10 +16,10 @@ from offsetwise import files
 from offsetwise.errors import PlanError
 from offsetwise.model import Exactness, Left, PlannedPosition
 from offsetwise.plan import options
-from offsetwise.streams.kinesis import client
-from offsetwise.streams.kinesis.aggregates import MAGIC, user_records
-from offsetwise.streams.kinesis.spec import after
-from offsetwise.targets.kcl_leases.spec import place_of
+from offsetwise.plugins.kinesis.stream import client
+from offsetwise.plugins.kinesis.stream.aggregates import MAGIC, user_records
+from offsetwise.plugins.kinesis.stream.spec import after
+from offsetwise.plugins.kinesis.targets.kcl_leases.spec import place_of
 from tests.gates import of_all
 from tests.streams.kinesis.aggregates import aggregate
 from tests.streams.kinesis.streams import STREAM, Stream, lease, stream
@@ -227,7 +227,7 @@ def test_a_lease_whose_record_no_read_was_left_for_is_only_claimed(
 
     fill(stream, packed(3))
     app = checkpoint_of(stream, tmp_path / "busy", at(1, 0))
-    monkeypatch.setattr("offsetwise.streams.kinesis.at_positions._Shard._read", busy)
+    monkeypatch.setattr("offsetwise.plugins.kinesis.stream.at_positions._Shard._read", busy)
     (row,) = app.compare()
 
     assert (row.exactness, row.replay, row.skip) == (Exactness.CLAIMED, None, None)

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import offsetwise as ow
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.engines.kcl.findings import lease_at_latest
 from offsetwise.findings.checks import judge_migration
 from offsetwise.model import Checkpoint, Cluster, PartitionState, TopicPartition, TopicState
-from offsetwise.streams.kinesis.findings import held_by
-from offsetwise.streams.kinesis.numbers import evidence_of, moment
-from offsetwise.streams.kinesis.spec import LATEST, at
+from offsetwise.plugins.kinesis.kcl.findings import lease_at_latest
+from offsetwise.plugins.kinesis.stream.findings import held_by
+from offsetwise.plugins.kinesis.stream.numbers import evidence_of, moment
+from offsetwise.plugins.kinesis.stream.spec import LATEST, at
 from offsetwise.wording import duration, utc
 from tests.findings.cases import migration, snapshot
 from tests.streams.kinesis.streams import STREAM, Stream, lease, stream

@@ -20,7 +20,7 @@ from offsetwise.model import Checkpoint, Exactness, Link
 from offsetwise.pipeline.start import SESSION_OPEN
 from offsetwise.plan import options
 from offsetwise.plan.predict import other_stream_unedited
-from offsetwise.streams.kinesis.spec import SHARD_END, TRIM_HORIZON, ShardPlace, in_shards
+from offsetwise.plugins.kinesis.stream.spec import SHARD_END, TRIM_HORIZON, ShardPlace, in_shards
 from tests.commands import call
 from tests.streams.kinesis.streams import Stream, lease, stream
 from tests.with_cases import with_cases
@@ -124,7 +124,7 @@ def test_many_shards_are_read_on_spark_with_the_same_answer(copy: Copy, monkeypa
     here = copy.compare()
     (copy.folder / "dumps" / "app.json").unlink()
     (copy.folder / "dumps").rmdir()
-    monkeypatch.setattr("offsetwise.streams.kinesis.matching.AT_ONCE", 2)
+    monkeypatch.setattr("offsetwise.plugins.kinesis.stream.matching.AT_ONCE", 2)
     on_spark = copy.compare()
 
     assert [replace(row, evidence=here[str(row.topic_partition)].evidence) for row in on_spark] == [*here]

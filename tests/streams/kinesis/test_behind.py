@@ -16,10 +16,10 @@ from offsetwise import files
 from offsetwise.config import ClusterConfig, load_migration
 from offsetwise.lag.view import lag_view
 from offsetwise.model import Behind, Cluster, Left, ShardRange, Snapshot, TopicPartition, TopicState
+from offsetwise.plugins.kinesis.stream import at_positions, client
+from offsetwise.plugins.kinesis.stream.spec import LATEST, SHARD_END, TRIM_HORIZON, ShardPlace, after
 from offsetwise.store.store import open_store
 from offsetwise.streams.abilities import Place, ReadAt
-from offsetwise.streams.kinesis import at_positions, client
-from offsetwise.streams.kinesis.spec import LATEST, SHARD_END, TRIM_HORIZON, ShardPlace, after
 from offsetwise.watch.reading import take_samples
 from offsetwise.watch.sampler import subjects_of
 from offsetwise.wording.behind import behind

@@ -13,9 +13,9 @@ from offsetwise.comparison.subjects import positions_of
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.errors import CheckpointError, FileError, PlanError
 from offsetwise.model import Cluster, PartitionState, ShardRange, Snapshot, SourcePosition, TopicState
+from offsetwise.plugins.kinesis.stream.shards import LAST_HASH_KEY
+from offsetwise.plugins.kinesis.stream.spec import LATEST, at
 from offsetwise.plugins.spark.targets.rewind import rewound
-from offsetwise.streams.kinesis.shards import LAST_HASH_KEY
-from offsetwise.streams.kinesis.spec import LATEST, at
 from tests.with_cases import with_cases
 
 KINESIS = Path(__file__).parents[2] / "data" / "kinesis"

@@ -7,10 +7,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsetwise.ports.stream import position, stream_of
-from offsetwise.registry import STREAMS
-from offsetwise.streams.kinesis.numbers import evidence_of
-from offsetwise.streams.kinesis.spec import (
+from offsetwise.plugins.kinesis.stream.numbers import evidence_of
+from offsetwise.plugins.kinesis.stream.spec import (
     LATEST,
     SHARD_END,
     SPEC,
@@ -22,6 +20,8 @@ from offsetwise.streams.kinesis.spec import (
     parse,
     sequence_number,
 )
+from offsetwise.ports.stream import position, stream_of
+from offsetwise.registry import STREAMS
 from tests.with_cases import with_cases
 
 NUMBERS = st.integers(min_value=0, max_value=10**129 - 1)

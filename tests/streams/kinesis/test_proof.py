@@ -21,9 +21,9 @@ from offsetwise.plan import options
 from offsetwise.plan.draft import totals_of
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.refusals import without_proofs
+from offsetwise.plugins.kinesis.stream.records import identified
+from offsetwise.plugins.kinesis.stream.spec import ShardPlace, after, at
 from offsetwise.progress import unheard
-from offsetwise.streams.kinesis.records import identified
-from offsetwise.streams.kinesis.spec import ShardPlace, after, at
 from tests.commands import Ran, call
 from tests.streams.kinesis.streams import stream
 from tests.streams.kinesis.test_another_stream import NEW, OLD, TRAITS, Copy, copy, read_first

@@ -12,7 +12,7 @@ import offsetwise as ow
 from offsetwise.errors import PlanError
 from offsetwise.model import Cluster, Exactness, Override, ShardRange, Snapshot, TopicPartition, TopicState
 from offsetwise.plan import options
-from offsetwise.streams.kinesis.spec import LATEST, SHARD_END, SPEC, TRIM_HORIZON, after, at
+from offsetwise.plugins.kinesis.stream.spec import LATEST, SHARD_END, SPEC, TRIM_HORIZON, after, at
 from tests.streams.kinesis.streams import STREAM, Stream, lease, stream
 from tests.streams.kinesis.test_another_stream import Copy, copy, read_first
 from tests.with_cases import with_cases

@@ -28,8 +28,8 @@ from offsetwise.model import (
 )
 from offsetwise.plan import options
 from offsetwise.plan.predict import predict
-from offsetwise.streams.kinesis import client, reader
-from offsetwise.streams.kinesis.spec import LATEST, SHARD_END, TRIM_HORIZON, after, at, at_time
+from offsetwise.plugins.kinesis.stream import client, reader
+from offsetwise.plugins.kinesis.stream.spec import LATEST, SHARD_END, TRIM_HORIZON, after, at, at_time
 from offsetwise.streams.reader import read_cluster
 from tests.commands import call
 from tests.streams.kinesis.streams import MIDDLE, STREAM, Stream, lease, stream
@@ -312,7 +312,7 @@ def test_a_shard_is_read_once_for_a_snapshot_of_both_clusters(
         return made[-1]
 
     for module in ("reader", "at_positions"):
-        monkeypatch.setattr(f"offsetwise.streams.kinesis.{module}.asking", counted)
+        monkeypatch.setattr(f"offsetwise.plugins.kinesis.stream.{module}.asking", counted)
     ow.Migration.load(stream.migration(tmp_path, lease(0, "5"), lease(1, "9"))).checkpoint("app").compare()
 
     # Describe, list, and of two shards an iterator and a read; then both at each position.

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 
 from offsetwise.config import ContentSettings
 from offsetwise.model import AnyPosition, Exactness, PartitionState, ShardRange, TopicState
+from offsetwise.plugins.kinesis.stream.matching.copies import StreamCopies
+from offsetwise.plugins.kinesis.stream.matching.search import Search, Streams
+from offsetwise.plugins.kinesis.stream.matching.telling import why_not
+from offsetwise.plugins.kinesis.stream.spec import after
 from offsetwise.ports.windows import WantedRecords, Window
 from offsetwise.progress import unheard
-from offsetwise.streams.kinesis.matching.copies import StreamCopies
-from offsetwise.streams.kinesis.matching.search import Search, Streams
-from offsetwise.streams.kinesis.matching.telling import why_not
-from offsetwise.streams.kinesis.spec import after
 from tests.with_cases import with_cases
 
 COUNT, READ = 400, 200

@@ -45,7 +45,7 @@ def test_credentials_stand_in_no_text(
     copy.make(3, read_first(copy.records))
     for name, value in CANARIES.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr("offsetwise.streams.kinesis.matching.AT_ONCE", 2)
+    monkeypatch.setattr("offsetwise.plugins.kinesis.stream.matching.AT_ONCE", 2)
     caplog.set_level(logging.INFO)
 
     path = copy.migration(job="{stream: chain, stateful: false}")

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from hashlib import md5
 
 from offsetwise.model import Exactness, ShardRange
-from offsetwise.streams.kinesis.matching.hash_keys import ShardWindow, is_explicit
-from offsetwise.streams.kinesis.matching.shards import ShardCut, match
+from offsetwise.plugins.kinesis.stream.matching.hash_keys import ShardWindow, is_explicit
+from offsetwise.plugins.kinesis.stream.matching.shards import ShardCut, match
 from offsetwise.translation.content import decide
 from offsetwise.translation.windows import LogWindow, Reason
 from tests.with_cases import with_cases

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from offsetwise.streams.kinesis.aggregates import MAGIC, user_records
+from offsetwise.plugins.kinesis.stream.aggregates import MAGIC, user_records
 
 descriptors = pytest.importorskip("google.protobuf.descriptor_pb2")
 pools = pytest.importorskip("google.protobuf.descriptor_pool")

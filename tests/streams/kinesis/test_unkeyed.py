@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from offsetwise.model import Exactness, ShardRange
-from offsetwise.streams.kinesis.matching.hash_keys import ShardWindow
-from offsetwise.streams.kinesis.matching.shards import ShardCut, match
+from offsetwise.plugins.kinesis.stream.matching.hash_keys import ShardWindow
+from offsetwise.plugins.kinesis.stream.matching.shards import ShardCut, match
 from offsetwise.translation.windows import Reason
 from tests.streams.kinesis.test_shards import KEYS, PROVEN, Log, Pair, generated, stream, window
 from tests.with_cases import with_cases

@@ -32,12 +32,12 @@ from offsetwise.plan.moving import Elsewhere, Moving, StartingOffsets
 from offsetwise.plan.predict import EXCEPTION, SAME_PLACE, UNKNOWN, Rows, damage, first, named
 from offsetwise.plan.settings import Settings
 from offsetwise.plan.ways import Way
+from offsetwise.plugins.kinesis.stream.findings import held_by
 from offsetwise.plugins.spark.engine.details import SparkDetails
 from offsetwise.plugins.spark.engine.kinesis import AWSLABS_ENDS, LEFT_UNREAD
 from offsetwise.plugins.spark.targets.rewind import REWINDING
 from offsetwise.plugins.spark.targets.spec import against_anew, against_several
 from offsetwise.position import offset_or_none
-from offsetwise.streams.kinesis.findings import held_by
 from offsetwise.wording import many, number
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import Final
 
 from offsetwise.plugins.flink.engine.binary import Cursor, DamagedError
 from offsetwise.plugins.flink.engine.kinesis.splits import KINESIS, SHARD, ShardSplit, hash_of
-from offsetwise.streams.kinesis.shards import Shard
-from offsetwise.streams.kinesis.spec import (
+from offsetwise.plugins.kinesis.stream.shards import Shard
+from offsetwise.plugins.kinesis.stream.spec import (
     AT_UNKNOWN_TIME,
     LATEST,
     SHARD_END,

@@ -23,8 +23,8 @@ from offsetwise.plugins.flink.engine.kinesis.splits import (
     read_split,
 )
 from offsetwise.plugins.flink.engine.source import TAKE_ANOTHER, Kept, damaged, read_each
-from offsetwise.streams.kinesis.findings import hash_range_gap, state_empty, stream_differs
-from offsetwise.streams.kinesis.shards import problems_of, ranges_of
+from offsetwise.plugins.kinesis.stream.findings import hash_range_gap, state_empty, stream_differs
+from offsetwise.plugins.kinesis.stream.shards import problems_of, ranges_of
 from offsetwise.wording import many, utc
 
 _BY_ITS_OWN_STREAM: Final = (

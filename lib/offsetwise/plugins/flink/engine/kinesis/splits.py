@@ -12,8 +12,16 @@ from functools import lru_cache
 from typing import Final
 
 from offsetwise.plugins.flink.engine.binary import Cursor, DamagedError
-from offsetwise.streams.kinesis.shards import LAST_HASH_KEY, Shard, hash_key
-from offsetwise.streams.kinesis.spec import LATEST, SHARD_END, TRIM_HORIZON, ShardPlace, after, at_time, sequence_number
+from offsetwise.plugins.kinesis.stream.shards import LAST_HASH_KEY, Shard, hash_key
+from offsetwise.plugins.kinesis.stream.spec import (
+    LATEST,
+    SHARD_END,
+    TRIM_HORIZON,
+    ShardPlace,
+    after,
+    at_time,
+    sequence_number,
+)
 
 LAST_SPLIT_VERSION: Final = 2
 NEW_SPLIT_VERSION: Final = 1

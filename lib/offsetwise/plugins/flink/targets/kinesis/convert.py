@@ -18,7 +18,7 @@ from offsetwise.plugins.flink.engine.metadata import NAMES_SINCE, Metadata, Oper
 from offsetwise.plugins.flink.engine.opened import Opened
 from offsetwise.plugins.flink.targets.elements import UNCOMPRESSED, NotEditableError, Piece
 from offsetwise.plugins.flink.targets.kinesis.savepoint import Splits, source_state
-from offsetwise.streams.kinesis.spec import SHARD_END, TRIM_HORIZON, Place, ShardPlace
+from offsetwise.plugins.kinesis.stream.spec import SHARD_END, TRIM_HORIZON, Place, ShardPlace
 
 _ID_BYTES: Final = 16
 NOWHERE_ELSE: Final[Mapping[str, ShardPlace]] = {}

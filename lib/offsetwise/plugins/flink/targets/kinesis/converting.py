@@ -15,8 +15,8 @@ from offsetwise.plugins.flink.targets.elements import NotEditableError, spliced
 from offsetwise.plugins.flink.targets.kinesis.convert import converted
 from offsetwise.plugins.flink.targets.kinesis.proving import prove
 from offsetwise.plugins.flink.targets.kinesis.spec import arn_of, place_of
+from offsetwise.plugins.kinesis.stream.spec import shard_id
 from offsetwise.storage.memory import HeldFolder
-from offsetwise.streams.kinesis.spec import shard_id
 
 __all__ = ["METADATA", "converted_metadata"]
 

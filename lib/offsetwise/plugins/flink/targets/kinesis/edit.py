@@ -24,8 +24,8 @@ from offsetwise.plugins.flink.engine.source import READER_STATE
 from offsetwise.plugins.flink.targets.edit import Rewrite
 from offsetwise.plugins.flink.targets.elements import NotEditableError, Piece
 from offsetwise.plugins.flink.targets.kinesis.states import enumerator_state, legacy_element, split_element
+from offsetwise.plugins.kinesis.stream.spec import Place, ShardPlace, shard_number
 from offsetwise.position import OfTwins
-from offsetwise.streams.kinesis.spec import Place, ShardPlace, shard_number
 
 _WHOLE: Final = -1
 """The sub-sequence number of the legacy consumer for a whole record."""

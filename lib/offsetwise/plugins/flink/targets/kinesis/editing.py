@@ -36,10 +36,10 @@ from offsetwise.plugins.flink.targets.kinesis.edit import ShardMove, rewrite_of
 from offsetwise.plugins.flink.targets.kinesis.proving import prove
 from offsetwise.plugins.flink.targets.kinesis.savepoint import Splits
 from offsetwise.plugins.flink.targets.kinesis.spec import arn_of, begin_of, splits_of
+from offsetwise.plugins.kinesis.stream.spec import TRIM_HORIZON, ShardPlace, in_several
+from offsetwise.plugins.kinesis.targets.spec import is_to_another_stream, stands_elsewhere
 from offsetwise.ports.stream import is_compared
 from offsetwise.storage.memory import HeldFolder
-from offsetwise.streams.kinesis.spec import TRIM_HORIZON, ShardPlace, in_several
-from offsetwise.targets.kinesis.spec import is_to_another_stream, stands_elsewhere
 from offsetwise.wording import number
 
 

@@ -13,9 +13,9 @@ from offsetwise.plugins.flink.engine.details import flink_details
 from offsetwise.plugins.flink.engine.uid import operator_id
 from offsetwise.plugins.flink.targets.edit import refused
 from offsetwise.plugins.flink.targets.kinesis.spec import begin_of
+from offsetwise.plugins.kinesis.stream.spec import SHARD_END, TRIM_HORIZON, shard_id
 from offsetwise.ports.stream import is_compared
 from offsetwise.storage.memory import HeldFolder
-from offsetwise.streams.kinesis.spec import SHARD_END, TRIM_HORIZON, shard_id
 
 
 def prove(plan: Plan, before: Checkpoint, folder: HeldFolder, ids: Collection[str]) -> None:

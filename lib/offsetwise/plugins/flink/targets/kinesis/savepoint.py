@@ -18,7 +18,7 @@ from offsetwise.plugins.flink.engine.source import READER_STATE
 from offsetwise.plugins.flink.engine.uid import operator_id
 from offsetwise.plugins.flink.targets.kinesis.states import coordinator_state, handed_out, split_element
 from offsetwise.plugins.flink.targets.output import flag, int32, int64, sized, text
-from offsetwise.streams.kinesis.spec import TRIM_HORIZON
+from offsetwise.plugins.kinesis.stream.spec import TRIM_HORIZON
 
 _ASSIGNED: Final = 0
 _INLINE: Final = b"\1"

@@ -24,9 +24,9 @@ from offsetwise.plan.target import has_opaque_positions
 from offsetwise.plugins.flink.engine.details import FlinkDetails
 from offsetwise.plugins.flink.engine.kinesis import LEGACY_STATE
 from offsetwise.plugins.flink.engine.kinesis.splits import NEW_SPLIT_VERSION, SplitFields
-from offsetwise.streams.kinesis.findings import aggregated
-from offsetwise.streams.kinesis.spec import SPEC, TRIM_HORIZON, Place, ShardPlace, shard_id, stream_name
-from offsetwise.targets.kinesis.spec import against_other_shards, is_to_another_stream, left_in_shards
+from offsetwise.plugins.kinesis.stream.findings import aggregated
+from offsetwise.plugins.kinesis.stream.spec import SPEC, TRIM_HORIZON, Place, ShardPlace, shard_id, stream_name
+from offsetwise.plugins.kinesis.targets.spec import against_other_shards, is_to_another_stream, left_in_shards
 from offsetwise.wording import many, number
 
 STREAM: Final = SPEC.name

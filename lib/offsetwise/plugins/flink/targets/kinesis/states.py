@@ -13,7 +13,7 @@ from offsetwise.plugins.flink.engine.kinesis.legacy import LegacyFields
 from offsetwise.plugins.flink.engine.kinesis.splits import NEW_SPLIT_VERSION, ShardEnumerator, SplitFields
 from offsetwise.plugins.flink.targets.elements import NotEditableError
 from offsetwise.plugins.flink.targets.output import flag, int32, int64, sized, text
-from offsetwise.streams.kinesis.spec import TRIM_HORIZON, Place, ShardPlace
+from offsetwise.plugins.kinesis.stream.spec import TRIM_HORIZON, Place, ShardPlace
 
 _WRAPPED: Final = 1
 _ENUMERATOR: Final = 1

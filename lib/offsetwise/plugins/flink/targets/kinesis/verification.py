@@ -11,8 +11,8 @@ from offsetwise.model import AnyPosition, Checkpoint, Plan, PlannedPosition, Rec
 from offsetwise.plugins.flink.engine.checkpoint import read_from
 from offsetwise.plugins.flink.engine.folder import METADATA
 from offsetwise.plugins.flink.targets.kinesis.spec import begin_of
+from offsetwise.plugins.kinesis.stream.spec import SHARD_END, TRIM_HORIZON, shard_id
 from offsetwise.storage.memory import HeldFolder
-from offsetwise.streams.kinesis.spec import SHARD_END, TRIM_HORIZON, shard_id
 
 Shards = Mapping[str, AnyPosition]
 """By the shard's id."""

@@ -18,8 +18,8 @@ from offsetwise.plugins.flink.targets.kinesis.settings import StreamSettings, st
 from offsetwise.plugins.flink.targets.kinesis.spec import against_places, arn_of, is_legacy, new_savepoint
 from offsetwise.plugins.flink.targets.operator import FLINK_OPERATOR
 from offsetwise.plugins.flink.targets.spec import START_FROM_COPY, STOP, against_savepoint, job_module, no_savepoint
-from offsetwise.streams.kinesis.spec import SPEC as STREAM
-from offsetwise.targets.kinesis.spec import against_other_shards, is_to_another_stream
+from offsetwise.plugins.kinesis.stream.spec import SPEC as STREAM
+from offsetwise.plugins.kinesis.targets.spec import against_other_shards, is_to_another_stream
 
 _NAME: Final = "flink-savepoint-converted"
 

@@ -15,7 +15,7 @@ from offsetwise.plugins.flink.targets.kinesis.settings import SavepointSettings,
 from offsetwise.plugins.flink.targets.kinesis.spec import against_splits, new_savepoint
 from offsetwise.plugins.flink.targets.operator import FLINK_OPERATOR
 from offsetwise.plugins.flink.targets.spec import job_module
-from offsetwise.streams.kinesis.spec import SPEC as STREAM
+from offsetwise.plugins.kinesis.stream.spec import SPEC as STREAM
 
 _NAME: Final = "flink-savepoint-from-positions"
 

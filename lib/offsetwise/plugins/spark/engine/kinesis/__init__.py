@@ -18,24 +18,24 @@ from offsetwise.errors import MissingError, NotACheckpointError, StorageError
 from offsetwise.findings.migration import pending_batch
 from offsetwise.findings.reading import REPAIR_OPTIONS, checkpoint_damaged, named
 from offsetwise.model import CheckpointSource, Problem
-from offsetwise.plugins.spark.engine.kinesis.places import is_half_written, object_of, place_of
-from offsetwise.plugins.spark.engine.later_batches import BATCH
-from offsetwise.plugins.spark.engine.offset_log import GarbledError, OffsetFile, checksum_fits
-from offsetwise.plugins.spark.engine.restart import Restart, damaged
-from offsetwise.storage.dynamodb import Table, text_of
-from offsetwise.storage.folders import FolderReader
-from offsetwise.streams.kinesis.findings import (
+from offsetwise.plugins.kinesis.stream.findings import (
     closed_shard_unread,
     parent_unread,
     positions_elsewhere,
     stream_differs,
     table_shared,
 )
-from offsetwise.streams.kinesis.shards import Shard, problems_of
-from offsetwise.streams.kinesis.spec import (
+from offsetwise.plugins.kinesis.stream.shards import Shard, problems_of
+from offsetwise.plugins.kinesis.stream.spec import (
     SHARD_END,
     ShardPlace,
 )
+from offsetwise.plugins.spark.engine.kinesis.places import is_half_written, object_of, place_of
+from offsetwise.plugins.spark.engine.later_batches import BATCH
+from offsetwise.plugins.spark.engine.offset_log import GarbledError, OffsetFile, checksum_fits
+from offsetwise.plugins.spark.engine.restart import Restart, damaged
+from offsetwise.storage.dynamodb import Table, text_of
+from offsetwise.storage.folders import FolderReader
 
 KIND: Final = "kinesis"
 AWSLABS_ENDS: Final = "shard-source"

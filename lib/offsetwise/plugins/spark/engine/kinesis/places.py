@@ -7,8 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from offsetwise.plugins.spark.engine.offset_log import GarbledError
-from offsetwise.streams.kinesis.spec import (
+from offsetwise.plugins.kinesis.stream.spec import (
     LATEST,
     SHARD_END,
     TRIM_HORIZON,
@@ -18,6 +17,7 @@ from offsetwise.streams.kinesis.spec import (
     at_time,
     sequence_number,
 )
+from offsetwise.plugins.spark.engine.offset_log import GarbledError
 from offsetwise.strict_json import parse
 
 _SUB: Final = re.compile(r"-1|0|[1-9][0-9]{0,18}")

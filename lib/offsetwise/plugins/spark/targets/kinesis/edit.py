@@ -16,14 +16,14 @@ from offsetwise.apply.fitting import unfit
 from offsetwise.apply.writing import NumberChange
 from offsetwise.comparison.subjects import positions_of
 from offsetwise.model import AnyPosition, Checkpoint, CheckpointSource, Plan, PlannedPosition
+from offsetwise.plugins.kinesis.stream.spec import ShardPlace, shard_id
+from offsetwise.plugins.kinesis.targets.spec import is_to_another_stream, stands_elsewhere
 from offsetwise.plugins.spark.engine.offset_log import GarbledError, parse_offsets
 from offsetwise.plugins.spark.engine.overlay import read_file
 from offsetwise.plugins.spark.targets.edit import line_spans, replaced
 from offsetwise.plugins.spark.targets.kinesis.spec import added_ends, entry_of, place_of
 from offsetwise.storage.folders import FolderReader
-from offsetwise.streams.kinesis.spec import ShardPlace, shard_id
 from offsetwise.strict_json import parse
-from offsetwise.targets.kinesis.spec import is_to_another_stream, stands_elsewhere
 from offsetwise.targets.moves import refused
 
 _METADATA: Final = "metadata"

@@ -10,9 +10,18 @@ from offsetwise.findings.place import pending_batch_differs
 from offsetwise.model import Plan, PlannedPosition, Problem, Start
 from offsetwise.plan.refusals import place_not_held
 from offsetwise.plan.target import has_opaque_positions
-from offsetwise.streams.kinesis.findings import closed_shard_unread, parent_unread
-from offsetwise.streams.kinesis.spec import SHARD_END, SPEC, TRIM_HORIZON, Place, ShardPlace, at, in_several, shard_id
-from offsetwise.targets.kinesis.spec import (
+from offsetwise.plugins.kinesis.stream.findings import closed_shard_unread, parent_unread
+from offsetwise.plugins.kinesis.stream.spec import (
+    SHARD_END,
+    SPEC,
+    TRIM_HORIZON,
+    Place,
+    ShardPlace,
+    at,
+    in_several,
+    shard_id,
+)
+from offsetwise.plugins.kinesis.targets.spec import (
     against_other_shards,
     has_other_shards,
     is_to_another_stream,

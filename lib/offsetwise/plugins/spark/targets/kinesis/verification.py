@@ -10,10 +10,10 @@ from offsetwise.apply.verification.files import changed_file
 from offsetwise.apply.verification.seen import Seen, for_all, number
 from offsetwise.comparison.subjects import positions_of
 from offsetwise.model import AnyPosition, Batch, Checkpoint, Plan, PlannedPosition, ReceiptStep, TopicPartition, Turnout
+from offsetwise.plugins.kinesis.stream.spec import SHARD_END, shard_id
 from offsetwise.plugins.spark.engine.kinesis import parse_line
 from offsetwise.plugins.spark.engine.offset_log import GarbledError
 from offsetwise.plugins.spark.targets.kinesis.spec import place_of
-from offsetwise.streams.kinesis.spec import SHARD_END, shard_id
 
 Places = Mapping[tuple[str, TopicPartition], AnyPosition]
 """By source, stream and shard."""

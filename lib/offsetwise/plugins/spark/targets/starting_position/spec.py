@@ -17,10 +17,10 @@ from offsetwise.plan.recorded import made_text
 from offsetwise.plan.refusals import place_not_held, shards_unknown, sources
 from offsetwise.plan.target import OutputTarget, TargetRole
 from offsetwise.plan.ways import Way
+from offsetwise.plugins.kinesis.stream.spec import SPEC as STREAM
+from offsetwise.plugins.kinesis.stream.spec import Place, ShardPlace, at, shard_id
 from offsetwise.plugins.spark.targets.kinesis.spec import entry_of, place_of
 from offsetwise.plugins.spark.targets.sink import batch_ids
-from offsetwise.streams.kinesis.spec import SPEC as STREAM
-from offsetwise.streams.kinesis.spec import Place, ShardPlace, at, shard_id
 
 _NAME: Final = "starting-position"
 _HOLDER: Final = "the option `startingposition`"

@@ -1,0 +1,66 @@
+"""The Kinesis Client Library: what the other stages ask of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from offsetwise.engines.engine import CheckpointEngine
+from offsetwise.model import Checkpoint
+from offsetwise.plugins.kinesis.kcl.details import NAME, KclDetails, listings
+from offsetwise.storage.dynamodb import Table
+from offsetwise.storage.dynamodb_files import is_export
+from offsetwise.storage.folders import Entry, Tree
+from offsetwise.storage.location import TABLE_SCHEME
+
+_DUMP: Final = re.compile(rb'"Items"\s*:\s*\[|"Item"\s*:\s*\{|"leaseKey"\s*:\s*\{|^\W{0,4}leaseKey\b')
+"""What the dump of a lease table has in it, whichever tool took it."""
+_HEAD_BYTES: Final = 65_536
+
+
+def _is_dump(part: str, data: bytes) -> bool:
+    return _DUMP.search(data[:_HEAD_BYTES]) is not None and part.encode() in data
+
+
+def _is_export(entries: Sequence[Entry]) -> bool:
+    return is_export(entry.name for entry in entries)
+
+
+def _read(
+    uri: str,
+    folder: Tree | None,  # noqa: ARG001 - it is opened by its URI
+    entries: tuple[Entry, ...] | None,  # noqa: ARG001 - as above
+    *,
+    roots: Sequence[str] | None,
+    batches: int,  # noqa: ARG001 - an application has none
+    uids: Sequence[str],  # noqa: ARG001 - as above
+    committer: Table | None,  # noqa: ARG001 - as above
+) -> Checkpoint:
+    from offsetwise.plugins.kinesis.kcl.kinesis import read_table  # noqa: PLC0415 - for those who have lease tables
+
+    return read_table(uri, roots=roots)
+
+
+def _parts(uri: str, *, roots: Sequence[str] | None = None) -> tuple[str, ...]:
+    from offsetwise.plugins.kinesis.kcl.kinesis import parts_of  # noqa: PLC0415 - as above
+
+    return parts_of(uri, roots=roots)
+
+
+KCL: Final = CheckpointEngine(
+    name=NAME,
+    label="KCL",
+    what="a lease table of the KCL",
+    holds="the dump of a lease table",
+    job="application",
+    source_name=re.compile(r"[A-Za-z0-9_.-]{3,255}"),  # as DynamoDB names tables
+    recognises=_is_export,
+    read=_read,
+    listings=listings,
+    details=KclDetails,
+    schemes=frozenset({TABLE_SCHEME}),
+    reads_files=True,
+    recognises_file=_is_dump,
+    parts=_parts,
+)

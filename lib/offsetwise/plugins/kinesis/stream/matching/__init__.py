@@ -1,0 +1,68 @@
+"""Finds the positions of a job on another stream, by the records of both: windows are read, and the cut decides.
+
+Where a job resumes is said for each shard of the new stream, whatever shards of the old one its records come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from offsetwise.comparison import Scene
+from offsetwise.comparison.matching import Identified, Matched, Run
+from offsetwise.comparison.matching import copies_of as copies_in
+from offsetwise.config import ClusterConfig
+from offsetwise.model import BelongsTo, Cluster, TopicState, Writers
+from offsetwise.plugins.kinesis.stream.client import access_of
+from offsetwise.plugins.kinesis.stream.matching.again import read_again
+from offsetwise.plugins.kinesis.stream.matching.copies import StreamCopies
+from offsetwise.plugins.kinesis.stream.matching.search import Search, Streams
+from offsetwise.plugins.kinesis.stream.matching.telling import match_of, nowhere
+from offsetwise.plugins.kinesis.stream.records import AT_ONCE, identified, read_windows
+from offsetwise.ports.windows import WantedRecords, Window
+from offsetwise.progress import Progress
+from offsetwise.translation.query import Query
+from offsetwise.translation.resolve import Match
+
+__all__ = ["copies_of", "identified", "match_records", "read_again"]
+
+
+def match_records(scene: Scene, positions: Sequence[Query], run: Run, salt: bytes, progress: Progress) -> Matched:
+    """Find the place of a job in each shard of the new streams; see `Matching`."""
+    migration, read = scene.migration, _reading(scene.migration.source, run, salt)
+    matches: list[Match] = []
+    seen: set[bool] = set()
+    by_stream: dict[tuple[str, str], list[Query]] = {}
+    for position in positions:
+        by_stream.setdefault((position.source, position.topic), []).append(position)
+    for some in by_stream.values():
+        streams = Streams.of(scene, some)
+        if streams is None:
+            message = "Which shards both streams have is not known."
+            matches += [Match(query=query, stream=nowhere(message)) for query in some]
+            continue
+        copies = copies_in(scene, streams.copied_to, run, salt, partial(identified, salt))
+        search = Search(streams=streams, copies=copies, content=migration.content, read=read, progress=progress)
+        cuts = search.find(natives_excluded=migration.writers is Writers.MIRROR_ONLY)
+        matches += [match_of(scene, some[0], search, each, cuts.get(each), salt=salt) for each in sorted(streams.new)]
+        seen |= search.seen
+    reason = f"The records at the positions are on {scene.old.name!r}."
+    belongs = BelongsTo(cluster=Cluster.OLD, reason=reason) if seen == {True} else None
+    return Matched(matches=tuple(matches), belongs=belongs)
+
+
+def copies_of(
+    scene: Scene,
+    topic: TopicState,
+    run: Run,
+    salt: bytes,
+    identified: Identified,  # noqa: ARG001 - shards are read as those of the old stream
+) -> StreamCopies:
+    """Return what reads another stream; see `CopiesOf`."""
+    shards = {shard.partition: shard for shard in topic.shards}
+    return StreamCopies(shards=shards, read=_reading(scene.migration.target, run, salt))
+
+
+def _reading(config: ClusterConfig, run: Run, salt: bytes) -> Callable[[Sequence[WantedRecords]], list[Window]]:
+    work = partial(read_windows, access_of(config), salt)
+    return partial(run, work, kind=Window, at_once=AT_ONCE, packages=("boto3",))

@@ -1,0 +1,61 @@
+"""The records that prove a place in a shard of the new stream: of each old shard the nearest ones on both sides."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from offsetwise.model import CopiedRecord, PartProof
+from offsetwise.plugins.kinesis.stream.matching.search import Search
+from offsetwise.plugins.kinesis.stream.spec import SHARD_END, at
+from offsetwise.ports.windows import Window
+
+
+def parts_of(search: Search, number: int, index: int) -> Iterator[PartProof]:
+    """Yield what each old shard proves of a place; nothing of one that is read to its end and has no copy there.
+
+    Args:
+        search: What was read of both streams.
+        number: The shard of the new one.
+        index: Of the first record at or above the place, in the shard's window.
+    """
+    copies = _Copies.of(search.new[number], index)
+    for old in sorted(search.olds(number)):
+        window = search.old[old]
+        count = Counter(window.identities)
+        before = _nearest(search, window, reversed(range(window.read)), copies.below, count)
+        after = _nearest(search, window, range(window.read, len(window.identities)), copies.above, count)
+        if before is not None or after is not None or search.streams.places[old] != SHARD_END:
+            yield PartProof(partition=old, before=before, after=after)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Copies:
+    """The records of a window of the new stream on both sides of a place, by identity: of each the nearest number."""
+
+    below: Mapping[str, int]
+    above: Mapping[str, int]
+
+    @classmethod
+    def of(cls, window: Window, index: int) -> _Copies:
+        records = list(zip(window.identities, window.numbers, strict=True))
+        return cls(below=dict(records[:index]), above=dict(reversed(records[index:])))
+
+
+def _nearest(
+    search: Search, window: Window, indices: Iterable[int], copies: Mapping[str, int], count: Mapping[str, int]
+) -> CopiedRecord | None:
+    """Return the first record with a copy; of records that are equal to others only where no other one has a copy."""
+    equal = None
+    for index in indices:
+        identity = window.identities[index]
+        if identity not in copies:
+            continue
+        record = CopiedRecord(
+            old=at(window.numbers[index]), new=search.copies.before(copies[identity]), identity=identity
+        )
+        if count[identity] == 1:
+            return record
+        equal = equal or record
+    return equal

@@ -1,0 +1,344 @@
+"""Where a job resumes in each shard of another stream: the counted cut, per stretch of hash keys.
+
+Shards of two streams need not be the same ones. A record's partition key says by its hash which shards of either
+stream may hold it, so all hash keys are divided where any shard begins: into parts that each have one line of shards
+on the old stream, parents before children, and one on the new stream. In such a part records keep their order, and
+`decide` finds its cut as in a partition. A shard of the new stream has as many parts as shards of the old one meet it;
+its place is right where it fits all of them, and where none does, the lowest one skips nothing.
+
+Where keys do not lead to a new shard, as in a topic of Kafka, whose partitions a link chooses as it likes, each of them
+has parts of all shards of the old stream: of those of their records that it has copies of.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from offsetwise.model import Ahead, Exactness
+from offsetwise.plugins.kinesis.stream.matching.hash_keys import Cell, IndexStretch, ShardWindow, cells, unkeyed
+from offsetwise.translation.content import decide
+from offsetwise.translation.windows import Cut, LogWindow, Reason
+
+_BY_WORTH = (Exactness.EXACT, Exactness.POSITION_EXACT, Exactness.BOUNDED, Exactness.UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HashKeyPart:
+    """What the records of one part of the hash keys say about one shard of the new stream."""
+
+    old: tuple[int, ...]
+    """The shards of the old stream that have it."""
+    cut: Cut
+    """In numbers of its own; only its counts mean something outside."""
+    at: Sequence[int] = ()
+    """The records of the part, by their indices in the shard's window."""
+    below: int = 0
+    """How many of them lie below the cut."""
+    below_highest: int = 0
+    """How many lie below the highest place that it may be."""
+    below_copy: int = 0
+    """How many lie below the first copy at or above that one: between them are records that no old one explains."""
+    leading: int = 0
+    """Records before the first copy, which no record of the old stream explains."""
+    surplus: int = 0
+    """Copies beyond the records that the old stream holds, below the place."""
+    uncopied: int = 0
+    """Records that the job has read and that have no copy."""
+    identical: bool = False
+    """Whether the same record was read and unread, so that only its number of copies tells."""
+
+    @property
+    def behind(self) -> int:
+        """The index behind the last record below the cut: the lowest place that fits."""
+        return self.at[self.below - 1] + 1 if self.below else 0
+
+    def first(self, end: int) -> int:
+        """Return the index of the first record at or above the cut, the highest place that fits; `end` without one."""
+        return self.at[self.below] if self.below < len(self.at) else end
+
+    @property
+    def behind_highest(self) -> int:
+        """The index behind the last record below the highest place."""
+        return self.at[self.below_highest - 1] + 1 if self.below_highest else 0
+
+    def first_copy(self, end: int) -> int:
+        """Return the index of the first copy at or above the highest place: a place above it skips that one."""
+        return self.at[self.below_copy] if self.below_copy < len(self.at) else end
+
+    def between(self, start: int, end: int) -> int:
+        """Count the records of the part between two places."""
+        return bisect_left(self.at, end) - bisect_left(self.at, start)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardCut:
+    """Where the job resumes in one shard of the new stream."""
+
+    shard: int
+    exactness: Exactness | None
+    """None where more has to be read."""
+    reason: Reason
+    index: int | None = None
+    """Of the first record to read among those of the shard's window."""
+    highest: int | None = None
+    """Where it lies at most; equal to `index` where it is proven."""
+    replay: int | None = None
+    foreign_below: int | None = None
+    ahead: Ahead = field(default_factory=lambda: Ahead(examined=False))
+    parts: tuple[HashKeyPart, ...] = ()
+    interleaved: bool = False
+    """Whether the records of several old shards lie so that no position fits them all."""
+    nowhere: tuple[int, int] = (0, 0)
+    """Where keys do not lead to a new shard: how many records, read and unread, none of them has a copy of."""
+
+
+def match(
+    old: Sequence[ShardWindow],
+    new: Sequence[ShardWindow],
+    *,
+    explicit: bool = False,
+    apart: bool = False,
+    natives_excluded: bool = False,
+    trimmed: bool = False,
+    last: bool = True,
+) -> dict[int, ShardCut]:
+    """Find the place of a job in each shard of the new stream.
+
+    Args:
+        old: The shards of the old stream, each with the records around the job's position.
+        new: The shards of the new stream, each with the records that may be their copies.
+        explicit: Whether producers name hash keys themselves, so that keys do not tell a record's shard.
+        apart: Whether the new shards are partitions, which keys do not lead to by their hashes.
+        natives_excluded: Somebody stated that nobody but the mirror writes to the new stream.
+        trimmed: Whether the old stream may have lost records that the job has read.
+        last: The windows cannot grow: answer BOUNDED or UNKNOWN instead of asking for more.
+
+    Returns:
+        By the number of the new shard.
+    """
+    asked = _Asked(natives_excluded=natives_excluded and not explicit, trimmed=trimmed, last=last)
+    parts: dict[int, list[HashKeyPart]] = {window.shard.partition: [] for window in new}
+    for cell in unkeyed(old, new, explicit=explicit) if explicit or apart else cells(old, new):
+        for number, part in _judged(cell, asked):
+            parts[number].append(part)
+    results = {window.shard.partition: _combined(window, parts[window.shard.partition], asked) for window in new}
+    return _without_keys(results, old, new, explicit=explicit) if explicit or apart else results
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    natives_excluded: bool
+    trimmed: bool
+    last: bool
+
+
+def _judged(cell: Cell, asked: _Asked) -> Iterator[tuple[int, HashKeyPart]]:
+    """Decide a part, and say of each new shard in its line how many of its records lie below the cut."""
+    of = tuple(each.window.shard.partition for each in cell.old)
+    held = list(_without_gap(cell.new))
+    ours, position = _old_window(cell, trimmed=asked.trimmed)
+    theirs = _new_window(held)
+    if not ours.identities and not theirs.identities:
+        return
+    known = set(ours.identities)
+    leading = next((j for j, each in enumerate(theirs.identities) if each in known), 0)
+    if leading and theirs.identities[leading] in set(ours.identities[: position - ours.start]):
+        # Records before the first copy of one that was read: of other writers, or copies of what the old stream has
+        # lost. They lie in front of all that it tells of.
+        theirs = replace(
+            theirs, start=leading, offsets=theirs.offsets[leading:], identities=theirs.identities[leading:]
+        )
+    else:
+        leading = 0
+    whole = leading == 0 and all(each.window.whole for each in (*cell.old, *cell.new))
+    cut = decide(position, ours, theirs, natives_excluded=asked.natives_excluded, last=asked.last)
+    part = _checked(cut, ours, theirs, position - ours.start, whole=whole, natives_excluded=asked.natives_excluded)
+    part = replace(part, old=of, leading=leading)
+    passed = 0
+    for each in cell.new:
+        number = each.window.shard.partition
+        if each in held:
+            low = 0 if part.cut.offset is None else part.cut.offset
+            high = len(theirs.identities) + leading if part.cut.hi is None else part.cut.hi
+            below, highest = (min(max(0, place - passed), len(each.at)) for place in (low, high))
+            count = len(each.at)
+            copies = (n for n, identity in enumerate(each.identities(highest, count), highest) if identity in known)
+            of_shard = replace(part, at=each.at, below=below, below_highest=highest, below_copy=next(copies, count))
+            yield number, of_shard
+            passed += len(each.at)
+        elif part.cut.place is not None and part.cut.place < passed:
+            yield number, replace(part, at=each.at)  # its parent is unread from somewhere on, and so it is wholly
+        else:
+            unknown = replace(part.cut, exactness=Exactness.UNKNOWN if asked.last else None, reason=Reason.FEW_ANCHORS)
+            yield number, replace(part, cut=unknown)
+
+
+def _without_gap(line: Sequence[IndexStretch]) -> Iterator[IndexStretch]:
+    for stretch in line:
+        yield stretch
+        if not stretch.window.at_end:
+            return
+
+
+def _old_window(cell: Cell, *, trimmed: bool) -> tuple[LogWindow, int]:
+    """Put the records of a line of shards in order: those that were read, then those that were not.
+
+    Where a shard's records do not follow those of its parent without a gap, only those beside the position stay.
+    """
+    line = cell.old
+    begin = max((at for at, stretch in enumerate(line) if not stretch.window.whole), default=0)
+    end = next((at for at, stretch in enumerate(line) if not stretch.window.at_end), len(line) - 1)
+    read = [identity for stretch in line[begin:] for identity in stretch.identities(0, stretch.split)]
+    unread = [
+        identity for stretch in line[: end + 1] for identity in stretch.identities(stretch.split, len(stretch.at))
+    ]
+    start = 1 if trimmed else 0
+    count = len(read) + len(unread)
+    window = LogWindow(
+        start=start,
+        end=start + count,
+        at_start=all(stretch.window.whole for stretch in line),
+        at_end=all(stretch.window.at_end for stretch in line),
+        offsets=range(start, start + count),
+        identities=(*read, *unread),
+    )
+    return window, start + len(read)
+
+
+def _new_window(line: Sequence[IndexStretch]) -> LogWindow:
+    identities = tuple(identity for stretch in line for identity in stretch.identities(0, len(stretch.at)))
+    return LogWindow(
+        start=0,
+        end=len(identities),
+        at_start=True,
+        at_end=all(stretch.window.at_end for stretch in line),
+        offsets=range(len(identities)),
+        identities=identities,
+    )
+
+
+def _checked(
+    cut: Cut, old: LogWindow, new: LogWindow, split: int, *, whole: bool, natives_excluded: bool
+) -> HashKeyPart:
+    """Lower what a cut is worth where counts beside the place do not add up, or the front was not read."""
+    read, unread = Counter(old.identities[:split]), Counter(old.identities[split:])
+    held = Counter(new.identities)
+    part = HashKeyPart(
+        old=(),
+        cut=cut,
+        surplus=sum(max(0, held[h] - count) for h, count in (read + unread).items()),
+        uncopied=sum((read - held).values()) if old.at_start else 0,
+        identical=bool(read.keys() & unread.keys() & held.keys()),
+    )
+    if cut.exactness is not Exactness.EXACT:
+        return part
+    if part.surplus or part.uncopied or part.identical or not (whole or natives_excluded):
+        return replace(part, cut=replace(cut, exactness=Exactness.POSITION_EXACT))
+    return part
+
+
+def _without_records(window: ShardWindow, *, last: bool) -> ShardCut:
+    """Cut a shard of whose hash keys no record is left on either stream: it is read from its start."""
+    certain = window.whole and window.at_end
+    start = 0 if certain else None
+    return ShardCut(
+        shard=window.shard.partition,
+        exactness=Exactness.EXACT if certain else Exactness.UNKNOWN if last else None,
+        reason=Reason.EMPTY_LOGS,
+        index=start,
+        highest=start,
+        replay=start,
+        foreign_below=start,
+        ahead=Ahead(examined=True, missing=0, duplicated=0, foreign=0) if certain else Ahead(examined=False),
+    )
+
+
+def _combined(window: ShardWindow, parts: Sequence[HashKeyPart], asked: _Asked) -> ShardCut:
+    """Find the one place of a shard that fits all of its parts."""
+    number, count = window.shard.partition, len(window.identities)
+    if not parts:
+        return _without_records(window, last=asked.last)
+    doubtful = next((part for part in parts if part.cut.exactness is None), None) or next(
+        (part for part in parts if part.cut.exactness is Exactness.UNKNOWN), None
+    )
+    if doubtful is not None:
+        return ShardCut(shard=number, exactness=doubtful.cut.exactness, reason=doubtful.cut.reason, parts=tuple(parts))
+    worst = max(parts, key=lambda part: _BY_WORTH.index(part.cut.exactness or Exactness.UNKNOWN))
+    behind, first = max(part.behind for part in parts), min(part.first(count) for part in parts)
+    place = min(behind, first)
+    again = sum(part.below - bisect_left(part.at, place) for part in parts if part.behind > place)
+    replay = _sum(part.cut.replay for part in parts)
+    cut = ShardCut(
+        shard=number,
+        exactness=worst.cut.exactness,
+        reason=worst.cut.reason,
+        index=place,
+        highest=behind,
+        replay=None if replay is None else replay + again,
+        foreign_below=_sum(part.cut.foreign_below for part in parts),
+        ahead=_ahead(parts),
+        parts=tuple(parts),
+        interleaved=place < behind,
+    )
+    highest = max(part.behind_highest for part in parts)
+    bounded = replace(cut, exactness=Exactness.BOUNDED, highest=highest)
+    by_others = all(part.cut.reason in (Reason.PROVEN, Reason.NATIVE_BELOW) for part in parts)
+    if place < highest <= min(part.first_copy(count) for part in parts) and by_others:
+        # One place fits all copies; below it lie records of other writers, as in a partition.
+        foreign = sum(part.between(part.behind_highest, highest) + (part.cut.foreign_below or 0) for part in parts)
+        return replace(bounded, reason=Reason.NATIVE_BELOW, foreign_below=foreign, interleaved=False)
+    if worst.cut.exactness is Exactness.BOUNDED:
+        return bounded
+    # Where the parts' places differ and records lie between them, the lowest one skips nothing.
+    return replace(bounded, reason=Reason.REPLAY_UNAVOIDABLE) if cut.interleaved else cut
+
+
+def _ahead(parts: Sequence[HashKeyPart]) -> Ahead:
+    if not all(part.cut.ahead.examined for part in parts):
+        return Ahead(examined=False)
+    counts = [part.cut.ahead for part in parts]
+    return Ahead(
+        examined=True,
+        missing=_sum(count.missing for count in counts),
+        duplicated=_sum(count.duplicated for count in counts),
+        foreign=_sum(count.foreign for count in counts),
+    )
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    results = [*counts]
+    return None if None in results else sum(each for each in results if each is not None)
+
+
+def _without_keys(
+    cuts: Mapping[int, ShardCut], old: Sequence[ShardWindow], new: Sequence[ShardWindow], *, explicit: bool
+) -> dict[int, ShardCut]:
+    """Lower what is known where keys do not tell which shard has, or is yet to get, the copy of a record."""
+    held = Counter(identity for window in new for identity in window.identities)
+    read = Counter(identity for window in old for identity in window.identities[: window.read])
+    unread = Counter(identity for window in old for identity in window.identities[window.read :])
+    if any(_not_yet(window, held) for window in old):
+        return {
+            number: ShardCut(shard=number, exactness=Exactness.UNKNOWN, reason=Reason.NOT_YET_MIRRORED, parts=cut.parts)
+            if cut.exactness is not None
+            else cut
+            for number, cut in cuts.items()
+        }
+    to_end = all(window.at_end for window in new)
+    nowhere = (sum((read - held).values()), sum((unread - held).values())) if to_end else (0, 0)
+    known = read + unread
+    uneven = explicit or any(held[identity] != count for identity, count in known.items())
+    results = {}
+    for number, cut in cuts.items():
+        lowered = replace(cut, exactness=Exactness.POSITION_EXACT) if cut.exactness is Exactness.EXACT else cut
+        ahead = Ahead(examined=False) if nowhere[1] else cut.ahead
+        results[number] = replace(lowered if uneven else cut, ahead=ahead, nowhere=nowhere)
+    return results
+
+
+def _not_yet(window: ShardWindow, held: Mapping[str, int]) -> bool:
+    """Return whether the record that was read last has no copy anywhere, and none behind it has one."""
+    return bool(window.read) and not any(map(held.__getitem__, window.identities[window.read - 1 :]))

@@ -1,0 +1,304 @@
+"""Reads windows of shards: what runs on Spark's workers, and here where it is about few shards.
+
+Shipped to the workers, so no import beyond what they have, which is boto3 too. Keys and data are hashed as they come
+and never leave the task. Reads count against the quota of the stream, which its jobs share: 5 a second and shard.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from hashlib import md5, sha256
+from threading import Lock
+from typing import Any, Final
+
+from offsetwise.plugins.kinesis.stream.spec import SHARD_END, TRIM_HORIZON, Place, ShardPlace, at, at_time, shard_id
+from offsetwise.ports.windows import ReadFailure, WantedRecords, Window
+
+AT_ONCE: Final = 16
+"""Shards that are read at the same time in one process."""
+READS_APART_S: Final = 0.25
+"""At most four reads a second, of the five that a shard allows to all of its readers."""
+MOST_AT_ONCE: Final = 10_000
+"""Records that one read gives at most."""
+EMPTY: Final = 20
+"""How many reads in a row may come back empty, of a shard that says that it has more."""
+_TRIES: Final = 5
+_BACK_MS: Final = 1_000
+_FURTHER: Final = 4
+_ATTEMPTS: Final = 12
+"""How often the start of a window is moved back by ever more time: 1 s at first, 194 days at last."""
+
+
+_CONNECTING: Final = Lock()
+_CLIENTS: Final[dict[tuple[tuple[str, str], ...], Any]] = {}
+
+_FAILURES: Final = {
+    "ResourceNotFoundException": ReadFailure.GONE,
+    "InvalidArgumentException": ReadFailure.FOREIGN,
+    "ProvisionedThroughputExceededException": ReadFailure.BUSY,
+    "LimitExceededException": ReadFailure.BUSY,
+    "ThrottlingException": ReadFailure.BUSY,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    number: int
+    identity: str
+    key: int
+    arrived_ms: int
+    size: int
+
+
+@dataclass(slots=True, kw_only=True)
+class ShardReader:
+    """One shard that is read within its quota."""
+
+    client: Any
+    stream: str
+    id: str
+    salt: bytes
+    calls: int = 0
+    read_at: float = field(default=-READS_APART_S)
+
+    def begin(self, place: ShardPlace) -> str:
+        """Return an iterator at a place."""
+        asked: dict[str, Any] = {"ShardIteratorType": place.place.value}
+        if place.place is Place.AT:
+            asked = {"ShardIteratorType": "AT_SEQUENCE_NUMBER", "StartingSequenceNumber": str(place.sequence)}
+        elif place.place is Place.AT_TIMESTAMP:
+            asked["Timestamp"] = (place.at_ms or 0) / 1000
+        made = self._within_quota(
+            lambda: self.client.get_shard_iterator(StreamName=self.stream, ShardId=self.id, **asked)
+        )
+        return str(made["ShardIterator"])
+
+    def read(
+        self, place: ShardPlace, *, most: int, most_bytes: int, enough: Callable[[_Record], bool]
+    ) -> tuple[list[_Record], bool]:
+        """Read from a place on, until enough is read, or the budget, or the end; and say whether that was the end."""
+        following: str | None = self.begin(place)
+        records: list[_Record] = []
+        size, empty = 0, 0
+        while following is not None and len(records) < most and size < most_bytes:
+            limit = min(MOST_AT_ONCE, most - len(records))
+            given = self.records(following, limit)
+            following = given.get("NextShardIterator")
+            for each in given["Records"]:
+                record = self._record(each)
+                records.append(record)
+                size += record.size
+                if enough(record):
+                    return records, False
+            count, behind_ms = len(given["Records"]), int(given.get("MillisBehindLatest") or 0)
+            empty = 0 if count else empty + 1
+            if (behind_ms == 0 and count < limit) or empty > EMPTY:
+                return records, behind_ms == 0
+        return records, following is None
+
+    def records(self, iterator: str, limit: int) -> Mapping[str, Any]:
+        """Read once, as soon as the quota allows."""
+        wait = self.read_at + READS_APART_S - time.monotonic()
+        if wait > 0:
+            time.sleep(wait)
+        given: Mapping[str, Any] = self._within_quota(
+            lambda: self.client.get_records(ShardIterator=iterator, Limit=limit)
+        )
+        self.read_at = time.monotonic()
+        return given
+
+    def _within_quota(self, call: Callable[[], Any]) -> Any:
+        """Make a call again where other readers have used up the quota."""
+        for left in reversed(range(_TRIES)):
+            self.calls += 1
+            try:
+                return call()
+            except Exception as error:
+                if failure_of(error) is not ReadFailure.BUSY or not left:
+                    raise
+                time.sleep(1)
+        raise AssertionError
+
+    def _record(self, given: Mapping[str, Any]) -> _Record:
+        key, data = str(given["PartitionKey"]).encode(), bytes(given["Data"])
+        identity, hashed = identified(self.salt, key, data)
+        return _Record(
+            number=int(given["SequenceNumber"]),
+            identity=identity,
+            key=hashed,
+            arrived_ms=int(given["ApproximateArrivalTimestamp"].timestamp() * 1000),
+            size=len(key) + len(data),
+        )
+
+
+def client_of(access: Mapping[str, str | None]) -> Any:
+    """Connect, with what the driver has found: the region, an address, and credentials.
+
+    A client is slow to make and may be used by several threads, so that a process has one for each access.
+    """
+    import boto3  # noqa: PLC0415 - of an extra, and slow to import
+    from botocore.config import Config  # noqa: PLC0415 - as above
+
+    key = tuple(sorted((name, value or "") for name, value in access.items()))
+    with _CONNECTING:
+        if key not in _CLIENTS:
+            settings = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard", "max_attempts": 3})
+            _CLIENTS[key] = boto3.Session().client("kinesis", config=settings, **access)
+        return _CLIENTS[key]
+
+
+def read_windows(access: Mapping[str, str | None], salt: bytes, tasks: Sequence[WantedRecords]) -> list[Window]:
+    """Read windows, each of a shard of its own, so that none waits for the quota of another.
+
+    Args:
+        access: What to connect with.
+        salt: Keys the hashes.
+        tasks: What to read.
+    """
+    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="offsetwise-shards") as pool:
+        return [*pool.map(lambda one: read_window(client_of(access), one, salt), tasks)]
+
+
+def identified(salt: bytes, key: bytes, data: bytes) -> tuple[str, int]:
+    """Return what is equal of a record and its copy, and the hash of its key.
+
+    Args:
+        salt: Keys the first one.
+        key: The partition key, in UTF-8.
+        data: The record's data.
+    """
+    return sha256(salt + len(key).to_bytes(4) + key + data).hexdigest()[:32], hash_key(key)
+
+
+def hash_key(partition_key: bytes) -> int:
+    """Return the hash that leads a record to its shard, unless its producer named another one.
+
+    >>> hash_key(b"k0") < 2**128
+    True
+    """
+    return int.from_bytes(md5(partition_key, usedforsecurity=False).digest())
+
+
+def read_window(client: Any, wanted: WantedRecords, salt: bytes) -> Window:
+    """Read what is needed of one shard, or say why that cannot be."""
+    shard = ShardReader(client=client, stream=wanted.topic, id=shard_id(wanted.partition), salt=salt)
+    try:
+        records, whole, at_end = _around(shard, wanted) if wanted.around is not None else _since(shard, wanted)
+    except Exception as error:
+        failure = failure_of(error)
+        if failure is None:
+            raise
+        return Window(calls=shard.calls, failure=failure, told=str(error)[:300])
+    return Window(
+        numbers=tuple(record.number for record in records),
+        identities=tuple(record.identity for record in records),
+        keys=tuple(record.key for record in records),
+        oldest_ms=records[0].arrived_ms if records else None,
+        whole=whole,
+        at_end=at_end,
+        read=0 if wanted.around is None else _split(_place(wanted), records),
+        calls=shard.calls,
+    )
+
+
+def _since(shard: ShardReader, wanted: WantedRecords) -> tuple[list[_Record], bool, bool]:
+    """Read from a time on: the whole shard, where that is little."""
+    small = _whole(shard, wanted)
+    if small is not None:
+        return small, True, True
+    left = None if wanted.until is None else set(wanted.until)
+
+    def enough(record: _Record) -> bool:
+        if left is None:
+            return False
+        left.discard(record.identity)
+        return not left
+
+    since = TRIM_HORIZON if wanted.since_ms is None else at_time(wanted.since_ms)
+    records, at_end = shard.read(since, most=wanted.most_records, most_bytes=wanted.most_bytes, enough=enough)
+    return records, wanted.since_ms is None, at_end
+
+
+def _around(shard: ShardReader, wanted: WantedRecords) -> tuple[list[_Record], bool, bool]:
+    """Read on both sides of a position: the whole shard, where that is little."""
+    small = _whole(shard, wanted)
+    if small is not None:
+        return small, True, True
+    place, reach = _place(wanted), wanted.reach
+    budget = {"most_bytes": wanted.most_bytes}
+    if place == TRIM_HORIZON:
+        records, at_end = shard.read(place, most=reach, **budget, enough=_never)
+        return records, True, at_end
+    if place == SHARD_END:
+        kept: deque[_Record] = deque(maxlen=reach)
+        _, at_end = shard.read(TRIM_HORIZON, most=wanted.most_records, **budget, enough=_keeping(kept))
+        return [*kept], False, at_end
+    begin = place if place.sequence is None else at(place.sequence)
+    ahead, at_end = shard.read(begin, most=reach + 1, **budget, enough=_never)
+    read, first = _split(place, ahead), ahead[0].number if ahead else None
+    anchor_ms = place.at_ms if place.at_ms is not None else ahead[0].arrived_ms if ahead else None
+    if anchor_ms is None:
+        return ahead, False, at_end
+    back_ms = max(_BACK_MS, 2 * (ahead[-1].arrived_ms - ahead[0].arrived_ms) if ahead else 0)
+    before: deque[_Record] = deque(maxlen=reach)
+    for _ in range(_ATTEMPTS):
+        before.clear()
+        since = at_time(max(0, anchor_ms - back_ms))
+
+        def reached(record: _Record) -> bool:
+            if (first is None and record.arrived_ms >= anchor_ms) or (first is not None and record.number >= first):
+                return True
+            before.append(record)
+            return False
+
+        spent, _ = shard.read(since, most=wanted.most_records, **budget, enough=reached)
+        if len(before) + read >= reach or len(spent) >= wanted.most_records or since.at_ms == 0:
+            break
+        back_ms *= _FURTHER
+    return [*before, *ahead], False, at_end
+
+
+def _whole(shard: ShardReader, wanted: WantedRecords) -> list[_Record] | None:
+    """Return all that a shard has, if that is little."""
+    records, at_end = shard.read(TRIM_HORIZON, most=wanted.whole_up_to, most_bytes=wanted.most_bytes, enough=_never)
+    return records if at_end else None
+
+
+def _place(wanted: WantedRecords) -> ShardPlace:
+    return wanted.around if isinstance(wanted.around, ShardPlace) else TRIM_HORIZON
+
+
+def _never(record: _Record) -> bool:  # noqa: ARG001 - as all that ask
+    return False
+
+
+def _keeping(kept: deque[_Record]) -> Callable[[_Record], bool]:
+    def keep(record: _Record) -> bool:
+        kept.append(record)
+        return False
+
+    return keep
+
+
+def _split(place: ShardPlace, records: Sequence[_Record]) -> int:
+    """Return how many of a shard's records a position has behind it."""
+    if place == SHARD_END:
+        return len(records)
+    if place.sequence is not None:
+        # Of an aggregate that is processed in part the rest is unread: it is taken for unread as a whole.
+        processed = place.place is Place.AFTER and place.sub is None
+        return sum(record.number < place.sequence + processed for record in records)
+    return 0 if place.at_ms is None else sum(record.arrived_ms < place.at_ms for record in records)
+
+
+def failure_of(error: Exception) -> ReadFailure | None:
+    """Return an answer of Kinesis, or its silence, from a mistake of ours."""
+    from botocore import exceptions as of  # noqa: PLC0415 - of an extra, and slow to import
+
+    if isinstance(error, of.ClientError):
+        return _FAILURES.get(str(error.response.get("Error", {}).get("Code")), ReadFailure.REFUSED)
+    return ReadFailure.SILENT if isinstance(error, of.BotoCoreError) else None

@@ -1,0 +1,155 @@
+"""The shards that a checkpoint names, and what they show by themselves, without asking the stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from offsetwise.model import Problem, ShardPosition, ShardRange
+from offsetwise.plugins.kinesis.stream.findings import (
+    child_ahead,
+    child_missing,
+    children_wait,
+    hash_range_gap,
+    inside_aggregate,
+    sequence_foreign,
+    sequence_layout,
+    sequence_other_shard,
+)
+from offsetwise.plugins.kinesis.stream.numbers import NumberEvidence, evidence_of
+from offsetwise.plugins.kinesis.stream.spec import SHARD_END, ShardPlace, shard_number
+
+LAST_HASH_KEY: Final = 2**128 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shard:
+    """One shard as a checkpoint names it."""
+
+    id: str
+    position: ShardPlace
+    stream: str | None = None
+    """Its stream's name or ARN; None where the checkpoint names none."""
+    planned: ShardPlace | None = None
+    """The end of a batch that will run again."""
+    low: int | None = None
+    """The first hash key; None where the checkpoint does not say."""
+    high: int | None = None
+    first: int | None = None
+    """The shard's first sequence number; None as above."""
+    parents: tuple[str, ...] = ()
+    children: tuple[str, ...] = ()
+    """Those that the shard itself names; a child that names it as its parent is not among them."""
+    waits: bool = False
+    """Whether nobody reads it yet, because its parent is not finished."""
+
+    @property
+    def row(self) -> ShardPosition:
+        """Return the shard as checkpoints hold it."""
+        return ShardPosition(stream=self.stream, shard=self.id, position=self.position, planned_position=self.planned)
+
+    @property
+    def evidence(self) -> NumberEvidence | None:
+        """What its position tells by itself."""
+        return None if self.position.sequence is None else evidence_of(self.position.sequence)
+
+
+def ranges_of(shards: Sequence[Shard]) -> tuple[ShardRange, ...]:
+    """Return what a checkpoint keeps of its shards' hash keys, of those whose id has a number and that say theirs."""
+    has_children = {parent for shard in shards for parent in shard.parents}
+    ranges = []
+    for each in shards:
+        number, parents = shard_number(each.id), [shard_number(parent) for parent in each.parents]
+        if number is None or each.low is None or each.high is None or None in parents:
+            continue
+        ranges.append(
+            ShardRange(
+                partition=number,
+                low=each.low,
+                high=each.high,
+                parents=tuple(parent for parent in parents if parent is not None),
+                first=None if each.first is None else str(each.first),
+                closed=each.position == SHARD_END or bool(each.children) or each.id in has_children,
+            )
+        )
+    return tuple(ranges)
+
+
+def problems_of(shards: Sequence[Shard], *, knows_children: bool) -> list[Problem]:
+    """Report what is wrong with shards of Kinesis, of one source and one stream.
+
+    Args:
+        shards: All that the source keeps.
+        knows_children: Whether the engine keeps the children of a shard that has ended, as it should.
+    """
+    evidences = [shard.evidence for shard in shards]
+    problems = [
+        problem for shard, evidence in zip(shards, evidences, strict=True) for problem in _alone(shard, evidence)
+    ]
+    problems += _layouts(shards, evidences)
+    problems += _family(shards, knows_children=knows_children)
+    problems += _gaps(shards)
+    return problems
+
+
+def _alone(shard: Shard, found: NumberEvidence | None) -> Iterator[Problem]:
+    if found is not None and found.shard != shard_number(shard.id):
+        yield from sequence_other_shard(shard.id, shard.position, found)
+    first = None if shard.first is None else evidence_of(shard.first)
+    if found is not None and first is not None and found.born_s != first.born_s:
+        yield from sequence_foreign(shard.id, shard.position, found, first.born_s)
+    if shard.position.sub is not None:
+        yield from inside_aggregate(shard.id, shard.position)
+
+
+def _layouts(shards: Sequence[Shard], told: Sequence[NumberEvidence | None]) -> Iterator[Problem]:
+    each_told = zip(shards, told, strict=True)
+    unknown = [shard for shard, evidence in each_told if evidence is None and shard.position.sequence is not None]
+    if unknown:
+        yield from sequence_layout(unknown[0].id, unknown[0].position, len(unknown) - 1)
+
+
+def _family(shards: Sequence[Shard], *, knows_children: bool) -> Iterator[Problem]:
+    known = {each.id: each for each in shards}
+    children: dict[str, list[Shard]] = {}
+    for each in shards:
+        for parent in each.parents:
+            children.setdefault(parent, []).append(each)
+    for shard in shards:
+        mine = children.get(shard.id, [])
+        waiting = [each.id for each in mine if each.waits]
+        if waiting:
+            yield from children_wait(shard.id, shard.position, waiting)
+        if shard.position == SHARD_END:
+            missing = [name for name in shard.children if name not in known]
+            if knows_children and (missing or not mine):
+                yield from child_missing(shard.id, missing)
+            continue
+        for child in mine:
+            if child.position.sequence is not None or child.position == SHARD_END:
+                yield from child_ahead(child.id, shard.id, shard.position)
+
+
+def _gaps(shards: Sequence[Shard]) -> Iterator[Problem]:
+    """Name the first stretch of hash keys that nobody reads on; none where a shard does not say its own."""
+    ranges = [(shard.low, shard.high) for shard in shards if shard.position != SHARD_END]
+    known = sorted((low, high) for low, high in ranges if low is not None and high is not None)
+    if not known or len(known) < len(ranges):
+        return
+    covered = -1
+    for low, high in known:
+        if low > covered + 1:
+            break
+        covered = max(covered, high)
+    if covered < LAST_HASH_KEY:
+        end = min((low for low, _ in known if low > covered), default=LAST_HASH_KEY + 1) - 1
+        yield from hash_range_gap(covered + 1, end)
+
+
+def hash_key(text: str) -> int | None:
+    """Read a hash key, a decimal of 128 bits; None for any other text."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 39) or (text[0] == "0" and text != "0"):
+        return None
+    number = int(text)
+    return number if number <= LAST_HASH_KEY else None

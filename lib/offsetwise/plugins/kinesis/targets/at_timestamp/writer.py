@@ -1,0 +1,34 @@
+"""Writes the file with the time at which a job begins, and holds it against the plan."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from offsetwise.apply.readers import Readers
+from offsetwise.apply.verification.seen import Seen
+from offsetwise.apply.writing import Writer
+from offsetwise.config import Migration
+from offsetwise.model import Plan, ReceiptStep
+from offsetwise.plugins.kinesis.targets.at_timestamp.spec import fitting_time, start_time
+from offsetwise.targets.text_file import verify_start, writer_of_start
+
+_FILES: Final = writer_of_start(
+    fitting_time,
+    called="start time",
+    fix="Write it locally, and copy it to where the job is started.",
+)
+
+
+def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's
+    """Return the writer; see `WriterModule`."""
+    return _FILES
+
+
+def verify(
+    plan: Plan,
+    step: ReceiptStep,
+    readers: Readers,
+    checkpoint: str | None,  # noqa: ARG001 - a checkpoint has positions, which a time does not tell
+) -> list[Seen]:
+    """Hold the file against the plan."""
+    return verify_start(plan, step, readers, start_time(plan))

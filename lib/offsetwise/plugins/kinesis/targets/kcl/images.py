@@ -1,0 +1,101 @@
+"""Rows of a lease table: as files keep them, and as they will be."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from offsetwise.plugins.kinesis.kcl.kinesis import KEY
+from offsetwise.plugins.kinesis.stream.spec import Place, ShardPlace
+from offsetwise.plugins.kinesis.targets.kcl.spec import COUNTER
+from offsetwise.storage.dynamodb import Item
+
+HELD: Final = (COUNTER, "checkpoint", "checkpointSubSequenceNumber")
+"""What must be as it was read when a row is written: the version of the lease, and the position."""
+_GONE: Final = frozenset(
+    {
+        "leaseOwner",
+        "checkpointOwner",
+        "pendingCheckpoint",
+        "pendingCheckpointSubSequenceNumber",
+        "pendingCheckpointState",
+    }
+)
+"""What a moved lease has no more: whoever held it, and a checkpoint that was prepared for the position before."""
+
+
+def dumped(item: Item) -> str:
+    """Return a row as text, one for every order of its attributes and sets."""
+    return json.dumps({name: _shown(value) for name, value in item.items()}, sort_keys=True, separators=(",", ":"))
+
+
+def loaded(text: str) -> Item:
+    """Return the row that a text says.
+
+    Raises:
+        ValueError: It is none.
+    """
+    body = json.loads(text)
+    if not isinstance(body, dict) or not all(isinstance(each, dict) and len(each) == 1 for each in body.values()):
+        raise ValueError("expected a row in DynamoDB's JSON")
+    return {name: _whole(value) for name, value in body.items()}
+
+
+def _shown(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    ((kind, content),) = value.items()
+    match kind:
+        case "B":
+            return {kind: base64.b64encode(content).decode()}
+        case "BS":
+            return {kind: sorted(base64.b64encode(each).decode() for each in content)}
+        case "SS" | "NS":
+            return {kind: sorted(content)}
+    return value
+
+
+def _whole(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    ((kind, content),) = value.items()
+    match kind:
+        case "B":
+            return {kind: base64.b64decode(content)}
+        case "BS":
+            return {kind: [base64.b64decode(each) for each in content]}
+    return value
+
+
+def moved(before: Item, place: ShardPlace) -> Item:
+    """Return a lease that begins elsewhere: free, with the counter of one who has taken it once more."""
+    text, sub = words(place)
+    kept = {name: value for name, value in before.items() if name not in _GONE}
+    return kept | {
+        "checkpoint": {"S": text},
+        "checkpointSubSequenceNumber": {"N": sub},
+        COUNTER: {"N": str(int(before[COUNTER]["N"]) + 1)},
+        "ownerSwitchesSinceCheckpoint": {"N": "0"},
+    }
+
+
+def added(key: str, place: ShardPlace, *, low: int, high: int, parents: tuple[str, ...], typed: bool) -> Item:
+    """Return a new lease; `typed` where the others say what they are, as since KCL 3.5."""
+    text, sub = words(place)
+    results: dict[str, Mapping[str, Any]] = {
+        KEY: {"S": key},
+        "checkpoint": {"S": text},
+        "checkpointSubSequenceNumber": {"N": sub},
+        COUNTER: {"N": "0"},
+        "ownerSwitchesSinceCheckpoint": {"N": "0"},
+        "startingHashKey": {"S": str(low)},
+        "endingHashKey": {"S": str(high)},
+    }
+    if parents:
+        results["parentShardId"] = {"SS": list(parents)}
+    return results | ({"entityType": {"S": "LEASE"}} if typed else {})
+
+
+def words(place: ShardPlace) -> tuple[str, str]:
+    """Return a position as a lease has it: `checkpoint` and the sub-sequence number."""
+    if place.place is Place.AFTER:
+        return str(place.sequence), str(place.sub or 0)
+    return place.place.value, "0"

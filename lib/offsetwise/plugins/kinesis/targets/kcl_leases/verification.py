@@ -1,0 +1,39 @@
+"""What the leases say now, and whether the workers have gone on from what was written."""
+
+from __future__ import annotations
+
+from offsetwise.apply.readers import Readers
+from offsetwise.apply.verification.seen import Seen, for_all, number
+from offsetwise.model import AnyPosition, Checkpoint, Plan, PlannedPosition, ReceiptStep, Turnout
+from offsetwise.plugins.kinesis.stream.spec import shard_id
+from offsetwise.plugins.kinesis.stream.tables import DynamoTable
+from offsetwise.plugins.kinesis.targets.kcl.spec import leases_as_checkpoint
+from offsetwise.plugins.kinesis.targets.kcl_leases.spec import place_of
+
+
+def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[Seen]:
+    """Compare the table that the plan names, or the dump of it that is given as a checkpoint, with the plan."""
+    read = _table(readers, step.target.group or "") if checkpoint is None else readers.with_times(checkpoint).checkpoint
+    if read is None:
+        return for_all(plan, Turnout.DIFFERENT, f"There is no table {step.target.group} in this region and account.")
+    results = {shard.shard: shard.position for source in read.sources for shard in source.shards}
+    return [_seen(position, results.get(shard_id(position.partition)), read.uri) for position in plan.positions]
+
+
+def _table(readers: Readers, name: str) -> Checkpoint | None:
+    """Read the table where the migration's target is: what a receipt says of its address counts for nothing."""
+    return leases_as_checkpoint(DynamoTable(readers.target, name))
+
+
+def _seen(one: PlannedPosition, here: AnyPosition | None, uri: str) -> Seen:
+    name, planned = shard_id(one.partition), place_of(one)
+    if planned is None or here is None:
+        message = f"{name} has no lease in {uri}: the application has read it to its end, or was never given it."
+        return Seen(found=None, turnout=Turnout.UNKNOWN, told=message)
+    if here == planned:
+        return Seen(found=here, turnout=Turnout.CONFIRMED, told=f"{name}: the lease is at {here}, as planned.")
+    if here > planned or planned.sequence is None:
+        message = f"{name}: the application has gone on from {planned} to {here}."
+        return Seen(found=here, turnout=Turnout.MOVED_ON, told=message, started=True)
+    message = f"{name}: expected {planned} or later in {uri}, found {number(here)}."
+    return Seen(found=here, turnout=Turnout.DIFFERENT, told=message)

@@ -1,0 +1,57 @@
+"""Positions that were found on another stream, in plans for what keeps those of shards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from offsetwise.model import PartitionComparison, PlannedPosition, Problem, SourcePosition
+from offsetwise.plan.refusals import place_not_held
+from offsetwise.plugins.kinesis.stream.spec import SHARD_END, TRIM_HORIZON, ShardPlace, in_several
+
+Row = PlannedPosition | PartitionComparison
+
+
+def is_to_another_stream(positions: Iterable[Row]) -> bool:
+    """Return whether positions were found on another stream than the one that the job reads."""
+    return any(in_several(position.old_offset) for position in positions)
+
+
+def left_in_shards(positions: Iterable[Row]) -> dict[int, ShardPlace]:
+    """Return where a job is in the shards of the stream that it reads, those left out that it has read to their end."""
+    return {
+        number: place
+        for position in positions
+        if isinstance(position.old_offset, ShardPlace)
+        for number, place in position.old_offset.of
+        if place != SHARD_END
+    }
+
+
+def stands_elsewhere(planned: Sequence[PlannedPosition], held: Mapping[int, SourcePosition]) -> str:
+    """Describe which shard is not where it was when a plan for another stream was drafted; empty where all are.
+
+    Args:
+        planned: The positions of one source.
+        held: What the source keeps, by shard.
+    """
+    left = left_in_shards(planned)
+    for number in sorted(held.keys() | left.keys()):
+        at = held[number].offset if number in held else None
+        reviewed = left.get(number)
+        if at != reviewed and (at, reviewed) not in ((SHARD_END, None), (None, TRIM_HORIZON)):
+            return f"shard {number} at {reviewed} as in the plan, found {at}"
+    return ""
+
+
+def has_other_shards(positions: Sequence[Row]) -> bool:
+    """Return whether the other stream lacks the number of a shard that has a position."""
+    return not left_in_shards(positions).keys() <= {position.partition for position in positions}
+
+
+def against_other_shards(positions: Sequence[Row], holder: str) -> Iterator[Problem]:
+    """Refuse a copy in which each position takes the place of the same shard's, where the shards are others."""
+    for position in positions:
+        if position.new_offset is not None:
+            why = "its shards are those of the stream that it is of"
+            yield from place_not_held(position.new_topic_partition, position.new_offset, holder, why)
+            return
