@@ -24,7 +24,7 @@ from offsetwise.ports.looks import LogEnd, LogsLook
 
 AT: Final = TopicPartition("orders", 0)
 STILL_MS: Final = 10_000
-COPIED: Final = CopiesFound(end=100, outcome=Outcome.PASSED, told="Its last record is on the new cluster.")
+COPIED: Final = CopiesFound(end=100, outcome=Outcome.PASSED, message="Its last record is on the new cluster.")
 DAY_MS: Final = 1_795_759_200_000
 Ends = Sequence[tuple[int | None, int | None]]
 
@@ -77,7 +77,7 @@ def test_copies_count_only_for_the_end_that_they_were_looked_for_at() -> None:
     assert judged(watched([*frozen, *stable(101)]), COPIED).state is CutoverState.OPEN
     assert judged(watched([*frozen, *stable(*[101] * 11)]), COPIED).state is CutoverState.FROZEN
     for outcome in (Outcome.FAILED, Outcome.UNKNOWN):
-        row = judged(watched(frozen), CopiesFound(end=100, outcome=outcome, told="30 records have no copy."))
+        row = judged(watched(frozen), CopiesFound(end=100, outcome=outcome, message="30 records have no copy."))
         assert (row.state, row.told) == (
             CutoverState.FROZEN,
             "It has ended at 100 for 10 s. 30 records have no copy.",

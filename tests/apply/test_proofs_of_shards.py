@@ -61,11 +61,11 @@ class Copied:
             for index in range(low or 0, len(log) if high is None else min(high + 1, len(log)))
             if (side, wanted.partition, index) not in self.lost
         ]
-        below = [each for each in read if self._is_below(each[0], wanted.place)]
+        below = [each for each in read if self._is_below(each[0], wanted.position)]
         return ReadStretch(
             below=tuple(below),
             above=tuple(each for each in read if each not in below),
-            gone=frozenset(each for each in ends if (side, wanted.partition, each.sequence) in self.lost),
+            expired=frozenset(each for each in ends if (side, wanted.partition, each.sequence) in self.lost),
         )
 
     @staticmethod

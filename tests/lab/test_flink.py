@@ -82,4 +82,4 @@ def test_a_lab_runs_its_jobs_with_the_folder_that_was_named_last(tmp_path: Path)
     flink_jobs.keep_again(lab, FlinkFolder.at(second))
 
     assert flink_jobs.is_kept(lab)
-    assert flink_jobs.kept(lab) == FlinkFolder(second)
+    assert flink_jobs.stored_flink(lab) == FlinkFolder(second)

@@ -16,7 +16,7 @@ from offsetwise.engines.connect.reading import observe
 from offsetwise.model import Cluster, GroupOffset, GroupState, Problem
 from offsetwise.plan.request import DraftRequest
 from offsetwise.plan.target import target_type
-from offsetwise.progress import unheard
+from offsetwise.progress import no_progress
 from offsetwise.survey import connectors
 from offsetwise.survey.connectors import parse_connect, surveyed_connectors
 from offsetwise.survey.found import Trouble
@@ -290,7 +290,7 @@ def workers_that_end_before_the_change(scene: Scene) -> Steps:
 def _asked(address: str) -> tuple[Trouble, ...]:
     """Ask the workers at an address, as init does."""
     problems: list[Trouble] = []
-    surveyed_connectors([parse_connect(address)], GIVEN, {}, problems, unheard)
+    surveyed_connectors([parse_connect(address)], GIVEN, {}, problems, no_progress)
     return tuple(problems)
 
 

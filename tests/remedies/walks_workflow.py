@@ -186,7 +186,7 @@ corrected(
 def troubles(scene: Scene, folder: str) -> Callable[[], object]:
     def found() -> object:
         problems: list[Any] = []
-        survey._found(str(scene.folder / folder), problems)
+        survey._checkpoints_below(str(scene.folder / folder), problems)
         return tuple(Problem(code="survey/reading.py::_found", message=each.problem, fix=each.fix) for each in problems)
 
     return found

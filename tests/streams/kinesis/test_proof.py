@@ -21,7 +21,7 @@ from offsetwise.plan import options
 from offsetwise.plan.draft import totals_of
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.refusals import without_proofs
-from offsetwise.progress import unheard
+from offsetwise.progress import no_progress
 from offsetwise.streams.kinesis.records import identified
 from offsetwise.streams.kinesis.spec import ShardPlace, after, at
 from tests.commands import Ran, call
@@ -44,7 +44,7 @@ class Planned:
         self.plan: Plan = self.draft.document
 
     def again(self, plan: Plan | None = None) -> tuple[RecheckResult, ...]:
-        world = LiveReaders(migration=load_migration(self.path), progress=unheard)
+        world = LiveReaders(migration=load_migration(self.path), progress=no_progress)
         return recheck(self.plan if plan is None else plan, world)
 
     def failed(self, plan: Plan | None = None) -> list[str]:
