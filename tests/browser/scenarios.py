@@ -11,7 +11,6 @@ from pathlib import Path
 
 from offsetwise.console.reader import Reader
 from offsetwise.errors import ClusterAuthError, ClusterUnreachableError, OffsetwiseError
-from offsetwise.fleets import assemble
 from offsetwise.lag.archive import Recording
 from offsetwise.model import Cluster, Comparison, LagPart, LagSample, LogRange, MissingPart, Subject
 from offsetwise.progress import Progress
@@ -142,6 +141,10 @@ def reader(scenario: str) -> Reader:
             made = ManyReader(JOBS)
             made.fleet_given = fleets.a_thousand(PARTITIONS)
             return made
+        case "fleet" | "fleet-two":
+            fleet_reader = ValueReader(live=builders.comparison(migration="orders-to-new"))
+            fleet_reader.fleet_given = fleets.a_thousand(200) if scenario == "fleet" else fleets.two()
+            return fleet_reader
         case "empty":
             return _empty()
         case "down":
@@ -171,9 +174,7 @@ def _two() -> ValueReader:
         Cluster.NEW: new(topic("orders", [log(0, 0, 1100), log(1, 0, 1140)]), groups=[group(offsets=offsets)]),
     }
     made.samples = Recording(lag_samples.growing(40, partitions=2))
-    made.fleet_given = assemble(
-        [fleets.checkpoint(), fleets.checkpoint("/data/payments", job_id="another", pending=True)], {}, roots=("/data",)
-    )
+    made.fleet_given = fleets.two()
     return made
 
 

@@ -146,6 +146,37 @@ def test_many_jobs_their_set_of_plans_and_ten_thousand_checkpoints_fit_a_window_
         fits(page)
 
 
+@pytest.mark.parametrize(("scenario", "answer"), [("fleet-two", "2 checkpoints"), ("fleet", "200 checkpoints")])
+def test_a_fleet_of_two_and_of_two_hundred_is_as_clear_as_one_of_ten_thousand(
+    page: Page, serve: Serve, scenario: str, answer: str
+) -> None:
+    opened(page, f"{serve(scenario)}/fleet?migration=orders-to-new")
+    ask(page, "fleet")
+    expect(page.get_by_text(answer).first).to_be_visible()
+    for theme in in_each_theme(page):
+        accessible(page)
+        keep(page, f"{scenario}-fleet-{theme}")
+    page.set_viewport_size(PHONE)
+    rest(page)
+    fits(page)
+
+
+def test_share_groups_and_applications_of_kafka_streams_stand_beside_consumer_groups(page: Page, serve: Serve) -> None:
+    opened(page, f"{serve('two')}/clusters")
+    page.get_by_role("tab", name="Groups").click()
+    settle(page)
+    row = page.locator("tr[role=row]", has_text="share group").first
+    expect(row).to_contain_text("emails")
+    choose(page, "Offsets of", "emails")
+    settle(page)
+    for theme in in_each_theme(page):
+        accessible(page)
+        keep(page, f"two-clusters-groups-{theme}")
+    page.set_viewport_size(PHONE)
+    rest(page)
+    fits(page)
+
+
 @pytest.mark.parametrize("scenario", of_all(["seven", "many", "hostile", "reference"], ["many", "hostile"]))
 def test_every_kind_of_comparison_is_drawn(page: Page, serve: Serve, scenario: str) -> None:
     opened(page, f"{serve(scenario)}/compare")

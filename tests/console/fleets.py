@@ -109,6 +109,11 @@ def a_thousand(count: int = 1_000) -> Fleet:
     return assemble(made, {"/data/team-0/job-010": ("orders",)}, roots=("/data",))
 
 
+def two() -> Fleet:
+    """Make a fleet of two checkpoints, of which the second has a pending batch."""
+    return assemble([checkpoint(), checkpoint("/data/payments", job_id="another", pending=True)], {}, roots=("/data",))
+
+
 def hostile() -> Fleet:
     """Make a fleet whose folders, topics and query ids have hostile names."""
     return assemble(

@@ -146,7 +146,7 @@ def _mirrored(view: View) -> None:
 @st.fragment
 def groups(view: View) -> None:
     """Draw all groups, and the offsets of one."""
-    blocks.section("Consumer groups")
+    blocks.section("Groups")
     with guard.block("group-tables"):
         if not view.groups:
             st.markdown("The migration names no group. Add those to be looked at under `groups` in its file.")
