@@ -84,7 +84,7 @@ def answer_at_look(patched: pytest.MonkeyPatch, verb: str, number: int) -> None:
         return found
 
     patched.setattr(Answers, "_run", run_behind_gate)
-    patched.setattr(Answers, "held", look)
+    patched.setattr(Answers, "cached", look)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -130,7 +130,7 @@ def init(found: Callable[[list[Trouble]], object]) -> Call:
     return command
 
 
-@walk("survey/reading.py::_found", "Give narrower roots")
+@walk("survey/reading.py::_checkpoints_below", "Give narrower roots")
 def too_many_checkpoints(scene: Scene) -> Steps:
     folder = sample(scene).parent / "checkpoints"
     scene.patch.setattr(survey, "MAX_CHECKPOINTS", 2)

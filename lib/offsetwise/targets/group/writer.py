@@ -321,7 +321,7 @@ class GroupWriter(Writer):
                     f"Group {name!r}: the reply to the commit was lost, and read again only "
                     f"{len(requested) - len(differing):,} of {len(requested):,} partitions are as asked. The request "
                     f"may still arrive, so whether it will be done is not known. {status}",
-                    fix="Wait a minute, then give the command again: it reads the group first and goes on from there.",
+                    fix="Wait a minute, then give the same command again: it reads the group first and goes on.",
                 ),
                 reply,
             )
