@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,6 +20,7 @@ from offsetwise.model import (
     TopicPartition,
 )
 from offsetwise.ports.looks import LogEnd, LogsLook
+from tests.with_cases import with_cases
 
 AT: Final = TopicPartition("orders", 0)
 STILL_MS: Final = 10_000
@@ -50,7 +50,7 @@ def stable(*ends: int | None) -> list[tuple[int | None, int | None]]:
     return [(end, end) for end in ends]
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("ends", "state", "told"),
     [
         (stable(100), CutoverState.OPEN, "It ends at 100; one look does not tell whether it grows."),

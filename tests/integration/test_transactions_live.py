@@ -473,7 +473,7 @@ def test_a_broker_that_does_not_answer_in_one_look_is_no_job_that_runs_and_lets_
         with cluster.paused(cluster.second):
             return looked(looking)
 
-    monkeypatch.setattr(_Looking, "look", look)
+    monkeypatch.setattr(_Looking, "observe", look)
     made = of.transactions("orders")
 
     assert looks == [2]

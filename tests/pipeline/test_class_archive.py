@@ -45,7 +45,7 @@ def left(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What this process would do at its end."""
     registered: list[Any] = []
     monkeypatch.setattr(atexit, "register", lambda *given: registered.append(given))
-    monkeypatch.setattr(class_archive, "_left", set())
+    monkeypatch.setattr(class_archive, "_handled", set())
     return registered
 
 

@@ -187,7 +187,10 @@ def troubles(scene: Scene, folder: str) -> Callable[[], object]:
     def found() -> object:
         problems: list[Any] = []
         survey._checkpoints_below(str(scene.folder / folder), problems)
-        return tuple(Problem(code="survey/reading.py::_checkpoints_below", message=each.problem, fix=each.fix) for each in problems)
+        return tuple(
+            Problem(code="survey/reading.py::_checkpoints_below", message=each.problem, fix=each.fix)
+            for each in problems
+        )
 
     return found
 
